@@ -1,7 +1,6 @@
 """What a task needs for fairseq-generate and fairseq-interactive to translate with its models."""
 
 import dataclasses
-import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
@@ -26,15 +25,20 @@ from fairseq_xling.generation.codec import FolderCodec
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import NonAutoregressiveGenerator
 from fairseq_xling.generation.lister import Lister
+from fairseq_xling.generation.option_checks import (
+    check_candidates,
+    check_reading,
+    check_request,
+    shared_emission,
+)
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.rescoring import Rescorer
-from fairseq_xling.models.emissions import Emission, Reading
+from fairseq_xling.models.emissions import Reading
 from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.int8 import quantise
 from fairseq_xling.models.ngram import Ngram
 from fairseq_xling.models.packed import pack
 from fairseq_xling.precision import computes_in_bf16
-from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import TOO_LONG
 
@@ -46,21 +50,6 @@ _CACHED = {
     "direction": _PAIR,
     "_rescorer_model": ("rescore", *_PAIR),
     "_ngram": ("ngram", *_PAIR),
-}
-# fairseq's options of left-to-right search that would silently have no effect, and the values
-# that they must have.
-_WITHOUT_EFFECT = {
-    "prefix_size": 0,
-    "constraints": None,
-    "sampling": False,
-    "replace_unk": None,
-    "score_reference": False,
-    "print_step": False,
-    "retain_iter_history": False,
-    "lm_path": None,
-    "no_repeat_ngram_size": 0,
-    "diverse_beam_groups": -1,
-    "match_source_len": False,
 }
 
 
@@ -232,78 +221,14 @@ class Translates:
         self, models: Sequence[Any], args: Any, seq_gen_cls: Any = None, **kwargs: Any
     ) -> NonAutoregressiveGenerator:
         """fairseq's hook; ``args`` are its options of generation."""
-        for name, value in _WITHOUT_EFFECT.items():
-            if getattr(args, name, value) != value:
-                option = "--" + name.replace("_", "-")
-                raise UserError(
-                    f"`{option}` has no effect on a model that predicts all words at once, got "
-                    f"{getattr(args, name)!r}"
-                )
-        align = getattr(args, "print_alignment", None)
-        if align == "soft":
-            raise UserError("`--print-alignment` must be hard with this task, got 'soft'")
-        for model in models:
-            if not getattr(model, "reorders", False):
-                raise UserError(
-                    "`--path` must name a model with a TRILayer, such as tri_bert_base, got "
-                    f"{type(model).__name__}"
-                )
-        emission = _emission(models, self.cfg.ordering)
-        for name in ("blank_penalty", "word_bonus", "lookahead"):
-            value = getattr(self.cfg, name)
-            given = value is not None and value is not False
-            if given and name not in {*emission.tuned, *emission.options}:
-                raise UserError(
-                    f"`--{name.replace('_', '-')}` has no effect on a model with `--emission "
-                    f"{_shown(emission.facts())}`" + ("" if value is True else f", got {value}")
-                )
-        if self.cfg.lookahead:
-            if self.cfg.slot_beam > 1:
-                raise UserError(
-                    "`--lookahead` has no effect on a search, which `--slot-beam` "
-                    f"{self.cfg.slot_beam} asks for"
-                )
-            if self.cfg.word_bonus is not None:
-                raise UserError(
-                    f"`--word-bonus` has no effect with `--lookahead`, got {self.cfg.word_bonus}"
-                )
+        check_request(args)
+        emission = shared_emission(models, self.cfg.ordering)
+        check_reading(self.cfg, emission)
         ordering = orderings[self.cfg.ordering](self.cfg, models)
-        if self.cfg.slot_beam > 1 and not emission.searches:
-            raise UserError(
-                "`--slot-beam` must be 1 for a model with `--emission "
-                f"{_shown(emission.facts())}`, which has no search, got {self.cfg.slot_beam}"
-            )
-        if self.cfg.ngram is not None and self.cfg.slot_beam == 1:
-            raise UserError(
-                "`--ngram` has no effect without a search: give a `--slot-beam` above 1, for a "
-                f"model with `--emission ctc` or lattice, got {self.cfg.ngram}"
-            )
-        for other, name in itertools.product(("ngram", "rescore"), ("weight", "bonus")):
-            value = getattr(self.cfg, f"{other}_{name}")
-            if getattr(self.cfg, other) is None and value is not None:
-                raise UserError(
-                    f"`--{other}-{name}` has no effect without `--{other}`, got {value}"
-                )
-        if self.cfg.shortlist is not None and not emission.lists:
-            raise UserError(
-                "`--shortlist` has no effect on a model with `--emission "
-                f"{_shown(emission.facts())}`, got {self.cfg.shortlist}"
-            )
-        nbest, candidates = getattr(args, "nbest", 1), ordering.candidates * self.cfg.slot_beam
-        if nbest > candidates:
-            more = " and a larger `--slot-beam` has more" if emission.searches else ""
-            raise UserError(
-                f"`--nbest` must be at most {candidates}, the number of candidates of "
-                f"`--ordering {self.cfg.ordering}`{more}, got {nbest}"
-            )
+        candidates = ordering.candidates * self.cfg.slot_beam
+        check_candidates(self.cfg, emission, candidates, getattr(args, "nbest", 1))
         rescorer = None
         if self.cfg.rescore is not None:
-            if candidates == 1:
-                more = "a larger `--slot-beam`" if emission.searches else "another `--ordering`"
-                raise UserError(
-                    f"`--rescore` needs several hypotheses to choose from: give {more}, got 1 for "
-                    "each sentence"
-                )
             rescorer = Rescorer(self._rescorer_model, **self._weighed("rescore"))
         self._convert(models)
         return NonAutoregressiveGenerator(
@@ -322,7 +247,7 @@ class Translates:
                 guide=self._guide,
                 scored=candidates > 1 or getattr(args, "scored", True),
             ),
-            align=align is not None,
+            align=getattr(args, "print_alignment", None) is not None,
             rescorer=rescorer,
             lister=self._lister if emission.lists else None,
         )
@@ -432,35 +357,3 @@ class Translates:
         """What fairseq-interactive translates."""
         tokens = [torch.as_tensor(ids).numpy() for ids in src_tokens]
         return self._checked(TranslationDataset(Sentences(tokens), self.max_positions()), "input")
-
-
-def _emission(models: Sequence[Any], ordering: str) -> Emission:
-    """The emission of the models, which must have the same.
-
-    Raises:
-        UserError: if they do not, or if the ordering cannot arrange its slots.
-    """
-    facts = [model.emission.facts() for model in models]
-    for one in facts:
-        if one != facts[0]:
-            raise UserError(
-                f"`--path` must name models of one `--emission`, got {_shown(facts[0])} and "
-                f"{_shown(one)}"
-            )
-    emission = models[0].emission
-    if emission.orderings and ordering not in emission.orderings:
-        raise UserError(
-            f"`--ordering` must be {' or '.join(emission.orderings)} for a model with `--emission "
-            f"{_shown(facts[0])}`, got {ordering}"
-        )
-    return emission
-
-
-def _shown(facts: Mapping[str, Any]) -> str:
-    """As options.
-
-    >>> _shown({"emission": "ctc", "upsample": 2}), _shown({})
-    ('ctc --upsample 2', 'aligned')
-    """
-    settings = (f"--{option_name(k)} {v}" for k, v in facts.items() if k != "emission")
-    return " ".join([facts.get("emission", "aligned"), *settings])
