@@ -1,7 +1,8 @@
 """Encoders that only read or translate, on a CPU: layers whose products are another library's.
 
 What follows a product, an activation or the sum with the state before it, may be computed where the
-product is written, which saves a pass over the memory. Nothing here has a gradient.
+product is written, which saves a pass over the memory. Only attention reads padding, if there is
+much of it. Nothing here has a gradient.
 """
 
 from collections.abc import Callable
@@ -22,6 +23,7 @@ FUSED: dict[object, tuple[str, str]] = {
 }
 
 _LONGEST, _FEWEST = 192, 256  # of `_attention`: tokens of a sentence, of a batch
+_DENSE = 0.9  # share of padding that is read rather than left out
 # Numbers of a vector. torch takes the exponentials of a row's last numbers one by one.
 _VECTOR = 16
 
@@ -53,13 +55,15 @@ class ReadingLayer(nn.Module):
 
     @torch.no_grad()
     def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """As of `EncoderLayer`."""
+        """As of `EncoderLayer`; states that are padding may be zero."""
         batch, length, dim = x.shape
-        x = x.reshape(-1, dim)
-        qkv = self.qkv(x).view(batch, length, 3 * dim)
-        mixed = _attention(qkv, self.heads, attention_mask).view(-1, dim)
+        x, real = x.reshape(-1, dim), _real(attention_mask, batch * length)
+        x = _taken(x, real)
+        qkv = _placed(self.qkv(x), real, batch * length).view(batch, length, 3 * dim)
+        mixed = _taken(_attention(qkv, self.heads, attention_mask).view(-1, dim), real)
         x = self.attention_norm(self.out(mixed, x))
-        return self.ffn_norm(self.fc2(self.fc1(x), x)).view(batch, length, dim)
+        x = self.ffn_norm(self.fc2(self.fc1(x), x))
+        return _placed(x, real, batch * length).view(batch, length, dim)
 
 
 class Projection:
@@ -104,6 +108,28 @@ def substitute(
                 made.setdefault(child, prepared(child, prepare))
             if child in made:
                 setattr(module, name, made[child])
+
+
+def _real(mask: Tensor | None, count: int) -> Tensor | None:
+    """Places of the states that are no padding; None where it is not worth it to leave others out.
+
+    Args:
+        mask: of attention; who attends to whom within a sentence says nothing of padding.
+        count: states.
+    """
+    if mask is None or mask.shape[1:3] != (1, 1) or count < _FEWEST:
+        return None
+    places = mask.flatten().nonzero()[:, 0]
+    return places if len(places) < _DENSE * count else None
+
+
+def _taken(x: Tensor, places: Tensor | None) -> Tensor:
+    return x if places is None else x.index_select(0, places)
+
+
+def _placed(x: Tensor, places: Tensor | None, count: int) -> Tensor:
+    """The inverse: (n, D) to (count, D), zero elsewhere."""
+    return x if places is None else x.new_zeros(count, x.shape[1]).index_copy_(0, places, x)
 
 
 def _attention(qkv: Tensor, heads: int, mask: Tensor | None) -> Tensor:

@@ -65,6 +65,23 @@ def test_many_short_sentences_have_the_attention_of_each_alone(dtype, masked, le
     torch.testing.assert_close(found[:2], torch.cat(alone), **near(dtype))
 
 
+@pytest.mark.parametrize("real", [0.3, 0.89, 0.95, 1.0])  # little padding is read, too
+def test_padding_changes_nothing_of_the_others(dtype, real):
+    torch.manual_seed(1)
+    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+    x = torch.randn(40, 20, 32).to(dtype)
+    keys = torch.rand(40, 20) < real  # wherever it stands
+    keys[:, 0] = True
+    mask = keys[:, None, None]
+    expected = model[0](x, mask).detach()
+    pack(model)
+    found = model[0](x, mask)
+    torch.testing.assert_close(found[keys], expected[keys], **near(dtype))
+    assert bool(found.isfinite().all())
+    x[~keys] = 9.0
+    torch.testing.assert_close(model[0](x, mask)[keys], found[keys])
+
+
 @pytest.mark.parametrize("shape", [(5, 24), (2, 3, 24), (0, 24)])
 def test_products_have_any_shape(dtype, shape):
     torch.manual_seed(1)
