@@ -23,7 +23,8 @@ FUSED: dict[object, tuple[str, str]] = {
 }
 
 _LONGEST, _FEWEST = 192, 256  # of `_attention`: tokens of a sentence, of a batch
-_DENSE = 0.9  # share of padding that is read rather than left out
+_DENSE = 0.9  # share of states that are no padding from which on the rest is read, too
+_ALIKE = 32  # sentences of like length whose attention is computed together
 # Numbers of a vector. torch takes the exponentials of a row's last numbers one by one.
 _VECTOR = 16
 
@@ -55,15 +56,22 @@ class ReadingLayer(nn.Module):
 
     @torch.no_grad()
     def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """As of `EncoderLayer`; states that are padding may be zero."""
+        """As of `EncoderLayer`; where there is much padding, its states are zero."""
         batch, length, dim = x.shape
-        x, real = x.reshape(-1, dim), _real(attention_mask, batch * length)
-        x = _taken(x, real)
-        qkv = _placed(self.qkv(x), real, batch * length).view(batch, length, 3 * dim)
-        mixed = _taken(_attention(qkv, self.heads, attention_mask).view(-1, dim), real)
+        real = _real(attention_mask, batch * length)
+        if real is None:
+            qkv = self.qkv(x.reshape(-1, dim)).view(batch, length, 3 * dim)
+            mixed = _attention(qkv, self.heads, attention_mask)
+            return self._after(mixed.view(-1, dim), x.reshape(-1, dim)).view(x.shape)
+        kept = x.reshape(-1, dim).index_select(0, real)
+        sizes = attention_mask.flatten(1).sum(1)
+        found = self._after(_attention_of_sizes(self.qkv(kept), self.heads, sizes), kept)
+        return x.new_zeros(batch * length, dim).index_copy_(0, real, found).view(x.shape)
+
+    def _after(self, mixed: Tensor, x: Tensor) -> Tensor:
+        """(n, D) each: what attention found, and the states that it read."""
         x = self.attention_norm(self.out(mixed, x))
-        x = self.ffn_norm(self.fc2(self.fc1(x), x))
-        return _placed(x, real, batch * length).view(batch, length, dim)
+        return self.ffn_norm(self.fc2(self.fc1(x), x))
 
 
 class Projection:
@@ -123,13 +131,23 @@ def _real(mask: Tensor | None, count: int) -> Tensor | None:
     return places if len(places) < _DENSE * count else None
 
 
-def _taken(x: Tensor, places: Tensor | None) -> Tensor:
-    return x if places is None else x.index_select(0, places)
+def _attention_of_sizes(qkv: Tensor, heads: int, sizes: Tensor) -> Tensor:
+    """(n, 3 D), sentences one after the other, to (n, D): rows of like length together.
 
-
-def _placed(x: Tensor, places: Tensor | None, count: int) -> Tensor:
-    """The inverse: (n, D) to (count, D), zero elsewhere."""
-    return x if places is None else x.new_zeros(count, x.shape[1]).index_copy_(0, places, x)
+    Args:
+        sizes: (B,) states of each sentence.
+    """
+    starts, order = sizes.cumsum(0) - sizes, sizes.argsort()
+    mixed = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
+    for rows in order.split(_ALIKE):
+        places = torch.arange(int(sizes[rows[-1]]))
+        inside = places < sizes[rows, None]
+        index = (starts[rows, None] + places).clamp_(max=len(qkv) - 1).flatten()
+        part = qkv.index_select(0, index).view(*inside.shape, -1)
+        found = _attention(part, heads, inside[:, None, None]).view(len(index), -1)
+        kept = inside.flatten().nonzero()[:, 0]
+        mixed.index_copy_(0, index[kept], found.index_select(0, kept))
+    return mixed
 
 
 def _attention(qkv: Tensor, heads: int, mask: Tensor | None) -> Tensor:
