@@ -41,6 +41,7 @@ every() {
     run emerging-synthetic "$here/emerging_structure/1_synthetic.sh" "$runs/emerging/synthetic"
     run trelm-synthetic "$here/trelm/1_synthetic.sh" "$runs/trelm/synthetic"
     run trelm-studies "$here/trelm/4_studies.sh" "$runs/trelm/synthetic"
+    run trelm-transfers "$here/trelm/8_transfers.sh" "$runs/trelm/synthetic"
     run trelm-xlm "$here/trelm/6_xlm.sh" "$runs/trelm/synthetic-xlm"
     run analysis-synthetic "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic"
     run analysis-equal-text "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic-equal-text" \
@@ -116,7 +117,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
     python "$here/$folder/make_readme.py" "${finished[@]}"
 }
 page emerging_structure emerging/{synthetic,multi30k}
-page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-readings,-xlm} \
+page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-readings,-transfers,-xlm} \
     trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
 page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,sentence,mismatched,minilm}

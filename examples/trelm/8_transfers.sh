@@ -24,4 +24,4 @@ fairseq-train "$many/data" --user-dir "$(fairseq-xling user-dir)" --task bilingu
 fairseq-xling ablate trelm-transfers --config "$here/synthetic.yaml" --text "$run-text" \
     --source "$run-source/checkpoints/checkpoint_best.pt" --output "$run-transfers" \
     --multilingual "$many/checkpoint_best.pt" --multilingual-data "$many/data" \
-    --autoregressive no --orderings identity --tasks pos,parsing "$@"
+    --autoregressive no --orderings "" --tasks pos,parsing "$@"

@@ -69,6 +69,16 @@ def test_an_xlm_is_trained_by_transformers_once_and_its_migration_planned(tmp_pa
     assert (tmp_path / "run-source/model.safetensors").stat().st_mtime_ns == written
 
 
+@pytest.mark.row("T23")
+def test_transfers_of_a_multilingual_encoder_are_planned_after_it_is_trained(tmp_path):
+    script("1_synthetic.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
+    plan = script("8_transfers.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
+    assert (tmp_path / "run-multilingual/checkpoint_best.pt").is_file()
+    for row in ("as-is", "mim", "tri-bert", "tri-mbert-long"):
+        assert f"] task-parsing-de-{row}: run" in plan or f"-1-{row}: run" in plan, row
+    assert "] table: run" in plan and "translate" not in plan
+
+
 @pytest.mark.row("T24")
 def test_two_processes_pretrain_the_same_xlm(tmp_path):
     pytest.importorskip("transformers")
