@@ -105,6 +105,10 @@ class DataFolder:
         """Number of ids, specials included, by language."""
         return {lang: dictionary_size(self.dictionary_path(lang)) for lang in self.languages}
 
+    def has_mono(self, split: str, lang: str) -> bool:
+        """Whether there is monolingual text of ``lang``."""
+        return lang in self.meta.get("mono", {}).get(split, {})
+
     def mono(self, split: str, lang: str) -> TokenFile:
         """Sentences of ``lang``: each its ids and a final ``</s>``.
 
@@ -112,7 +116,7 @@ class DataFolder:
             UserError: if there is no such text, or its file is damaged or of another dictionary.
         """
         self._check(lang)
-        if lang not in self.meta.get("mono", {}).get(split, {}):
+        if not self.has_mono(split, lang):
             what = f"monolingual {split!r} text of language {lang!r}"
             raise UserError(f"{self.path}: has no {what}{self.other_splits(split)}")
         return self._open(f"mono/{split}.{lang}", lang)

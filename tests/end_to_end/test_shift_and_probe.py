@@ -15,11 +15,13 @@ SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Text, a data folder with one vocabulary, and a model of it."""
+    """Text, a data folder with one vocabulary, and a model of it; Indonesian is a third language
+    that no test asks for."""
     root = tmp_path_factory.mktemp("shift")
     text, data = root / "text", root / "data"
-    run("fairseq-xling", "synthesize", str(text), "--sentences", "200", "--held-out", "40")
-    options = ["--languages", "en,de", "--from", str(text), "--vocab", "union"]
+    sizes = "--languages en,de,id --sentences 200 --held-out 40".split()
+    run("fairseq-xling", "synthesize", str(text), *sizes)
+    options = ["--languages", "en,de,id", "--from", str(text), "--vocab", "union"]
     options += ["--vocab-type", "word", "--vocab-size", "1000", "--aligner", "none"]
     run("fairseq-xling", "prepare", str(data), *options)
     run(
@@ -91,6 +93,8 @@ def test_one_translation_with_given_means_or_with_those_of_the_split(study, tmp_
         scores["converted"] / (scores["tokens"] - scores["shared"])
     )
     assert 0 < summary["common"] < min(summary["sizes"])
+    (third,) = scores["other_languages"].items()
+    assert third[0] == "id" and 0 < third[1] <= scores["neither"] < scores["tokens"]
     assert set(first["provenance"]) == {"command", "date", "inputs", "machine", "versions"}
     names = {"a.txt", "a.txt.json", "b.txt", "b.txt.json", "en", "de"}
     assert {path.name for path in tmp_path.iterdir()} == names

@@ -37,6 +37,12 @@ def test_monolingual_text_comes_back_with_a_sep_after_each_sentence(tiny_corpus)
     assert file.tokens.tolist() == tiny_corpus.stream("train", "de")
 
 
+def test_text_of_an_unknown_split_or_language_is_said_to_be_missing(tiny_corpus):
+    folder = DataFolder(tiny_corpus.path)
+    asked = [("train", "de"), ("train", "fr"), ("test7", "de")]
+    assert [folder.has_mono(*one) for one in asked] == [True, False, False]
+
+
 def test_parallel_text_can_be_asked_for_in_both_directions(tiny_corpus):
     folder = DataFolder(tiny_corpus.path)
     assert folder.pairs("train") == [("en", "de")]
