@@ -144,7 +144,8 @@ def test_cka_is_1_under_rotation_size_and_offset_and_low_for_independent_vectors
     assert found["curves"]["CKA"][1:] == [pytest.approx(1, abs=1e-6)] * 2
     assert found["curves"]["CKA"][0] < 0.3
     assert (
-        "independent Gaussian vectors of these widths would have 0.118" in capsys.readouterr().out
+        "independent Gaussian vectors of these widths would have CKA 0.118"
+        in capsys.readouterr().out
     )
     text = figure.read_text()
     assert ElementTree.fromstring(text).tag.endswith("svg") and "linear CKA" in text
@@ -188,6 +189,7 @@ def test_its_predecessors_stand_beside_it_and_see_no_linear_map(tmp_path, capsys
     write_extracted(tmp_path / "y", {0: x @ normal(12, 12, seed=4), 1: normal(400, 12, seed=5)})
     folders = tmp_path / "x", tmp_path / "y"
     assert evaluate("cka", *folders, "--cca", "--output", tmp_path / "r.json") == 0
+    assert json.loads((tmp_path / "r.json").read_text())["chance_is"].startswith("CKA of ")
     curves = result(tmp_path / "r.json")["curves"]
     assert set(curves) == {"CKA", "SVCCA", "PWCCA"}
     for name in ("SVCCA", "PWCCA"):

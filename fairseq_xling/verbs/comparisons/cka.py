@@ -48,8 +48,9 @@ def compare(sides: Sides, args: argparse.Namespace) -> Comparison:
             folder.check_sentences()
     found = _matrix(sides) if args.all_layers else _curve(sides, args.cca)
     chance = by_chance(sides.x.rows, sides.x.width, sides.y.width)
-    found.chance = (chance, "independent Gaussians")
-    found.notes = [f"independent Gaussian vectors of these widths would have {chance:.3f}"]
+    # Not that of SVCCA and PWCCA, which are higher.
+    found.chance = (chance, "CKA of independent Gaussians")
+    found.notes = [f"independent Gaussian vectors of these widths would have CKA {chance:.3f}"]
     found.details = {"rows": sides.x.rows, "widths": [sides.x.width, sides.y.width]}
     return found
 
