@@ -1,4 +1,5 @@
 import dataclasses
+import shutil
 
 import numpy as np
 import pytest
@@ -245,6 +246,15 @@ def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
     with pytest.raises(UserError, match=message):
         check_config(dataclasses.replace(config(), **changes))
+
+
+def test_a_dictionary_is_needed_for_measures_of_words_alone(tmp_path, config, text):
+    shutil.rmtree(text / "dictionary")
+    steps = steps_of(tmp_path, config(measures="retrieval,cka"))
+    assert "lexicon" not in steps and any(name.startswith("retrieval-") for name in steps)
+    for words in ("bli", "static"):
+        with pytest.raises(UserError, match="no such dictionary"):
+            check_config(config(measures=f"cka,{words}"))
 
 
 def test_a_segmentation_of_a_language_that_is_not_asked_for_is_tolerated(tmp_path, config):
