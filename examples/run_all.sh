@@ -81,6 +81,8 @@ every() {
     on_data analysis-minilm "$here/analysis/3_minilm.sh" "$data" "$runs/analysis/minilm"
     on_data analysis-measures "$here/analysis/4_measures.sh" "$data" "$runs/trelm/translators" \
         combine-de-1-ctc.pt "$runs/analysis/measures"
+    on_data analysis-paraphrases "$here/analysis/5_paraphrases.sh" "$data" \
+        "$runs/analysis/paraphrases"
     if [ -n "${PARSER:-}" ]; then
         on_data transfer-kbp37 "$here/transfer/5_structures.sh" kbp37 "$data" \
             "$runs/transfer/encoder" "$PARSER" "$runs/transfer/kbp37"
@@ -119,7 +121,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
 page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-readings,-transfers,-xlm} \
     trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
-page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures}
+page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures,paraphrases}
 page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
     transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc,c3}} \

@@ -2,11 +2,12 @@
 
     python examples/analysis/make_readme.py [RUN ...]
 
-Each RUN is the `--output` folder of a similarity study, or the folder of 4_measures.sh; what was
-run, where and when is taken from it. Results are kept in `results/`; without RUN, the page is made
-from them.
+Each RUN is the `--output` folder of a similarity study, or the folder of 4_measures.sh or
+5_paraphrases.sh; what was run, where and when is taken from it. Results are kept in `results/`;
+without RUN, the page is made from them.
 """
 
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.results.page import Result
-from fairseq_xling.results.paired import verdict
+from fairseq_xling.results.paired import in_words, paired_difference, verdict
 from fairseq_xling.results.result import make_page
+from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
@@ -38,6 +40,9 @@ _DRAWN = ("retrieval", "vector-translation", "cka", "words-in-context", "mean-di
 # Share of tokens in the other language, without a shift, above which a shift can do little.
 _CONVERTED = 0.9
 
+# What the second of two English encoders reads.
+_SECOND = ("same", "paraphrases", "shuffled")
+
 _HEAD = """\
 # Encoders trained jointly and independently
 
@@ -51,6 +56,7 @@ translations. Its models have 8 layers, 768 wide, and are trained on Wikipedia; 
     examples/analysis/2_six_languages.sh DATA ENCODER         one encoder of real text
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
     examples/analysis/4_measures.sh DATA MIGRATION CHECKPOINT every measure of one encoder
+    examples/analysis/5_paraphrases.sh DATA                   English sentences and paraphrases
     python examples/analysis/make_readme.py [RUN ...]         writes this page
 
 ENCODER is the folder of `examples/transfer/encoder.sh`, MIGRATION that of
@@ -102,7 +108,9 @@ def _above(upper: list[list[float]] | None, lower: list[list[float]] | None) -> 
 
 
 def measures(found: Sequence[Result]) -> list[str]:
-    """The lines of a run that left a result for each measure."""
+    """The lines of a run that left a result for each measure, or for each text that is compared."""
+    if {result.name for result in found} == {*_SECOND}:
+        return _paraphrases({result.name: result.record for result in found})
     lines = [
         "An English MiniLM that was migrated to German on image captions, with one seed.",
         *("", measured_table(found), "", *(f"- {line}" for line in _expected(found))),
@@ -112,6 +120,53 @@ def measures(found: Sequence[Result]) -> list[str]:
         if name in _DRAWN:
             lines += ["", f"![{page.title}]({name}.svg)"]
     return lines
+
+
+def _paraphrases(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The same encoders, by what the second one reads."""
+    lines = {
+        (name, line["pair"], line["title"], line["measure"]): [
+            statistics.fmean(values) for values in line["values"]
+        ]
+        for name, record in records.items()
+        for line in record["lines"]
+    }
+    of_english = dict.fromkeys(key[2:] for key in lines if key[1] == "en-en_2")
+    rows = [
+        [
+            title,
+            measure,
+            *(OverSeeds.of(lines[name, "en-en_2", title, measure], 3) for name in _SECOND),
+            OverSeeds.of(lines.get(("same", "en-zh", title, measure), ()), 3),
+        ]
+        for title, measure in of_english
+    ]
+    notes = [
+        f"- Paraphrases less the same sentences, {measure}, {title}: "
+        + in_words(
+            paired_difference(
+                *(lines[name, "en-en_2", title, measure] for name in ("paraphrases", "same"))
+            ),
+            "",
+            3,
+        ).replace("  ", " ")
+        + "."
+        for title, measure in of_english
+    ]
+    drawn = "![English sentences and their paraphrases](paraphrases.svg)"
+    return [
+        _facts(records["same"]),
+        "",
+        "Two encoders of English read the same sentences, or the second one reads paraphrases of "
+        "them, or these in another order, so that nothing matches. The last column is English and "
+        "Chinese. Means over layers.",
+        "",
+        markdown_table(["encoders", "measure", *_SECOND, "Chinese"], rows),
+        "",
+        *notes,
+        "",
+        drawn,
+    ]
 
 
 def _expected(found: Sequence[Result]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli import main
-from tests.end_to_end.engine import BIN, USER_DIR, checked, run_script
+from tests.end_to_end.engine import BIN, USER_DIR, checked, launch, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "analysis"
 TINY = [
@@ -149,3 +149,58 @@ def test_a_real_pretrained_encoder_stands_beside_one_trained_here(data, tmp_path
     for row in ("mapped", "unmapped"):
         assert f"| monolingual, {row} | en-de |" in table
     assert "Ready encoders: en." in readme(tmp_path)
+
+
+PAIRS = """\
+A is big.\t甲
+A is large.\t甲
+B came.\t乙
+B arrived.\t乙
+B came.\t丁
+Only one.\t丙
+"""
+
+
+def test_english_sentences_with_one_translation_are_each_others_paraphrases(tmp_path):
+    (tmp_path / "pairs").write_text(PAIRS, encoding="utf-8")
+    command = [sys.executable, str(EXAMPLES / "arrange_paraphrases.py"), str(tmp_path / "pairs")]
+    checked([*command, str(tmp_path / "out"), "--held-out", "1"])
+    texts = {
+        path.relative_to(tmp_path / "out").as_posix(): path.read_text("utf-8").splitlines()
+        for path in (tmp_path / "out").rglob("*.*")
+        if path.is_file()
+    }
+    found = {
+        frozenset(texts[f"parallel/{split}.en-zh.en.txt"] + texts[f"{split}.paraphrases"])
+        for split in ("valid", "test")
+    }
+    assert found == {
+        frozenset(("a is big.", "a is large.")),
+        frozenset(("b came.", "b arrived.")),
+    }
+    assert texts["mono/train.en.txt"] == ["only one."]  # nothing that is held out
+    assert texts["mono/train.zh.txt"] == ["丁", "丙"]
+    failed = launch([*command, str(tmp_path / "out"), "--held-out", "2"])
+    assert failed.returncode == 1 and "`--held-out` must be at most 1, got 2" in failed.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@pytest.mark.row("S9")
+def test_paraphrases_are_compared_by_the_encoders_that_read_the_same_sentences(tmp_path):
+    lines = [f"sentence {n} {how}\t句子{n}\n" for n in range(60) for how in ("here", "there")]
+    folder = tmp_path / "data/tatoeba_en-zh"
+    folder.mkdir(parents=True)
+    alone = [f"word {n}\t词{n}\n" for n in range(200)]
+    (folder / "cmn.txt.gz").write_bytes(gzip.compress("".join(lines + alone).encode()))
+    tiny = "--seeds 1 --updates 2 --every 2 --layers 2 --vocab-size 300 --max-tokens 400 --warmup 1"
+    script(tmp_path, tmp_path / "data", "run", *tiny.split(), name="5_paraphrases.sh")
+    for name in ("same", "paraphrases", "shuffled"):
+        record = json.loads((tmp_path / f"run/{name}.json").read_text())
+        assert {"en-en_2", "en-zh"} <= {line["pair"] for line in record["lines"]}, name
+    text = readme(tmp_path)
+    assert "| monolingual, mapped | retrieval P@1 |" in text, text
+    assert "![English sentences and their paraphrases](run-paraphrases.svg)" in text
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoint*.pt")}
+    script(tmp_path, tmp_path / "data", "run", *tiny.split(), name="5_paraphrases.sh")
+    assert all(path.stat().st_mtime_ns == when for path, when in before.items())
