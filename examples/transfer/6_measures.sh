@@ -2,11 +2,12 @@
 # Every kind of transfer and of probing by one small encoder of the embedded corpus (English, German,
 # Chinese, Indonesian), one result each: heads trained on each language and tested on all, with the
 # overlap of their names and the order of their words; shifted states, translated files, semantic
-# roles; a map below a head; probes of each layer; size of the text against that of its segments.
-# Needs no data.
+# roles, with and without senses; a map below a head, with two normalisations; vectors of words next
+# to states; BiLSTMs without an encoder; probes of each layer; similarity of translations; words
+# translated by the mean difference; size of the text against that of its segments. Needs no data.
 #   examples/transfer/6_measures.sh [RUN_FOLDER]
-# The encoder has UPDATES (default 1500) steps, heads SEEDS (default 1,2,3). About an hour on one
-# core. If interrupted, the same command resumes. JOBS (default 1) steps run at a time.
+# The encoder has UPDATES (default 1500) steps, heads SEEDS (default 1,2,3). About an hour and a half
+# on one core. If interrupted, the same command resumes. JOBS (default 1) steps run at a time.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/by_language.sh"
@@ -19,6 +20,9 @@ mkdir -p "$files" "$made" "$run"
 
 once() { # FILE_OR_FOLDER COMMAND...: the file or folder is written by the command
     [ -e "$1" ] || "${@:2}"
+}
+put() { # FILE COMMAND...: what the command prints, whole or not at all
+    [ -f "$1" ] || { "${@:2}" > "$1.part" && mv "$1.part" "$1"; }
 }
 study() { # NAME VERB... : a study whose results and figure are kept
     local name=$1
@@ -104,3 +108,141 @@ study size-window ablate size-window --data-text "$text" --languages en,de \
     --task-head classification --task-columns text=0,pair=1,label=2 \
     --task-train "en=$pairs.train.en.tsv" --task-valid "en=$pairs.valid.en.tsv" \
     --task-test "en=$pairs.test.en.tsv" --task-test "de=$pairs.test.de.tsv"
+
+# Similarity of the vectors of translations: CKA, SVCCA and PWCCA. The last two are high wherever
+# sentences are few for the width, so there are many of them, drawn anew. What the figures are worth
+# is shown by two controls: German lines moved by one, so that none is a translation, and an encoder
+# that keeps the weights it was drawn with (its one step has learning rate 0).
+states=$files/states many=$files/sentences/mono/test
+once "$files/sentences" fairseq-xling synthesize "$files/sentences" --languages en,de,zh,id \
+    --sentences 1 --held-out "${SIMILAR:-5000}" --annotated 1 --spaced --seed 2
+"$here/cdlm_encoder.sh" "$data" "$files/new-weights" --seed 1 --max-update 1 --lr 0
+moved() { tail -n +2 "$1" && head -n 1 "$1"; }
+put "$files/moved.txt" moved "$many.de.txt"
+extract() { # NAME CHECKPOINT LANG TEXT [further options]
+    once "$states/$1" fairseq-xling extract "$2" --data "$data" --lang "$3" --text "$4" \
+        --output "$states/$1" "${@:5}"
+}
+similar() { # NAME X Y
+    once "$run/similarity-$1.json" fairseq-xling eval cka "$states/$2" "$states/$3" --cca \
+        --output "$run/similarity-$1.json" --figure "$run/similarity-$1.svg"
+}
+extract en "$encoder" en "$many.en.txt"
+for lang in "${targets[@]}"; do
+    extract "$lang" "$encoder" "$lang" "$many.$lang.txt"
+    similar "en-$lang" en "$lang"
+done
+extract de-moved "$encoder" de "$files/moved.txt"
+similar en-de-moved en de-moved
+for lang in en de; do
+    extract "$lang-new-weights" "$files/new-weights/checkpoint_last.pt" "$lang" "$many.$lang.txt"
+done
+similar en-de-new-weights en-new-weights de-new-weights
+
+# English states are shifted by the mean difference of two languages and read as words: how many of
+# them are of the target, of English, and of a third language.
+for lang in "${targets[@]}"; do
+    study "mean-difference-$lang" translate mds "$encoder" --data "$data" --from en --to "$lang" \
+        --text "$text/mono/valid.en.txt" --reference "$text/mono/valid.$lang.txt" \
+        --layers 1-5 --alphas 1,2,3
+done
+
+# Below a head as before, but normalised as in the paper before the map is fitted. The heads of a
+# layer are trained as above, with the same seeds.
+study mapped-layers-iterative ablate mapped-layers --data-text "$text" --languages en,de,zh,id \
+    --segment zh=space --tasks "${TASKS:-ner,pos,parsing}" --rows bilingual-mapped \
+    --encoder "en-de=$encoder" --data "en-de=$data" --encoder "en-zh=$encoder" \
+    --data "en-zh=$data" --encoder "en-id=$encoder" --data "en-id=$data" --read-layers 2,4 \
+    --head-layers 2 --normalize iterative --seeds "${SEEDS:-1,2,3}" --jobs "${JOBS:-1}" \
+    --task-args "--lrs 1e-3 --batch-sizes 32 --epochs ${EPOCHS:-4} --head-options dropout=0"
+
+# RositaWORD. A head for trees on the frozen encoder reads English and German states, alone or each
+# with the vector of its word, as they are or after a map of German to English. Vectors of German
+# words are mapped by words that are spelt alike, what the head reads by aligned words.
+skip_gram() { # LANG OUTPUT
+    once "$2" fairseq-xling embed train "$files/words" --languages "$1" --dim 64 --output "$2"
+}
+once "$files/words" fairseq-xling prepare "$files/words" --languages en,de --from "$text" \
+    --vocab separate --vocab-type word --vocab-size 8000 --aligner none
+skip_gram en "$files/vectors-en.safetensors"
+skip_gram de "$files/unmapped-de.safetensors"
+once "$files/vectors-de.safetensors" fairseq-xling map identical --keep-failed \
+    --source-vectors "$files/vectors-en.safetensors" --vectors "$files/unmapped-de.safetensors" \
+    --output "$files/vectors-de.safetensors"
+for lang in en de; do
+    put "$files/pairs.$lang" head -n "${ALIGNED:-5000}" "$text/parallel/train.en-de.$lang.txt"
+    extract "states-$lang" "$encoder" $lang "$files/pairs.$lang" --unit tokens --layers 5
+    extract "both-$lang" "$encoder" $lang "$files/pairs.$lang" --unit tokens --layers 5 \
+        --concat-vectors "$files/vectors-$lang.safetensors"
+done
+once "$files/links" fairseq-xling align intersection "$files/pairs.en" "$files/pairs.de" \
+    --output "$files/links"
+for what in states both; do
+    once "$files/map-$what" fairseq-xling map procrustes "$states/$what-de" "$states/$what-en" \
+        --pairs alignments "$files/links" --swap --normalize centre --output "$files/map-$what"
+done
+above() { # NAME [options of a head's training]
+    study "rosita-$1" eval transfer --head parsing --freeze-encoder --encoder "$1=$encoder" \
+        --data "$data" --lrs 1e-3 --batch-sizes 32 --epochs "${EPOCHS:-4}" \
+        --head-options dropout=0 --seeds "${SEEDS:-1,2,3}" --jobs "${JOBS:-1}" \
+        --train-args "${*:2}" --train "en=$trees/train.en.conllu" \
+        --valid "en=$trees/valid.en.conllu" --test "$(by_language "$trees/test.{}.conllu" en de)"
+}
+trees=$text/gold vectors="--concat-vectors $(by_language "$files/vectors-{}.safetensors" en de)"
+above states
+above states-vectors "$vectors"
+above states-mapped --map "$files/map-states"
+above states-vectors-mapped "$vectors" --map "$files/map-both"
+
+# Roles with the senses of verbs. The corpus has none, so its verbs get one for each type of what
+# acts: a ship that sails, and a sailor who does. Three results: roles alone, roles and senses
+# counted together, and how many senses are right, next to the most frequent one of each verb.
+once "$files/senses" python "$here/arrange_structures.py" senses "$text" "$files/senses"
+frames=$files/senses/frames
+with_senses() { # NAME yes|no
+    study "senses-$1" eval transfer --head srl --encoder "$1=$encoder" --data "$data" --lrs 1e-3 \
+        --batch-sizes 32 --epochs "${EPOCHS:-4}" --freeze-layers 2 --seeds "${SEEDS:-1,2,3}" \
+        --jobs "${JOBS:-1}" --head-options "dropout=0,senses=$2" \
+        --train "en=$frames.train.en.conll" --valid "en=$frames.valid.en.conll" \
+        --test "$(by_language "$frames.test.{}.conll" "${languages[@]}")"
+}
+with_senses left-out no
+with_senses counted yes
+python "$here/arrange_structures.py" sense-scores "$made/senses-counted" "$made/senses-alone"
+keep senses-alone "$made/senses-alone"
+
+# Trees and roles without an encoder: BiLSTMs over words and gold parts of speech, of the papers'
+# sizes, trained on English for as many epochs. Of words in other languages they know the part of
+# speech alone. The encoder's heads, next to them, read no parts of speech.
+study trees eval transfer --head parsing "${trained[@]}" \
+    --train "en=$trees/train.en.conllu" --valid "en=$trees/valid.en.conllu" \
+    --test "$(by_language "$trees/test.{}.conllu" "${languages[@]}")"
+bilstm() { # RUN HEAD METRIC FILES: as the finished RUN; {split} and {lang} in FILES
+    local folder=$files/bilstm-$1 epochs=${EPOCHS:-4} seed lang english tests=()
+    english=${4//\{lang\}/en}
+    for lang in "${languages[@]}"; do
+        tests+=("$lang=$(sed "s/{split}/test/; s/{lang}/$lang/" <<<"$4")")
+    done
+    for seed in $(tr , ' ' <<<"${SEEDS:-1,2,3}"); do
+        mkdir -p "$folder/$seed"
+        echo "BiLSTM of seed $seed: see $folder/$seed/train.log"
+        [ -f "$folder/$seed.done" ] || fairseq-train --user-dir "$(fairseq-xling user-dir)" --cpu \
+            --task bilstm_baseline --arch bilstm_baseline --criterion cross_lingual_transfer \
+            --languages en,de,zh,id --head "$2" --train-file "en=${english/\{split\}/train}" \
+            --valid-file "en=${english/\{split\}/valid}" --optimizer adam --adam-betas '(0.9,0.9)' \
+            --lr 0.002 --lr-scheduler step --lr-deacy-period 5000 --lr-decay 0.75 \
+            --batch-size 32 --max-epoch $epochs --seed "$seed" --num-workers 0 \
+            --best-checkpoint-metric "$3" --maximize-best-checkpoint-metric \
+            --no-epoch-checkpoints --no-progress-bar --log-format json \
+            --save-dir "$folder/$seed" >"$folder/$seed/train.log" 2>&1 ||
+            { tail -n 1 "$folder/$seed/train.log" >&2; exit 1; }
+        touch "$folder/$seed.done"
+        once "$folder/$seed/found" fairseq-xling predict "$folder/$seed/checkpoint_best.pt" \
+            "${tests[@]}" --unknown-labels wrong --output "$folder/$seed/found"
+    done
+    python "$here/arrange_structures.py" bilstm "$made/$1" "$made/$1-bilstm" \
+        --files "$folder" --epochs $epochs
+    keep "$1-bilstm" "$made/$1-bilstm"
+}
+bilstm trees parsing las "$trees/{split}.{lang}.conllu"
+bilstm senses-left-out srl f1 "$frames.{split}.{lang}.conll"

@@ -4,6 +4,9 @@
     python examples/transfer/arrange_structures.py kbp37 DATA OUT --records 4000
     python examples/transfer/arrange_structures.py head RUN OUT --files FILES
     python examples/transfer/arrange_structures.py frames TEXT OUT
+    python examples/transfer/arrange_structures.py senses TEXT OUT
+    python examples/transfer/arrange_structures.py sense-scores RUN OUT
+    python examples/transfer/arrange_structures.py bilstm RUN OUT --files FILES
 
 `vectors` writes word vectors of one space from the dictionaries of the embedded corpus TEXT: a
 random vector for each English word; a word of another language has the mean of those of its
@@ -13,11 +16,18 @@ and writes them as they are, and as a text with its label for the head `classifi
 scores the predictions of such a head, the run RUN of `eval transfer` on the folder FILES that
 `kbp37` wrote, as `struct matrix` does, and writes them in its form, for its `--compare`. `frames`
 writes the events of the embedded corpus TEXT as CoNLL-2009 has predicates: a verb, and its roles at
-the head words of those that take part.
+the head words of those that take part. `senses` writes the same, and as a verb's sense the type of
+its agent (PER, VEH, ...; NONE without one): the corpus has no senses, and this one can be read off
+the sentence, as those of people and of ships that sail. `sense-scores` counts how many senses the
+run RUN of `eval transfer` has found, and how many the most frequent sense of each verb finds.
+`bilstm` puts together what `fairseq-xling predict` has scored of baselines on the test files of
+RUN, in FILES/SEED/found. Both write results.json of `eval transfer`.
 """
 
 import argparse
+import dataclasses
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +35,22 @@ import numpy as np
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.results.result import write_results
 from fairseq_xling.results.statistics import mean_and_spread
 from fairseq_xling.structures.data import Reader
 from fairseq_xling.structures.formats.tacred import NO_RELATION
 from fairseq_xling.structures.scores import micro_scores
 from fairseq_xling.structures.sentence import NONE
+from fairseq_xling.studies.transfer.config import TransferConfig
+from fairseq_xling.studies.transfer.transfer_result import Transfer
+from fairseq_xling.tasks.formats import formats
+from fairseq_xling.tasks.formats.conll09 import FramesItem
+from fairseq_xling.tasks.items import parse_files
+from fairseq_xling.tasks.senses import sense_number
 
+Scores = dict[int, dict[str, dict[str, float]]]  # by seed and language
+
+_WHAT = ("vectors", "kbp37", "head", "frames", "senses", "sense-scores", "bilstm")
 _WIDTH = 100
 
 
@@ -76,9 +96,7 @@ def arrange_kbp37(data: Path, output: Path, records: int) -> None:
 
 def arrange_head(run: Path, output: Path, files: Path) -> None:
     """results.json of `struct matrix`, of one training set and test file."""
-    if not (run / "results.json").is_file():
-        raise UserError(f"{run}: contains no finished run (no results.json)")
-    record, test = read_json(run / "results.json"), files / "test.txt"
+    record, test = finished(run), files / "test.txt"
     gold = Reader("relations", "kbp37", needs_trees=False).read("en", test).gold
     structures = []
     for path in sorted((run / "predictions").glob("*/*/en.tsv")):
@@ -114,33 +132,128 @@ def arrange_head(run: Path, output: Path, files: Path) -> None:
     })  # fmt: skip
 
 
-def arrange_frames(text: Path, output: Path) -> None:
+def finished(run: Path) -> dict[str, Any]:
+    """The results of a run."""
+    if not (run / "results.json").is_file():
+        raise UserError(f"{run}: contains no finished run (no results.json)")
+    return read_json(run / "results.json")
+
+
+def arrange_frames(text: Path, output: Path, senses: bool) -> None:
     """frames.{SPLIT}.{LANG}.conll of each file of structures."""
     for path in sorted((text / "gold").glob("structures.*.jsonl")):
         _, split, lang, _ = path.name.split(".")
         with atomic_write(output / f"frames.{split}.{lang}.conll", "w") as file:
             for line in read_lines(path):
-                file.write(frames_of(json.loads(line)) + "\n")
+                file.write(frames_of(json.loads(line), senses) + "\n")
 
 
-def frames_of(structure: dict[str, Any]) -> str:
-    """The lines of a sentence in CoNLL-2009."""
+def frames_of(structure: dict[str, Any], senses: bool) -> str:
+    """The lines of a sentence in CoNLL-2009; all verbs have one sense unless ``senses``."""
     words, heads = structure["words"], structure["heads"]
     verbs = [trigger["span"][0] for trigger in structure["triggers"]]
     order = sorted(range(len(verbs)), key=verbs.__getitem__)  # columns follow the verbs
-    roles = [["_"] * len(verbs) for _ in words]
+    roles, acting = [["_"] * len(verbs) for _ in words], dict.fromkeys(verbs, "NONE")
     for argument in structure["arguments"]:
-        first, end = structure["entities"][argument["entity"]]["span"]
+        entity = structure["entities"][argument["entity"]]
+        if argument["role"] == "Agent":
+            acting[verbs[argument["trigger"]]] = entity["type"]
+        first, end = entity["span"]
         own = range(first, end)
         (head,) = (place for place in own if heads[place] - 1 not in own)
         roles[head][order.index(argument["trigger"])] = argument["role"]
     rows = []
     for place, (word, pos) in enumerate(zip(words, structure["upos"], strict=True)):
-        verb = place in verbs
-        fill = ["Y", f"{word}.01"] if verb else ["_", "_"]
+        fill = ["_", "_"]
+        if place in verbs:
+            fill = ["Y", f"{word}.{acting[place] if senses else '01'}"]
         row = [str(place + 1), word, word, word, pos, pos, *"______", *fill, *roles[place]]
         rows.append("\t".join(row) + "\n")
     return "".join(rows)
+
+
+def arrange_sense_scores(run: Path, output: Path) -> None:
+    """Two rows: the senses that were predicted, and the most frequent one of each verb."""
+    record = finished(run)
+    read = {option: dict(parse_files(option, ",".join(record["config"][option])))
+            for option in ("train", "test")}  # fmt: skip
+    seen = [one for path in read["train"].values() for one in senses_in(Path(path))]
+    common = Counter(number for _, number in seen).most_common(1)[0][0]
+    of_verb = {
+        verb: Counter(number for other, number in seen if other == verb).most_common(1)[0][0]
+        for verb in {verb for verb, _ in seen}
+    }
+    gold = {lang: senses_in(Path(path)) for lang, path in read["test"].items()}
+    usual = {
+        lang: accuracy([of_verb.get(verb, common) for verb, _ in own], own)
+        for lang, own in gold.items()
+    }
+    found: dict[str, Scores] = {"predicted": {}, "most frequent": {}}
+    for folder in sorted((run / "predictions").glob("*/*")):
+        seed = int(folder.name.rsplit("-", 1)[1])
+        found["most frequent"][seed] = usual
+        found["predicted"][seed] = {
+            lang: accuracy([number for _, number in senses_in(folder / f"{lang}.conll09")], own)
+            for lang, own in gold.items()
+        }
+    record |= {"metric": "accuracy", "title": "Senses of predicates"}
+    write_scores(record, output, found, {"run": run / "results.json"})
+
+
+def senses_in(path: Path) -> list[tuple[str, str]]:
+    """The verb and the sense number of each predicate."""
+    items = (item for item in formats["conll09"].read(path, {}) if isinstance(item, FramesItem))
+    return [
+        (verb, sense_number(sense))
+        for item in items
+        for verb, sense in zip(item.lemmas, item.senses, strict=True)
+    ]
+
+
+def accuracy(found: list[str], gold: list[tuple[str, str]]) -> dict[str, float]:
+    """In percent."""
+    right = sum(a == b for a, (_, b) in zip(found, gold, strict=True))
+    return {"accuracy": 100 * right / len(gold)}
+
+
+def arrange_bilstm(run: Path, output: Path, files: Path, epochs: int) -> None:
+    """One row, of all seeds in ``files``."""
+    record, found, inputs = finished(run), {}, {}
+    for path in sorted(files.glob("*/found/scores.json")):
+        seed = path.parts[-3]
+        scores = read_json(path)["files"].values()
+        found[int(seed)] = {one["language"]: one["scores"] for one in scores}
+        inputs[f"scores of seed {seed}"] = path
+    like = {name: record["config"][name] for name in ("head", "train", "valid", "test", "seeds")}
+    config = TransferConfig(**like, lrs="2e-3", batch_sizes="32", epochs=epochs, precision="fp32")
+    record["config"] = dataclasses.asdict(config)
+    write_scores(record, output, {"BiLSTM": found}, inputs)
+
+
+def write_scores(
+    like: dict[str, Any], output: Path, found: dict[str, Scores], inputs: dict[str, Path]
+) -> None:
+    """Results in the form of those of a run, with its title and files."""
+    results = [
+        {
+            "name": name,
+            "encoder": name,
+            "sources": like["results"][0]["sources"],
+            "how": "",
+            "trained": "zero-shot",
+            "metric": like["metric"],
+            "dev": [{"seed": seed, "setting": ""} for seed in by_seed],
+            "chosen": {},
+            "tests": [
+                {"seed": seed, "setting": "", "scores": scores}
+                for seed, scores in sorted(by_seed.items())
+            ],
+        }
+        for name, by_seed in found.items()
+    ]
+    same = {name: like[name] for name in ("config", "title", "metric", "languages")}
+    output.mkdir(parents=True, exist_ok=True)
+    write_results(Transfer, output, {**same, "results": results}, inputs)
 
 
 @exits_on_user_error
@@ -148,18 +261,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["vectors", "kbp37", "head", "frames"])
+    parser.add_argument("what", choices=_WHAT)
     parser.add_argument("source", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--records", type=int, default=4000)
-    parser.add_argument("--files", type=Path, help="of `head`")
+    parser.add_argument("--files", type=Path, help="of `head` and `bilstm`")
+    parser.add_argument("--epochs", type=int, help="of `bilstm`", default=16)
     args = parser.parse_args()
     if args.what == "vectors":
         arrange_vectors(args.source, args.output)
     elif args.what == "head":
         arrange_head(args.source, args.output, args.files)
-    elif args.what == "frames":
-        arrange_frames(args.source, args.output)
+    elif args.what in ("frames", "senses"):
+        arrange_frames(args.source, args.output, args.what == "senses")
+    elif args.what == "sense-scores":
+        arrange_sense_scores(args.source, args.output)
+    elif args.what == "bilstm":
+        arrange_bilstm(args.source, args.output, args.files, args.epochs)
     else:
         arrange_kbp37(args.source, args.output, args.records)
 

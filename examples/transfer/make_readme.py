@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from comparisons import comparisons, is_compared
 
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.paired import (
@@ -211,10 +212,13 @@ def measures(found: Sequence[Result]) -> list[str]:
         "MLM, 4 layers, 64 wide). Heads were trained with seeds "
         f"{records['names']['config']['seeds']}; states are shifted in layer "
         f"{records['tags-shifted']['config']['shift_layer']}.",
-        *("", measured_table(found), "", *(f"- {line}" for line in _expected(records))),
+        *("", measured_table([one for one in found if not is_compared(one.name)]), ""),
+        *(f"- {line}" for line in _expected(records)),
     ]
     for name, title in _DRAWN.items():
         lines += ["", f"![{title}]({name}.svg)"]
+    for heading, text, rows in comparisons(records):
+        lines += ["", f"### {heading}", "", text, "", *rows]
     return lines
 
 

@@ -1,6 +1,8 @@
 """The scripts of examples/transfer run as they stand, on files named like the real ones."""
 
+import dataclasses
 import gzip
+import json
 import re
 import shutil
 import sys
@@ -12,6 +14,7 @@ import pytest
 from fairseq_xling import USER_DIR
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.results.paired import in_words
+from fairseq_xling.studies.transfer.config import TransferConfig
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
 from tests.end_to_end.engine import launch, run, run_script
@@ -341,31 +344,84 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
     assert f"- gcn over classification head (head), trained on en: {in_words(one)}" in page
 
 
-def test_events_are_frames_of_conll_2009(tmp_path):
-    structure = {
-        "words": ["Ana", "Lee", "sah", "den", "Hund", "rennen"],
-        "upos": ["PROPN", "PROPN", "VERB", "DET", "NOUN", "VERB"],
-        "heads": [3, 1, 0, 5, 3, 3],
-        "entities": [{"span": [0, 2]}, {"span": [3, 5]}],
-        "triggers": [{"span": [5, 6]}, {"span": [2, 3]}],  # in any order
-        "arguments": [
-            {"trigger": 1, "entity": 0, "role": "Agent"},
-            {"trigger": 1, "entity": 1, "role": "Theme"},
-            {"trigger": 0, "entity": 1, "role": "Agent"},
-        ],
-    }
-    (tmp_path / "gold").mkdir()
-    write_json(tmp_path / "one.json", structure)
-    line = " ".join((tmp_path / "one.json").read_text().split())
-    (tmp_path / "gold/structures.test.de.jsonl").write_text(f"{line}\n{line}\n")
-    done = arrange("arrange_structures.py", "frames", tmp_path, tmp_path / "out")
+STRUCTURE = {
+    "words": ["Ana", "Lee", "sah", "den", "Hund", "rennen"],
+    "upos": ["PROPN", "PROPN", "VERB", "DET", "NOUN", "VERB"],
+    "heads": [3, 1, 0, 5, 3, 3],
+    "entities": [{"span": [0, 2], "type": "PER"}, {"span": [3, 5], "type": "ANIMAL"}],
+    "triggers": [{"span": [5, 6]}, {"span": [2, 3]}],  # in any order
+    "arguments": [
+        {"trigger": 1, "entity": 0, "role": "Agent"},
+        {"trigger": 1, "entity": 1, "role": "Theme"},
+        {"trigger": 0, "entity": 1, "role": "Agent"},
+    ],
+}
+
+
+def written_events(folder, what, *structures, split="test", lang="de"):
+    """The file that `frames` or `senses` makes of these structures."""
+    (folder / "gold").mkdir(exist_ok=True)
+    lines = "".join(json.dumps(one) + "\n" for one in structures)
+    (folder / f"gold/structures.{split}.{lang}.jsonl").write_text(lines)
+    done = arrange("arrange_structures.py", what, folder, folder / what)
     assert done.returncode == 0, done.stderr
-    items = list(Conll09.read(tmp_path / "out/frames.test.de.conll", {}))
-    assert len(items) == 2 and items[0].words == tuple(structure["words"])
+    return folder / what / f"frames.{split}.{lang}.conll"
+
+
+def test_events_are_frames_of_conll_2009(tmp_path):
+    items = list(Conll09.read(written_events(tmp_path, "frames", STRUCTURE, STRUCTURE), {}))
+    assert len(items) == 2 and items[0].words == tuple(STRUCTURE["words"])
     assert items[0].predicates == (2, 5)
     see, run_ = items[0].roles
     assert see == ("Agent", "_", "_", "_", "Theme", "_")
     assert run_ == ("_", "_", "_", "_", "Agent", "_")
+    assert items[0].senses == ("sah.01", "rennen.01")
+
+
+def test_the_sense_of_a_verb_is_the_type_of_what_acts(tmp_path):
+    nobody = {**STRUCTURE, "arguments": STRUCTURE["arguments"][1:]}
+    items = list(Conll09.read(written_events(tmp_path, "senses", STRUCTURE, nobody), {}))
+    assert items[0].senses == ("sah.PER", "rennen.ANIMAL")
+    assert items[1].senses == ("sah.NONE", "rennen.ANIMAL")
+    assert items[0].roles[1] == ("_", "_", "_", "_", "Agent", "_")
+
+
+def test_senses_are_counted_next_to_the_most_frequent_one_of_each_verb(tmp_path):
+    nobody = {**STRUCTURE, "arguments": STRUCTURE["arguments"][1:]}
+    train = written_events(tmp_path, "senses", STRUCTURE, STRUCTURE, nobody, split="train")
+    test = written_events(tmp_path, "senses", nobody, nobody)
+    found = tmp_path / "run/predictions/x-zero-shot/lr0.1-b8-7/de.conll09"
+    found.parent.mkdir(parents=True)
+    found.write_text(test.read_text().replace("NONE", "PER", 1))
+    config = {**dataclasses.asdict(TransferConfig()), "head": "srl", "seeds": "7"}
+    config |= {"train": [f"de={train}"], "test": [f"de={test}"]}
+    record = {"config": config, "languages": ["de"], "title": "x", "metric": "f1"}
+    write_json(tmp_path / "run/results.json", {**record, "results": [{"sources": ["de"]}]})
+    done = arrange("arrange_structures.py", "sense-scores", tmp_path / "run", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    results = read_json(tmp_path / "out/results.json")["results"]
+    scores = {one["name"]: one["tests"][0]["scores"]["de"] for one in results}
+    assert scores == {"predicted": {"accuracy": 75}, "most frequent": {"accuracy": 50}}
+
+
+def test_scores_of_baselines_are_put_together_by_seed(tmp_path):
+    given = {
+        "head": "parsing",
+        "train": ["en=a"],
+        "valid": ["en=b"],
+        "test": ["en=c"],
+        "seeds": "1,2",
+    }
+    record = {"config": given, "languages": ["en"], "title": "x", "metric": "las"}
+    write_json(tmp_path / "run/results.json", {**record, "results": [{"sources": ["en"]}]})
+    for seed in (1, 2):
+        scores = {"files": {"c": {"language": "en", "scores": {"las": 10.0 * seed}}}}
+        write_json(tmp_path / f"files/{seed}/found/scores.json", scores)
+    options = ["--files", tmp_path / "files", "--epochs", 5]
+    done = arrange("arrange_structures.py", "bilstm", tmp_path / "run", tmp_path / "out", *options)
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / "out/table.md").read_text()
+    assert "| BiLSTM | 15.0 ± 7.1 |" in table and "5 epochs" in table
 
 
 @pytest.mark.slow
@@ -373,12 +429,16 @@ def test_events_are_frames_of_conll_2009(tmp_path):
 def test_every_measure_of_one_encoder_runs_from_nothing_and_makes_its_section(tmp_path):
     sizes = {"SENTENCES": "300", "HELD_OUT": "40", "ANNOTATED": "40", "STRUCTURES": "30"}
     few = {"UPDATES": "3", "SMALL_UPDATES": "2", "SIZES": "100", "SEEDS": "1", "EPOCHS": "1"}
+    few |= {"SIMILAR": "100", "ALIGNED": "100"}
     script("6_measures.sh", "run", folder=tmp_path, **sizes, **few)
     done = arrange("make_readme.py", tmp_path / "run", "--output", tmp_path / "README.md")
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "README.md").read_text()
     for row in ("S6", "S14", "E5", "E7", "E8", "E11", "E14"):
         assert f"| {row} " in page, row
+    for start in ("en-de, new weights", "German | layer", "en-de | iterative", "states, mapped",
+                  "roles and senses, F1", "BiLSTM, LAS", "BiLSTM, F1 of roles"):  # fmt: skip
+        assert f"| {start}" in page, start
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoint*.pt")}
     script("6_measures.sh", "run", folder=tmp_path, **sizes, **few)
     assert before and all(path.stat().st_mtime_ns == when for path, when in before.items())
