@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.results.paired import Claim, claim_verdicts
+from fairseq_xling.results.paired import Claim, claim_verdicts, in_words, paired_difference
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -94,7 +94,8 @@ class TrelmStudyKind(Kind):
             (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
             for one in record["variations"]
         ]
-        about = [*record["notes"], *_notes(record), *verdicts(record), f"{result.machine}."]
+        about = [*record["notes"], *_notes(record), *verdicts(record), *in_tasks(record)]
+        about.append(f"{result.machine}.")
         about += [TASKS] if any(one.get("tasks") for one in migrations_of(record)) else []
         (target, bits), *_ = _figures(record)[BITS].items()
         return Page(
@@ -159,6 +160,25 @@ def verdicts(record: Record) -> list[str]:
             lower_is_better=True,
         )
     ]
+
+
+def in_tasks(record: Record) -> list[str]:
+    """The rows that the paper compares, compared by every task as well, over seeds."""
+    codes, lines = [one["row"] for one in record["variations"]], []
+    titles = dict.fromkeys(t for one in migrations_of(record) for t, _ in one.get("tasks", ()))
+    measured = {name: found for name, found in _figures(record).items() if name in titles}
+    for claim in (Claim(**one) for one in record.get("claims", [])):
+        gaps = []
+        for title, found in measured.items():
+            for target, cells in found.items():
+                by_row = dict(zip(codes, cells, strict=True))
+                better, worse = (by_row.get(row) for row in (claim.better, claim.worse))
+                if better and worse:
+                    gap = in_words(paired_difference(better.values, worse.values))
+                    gaps.append(f"{title}, {target} {gap}")
+        if gaps:
+            lines.append(f"{claim.better} minus {claim.worse} in tasks: {'; '.join(gaps)}.")
+    return lines
 
 
 def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:

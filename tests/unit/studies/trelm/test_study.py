@@ -13,7 +13,7 @@ from fairseq_xling.studies.trelm import study_steps as run_study_steps
 from fairseq_xling.studies.trelm.check import read_config
 from fairseq_xling.studies.trelm.scratch import budget
 from fairseq_xling.studies.trelm.study import Variation
-from fairseq_xling.studies.trelm.study_result import study_table, verdicts
+from fairseq_xling.studies.trelm.study_result import in_tasks, study_table, verdicts
 from fairseq_xling.studies.trelm.study_steps import choose_rows, row_config, study_steps
 
 NAMES = [name for name in STUDIES if name.startswith("trelm-")]
@@ -105,6 +105,31 @@ def test_what_the_paper_says_is_decided_over_seeds():
     assert kept.startswith("A. Here: +1.033 bits per word, bad minus good (95 % interval +0.890 to")
     assert kept.endswith(". Kept.") and turned.endswith(". Not kept.")
     assert undecided.startswith("C. ") and undecided.endswith("Not enough to tell.")
+
+
+def test_rows_that_are_compared_are_compared_in_tasks_as_well():
+    def of(*scores):
+        return [
+            {
+                **{"target": "de", "orderings": [], "translation": {}},
+                **{"phases": [{"bpw": {"de": 1.0}}], "tasks": [["LAS", x]] if x else []},
+            }
+            for x in scores
+        ]
+
+    record = {
+        "variations": [{"row": code} for code in ("good", "bad")],
+        "migrations": {"good": of(81.0, 82.0, 83.5), "bad": of(80.0, 80.5, 82.0)},
+        "claims": [
+            {"text": "A.", "better": "good", "worse": "bad"},
+            {"text": "Of a row that was not run.", "better": "good", "worse": "other"},
+        ],
+    }
+    (line,) = in_tasks(record)
+    assert line.startswith("good minus bad in tasks: LAS, de +1.3 points (95 % interval +0.6 to")
+    assert line.endswith("over 3 seeds: p = 0.015.")
+    without = {**record, "migrations": {"good": of(0, 0, 0), "bad": of(0, 0, 0)}}
+    assert in_tasks(without) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
