@@ -21,8 +21,11 @@ from fairseq_xling.files import atomic_write, read_lines
 def arrange(pairs: Path, output: Path, held_out: int) -> None:
     """See above."""
     english: dict[str, list[str]] = {}
-    for line in read_lines(pairs):
-        first, second = line.lower().split("\t")[:2]
+    for number, line in enumerate(read_lines(pairs), start=1):
+        columns = line.lower().split("\t")
+        if len(columns) < 2:
+            raise UserError(f"{pairs}:{number}: must be two sentences with a tab between")
+        first, second = columns[:2]
         if first not in (own := english.setdefault(second, [])):
             own.append(first)
     draw = random.Random(1)
