@@ -71,6 +71,7 @@ class SeparableEncoder(nn.Module):
     """
 
     reorders: ClassVar[bool] = False  # whether `output` can follow an order
+    reads_padding: ClassVar[bool] = False  # whether states that nobody attends to are read
 
     def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
         super().__init__()

@@ -39,6 +39,9 @@ class ReadingLayer(nn.Module):
         layer: whose norms it has.
         qkv, out, fc1, fc2: the products of that layer, of states (n, ...). ``fc1`` applies the
             activation, ``out`` and ``fc2`` add their second argument, the residual.
+
+    Attributes:
+        reads_padding: states that nobody attends to are needed, see `SeparableEncoder`.
     """
 
     def __init__(
@@ -53,12 +56,13 @@ class ReadingLayer(nn.Module):
         self.heads = layer.heads
         self.qkv, self.out, self.fc1, self.fc2 = qkv, out, fc1, fc2
         self.attention_norm, self.ffn_norm = layer.attention_norm, layer.ffn_norm
+        self.reads_padding = False
 
     @torch.no_grad()
     def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """As of `EncoderLayer`; where there is much padding, its states are zero."""
         batch, length, dim = x.shape
-        real = _real(attention_mask, batch * length)
+        real = None if self.reads_padding else _real(attention_mask, batch, length)
         if real is None:
             qkv = self.qkv(x.reshape(-1, dim)).view(batch, length, 3 * dim)
             mixed = _attention(qkv, self.heads, attention_mask)
@@ -106,26 +110,28 @@ def substitute(
     """Replace the layers of ``model``, its other linear layers, and the products of its heads with
     embeddings; what was replaced before stays."""
     made: dict[nn.Module, nn.Module] = {}  # one module may have several places
+    reads_padding = any(getattr(module, "reads_padding", False) for module in model.modules())
     for module in list(model.modules()):
         if isinstance(module, LinearHead) and module.project is F.linear:
             module.project = Projection(prepare)
         for name, child in list(module._modules.items()):
             if type(child) is EncoderLayer and child not in made:
                 made[child] = layer(child)
+                made[child].reads_padding = reads_padding
             elif type(child) is nn.Linear and type(module) is not EncoderLayer:
                 made.setdefault(child, prepared(child, prepare))
             if child in made:
                 setattr(module, name, made[child])
 
 
-def _real(mask: Tensor | None, count: int) -> Tensor | None:
+def _real(mask: Tensor | None, batch: int, length: int) -> Tensor | None:
     """Places of the states that are no padding; None where it is not worth it to leave others out.
 
     Args:
         mask: of attention; who attends to whom within a sentence says nothing of padding.
-        count: states.
     """
-    if mask is None or mask.shape[1:3] != (1, 1) or count < _FEWEST:
+    count = batch * length
+    if mask is None or mask.shape != (batch, 1, 1, length) or count < _FEWEST:
         return None
     places = mask.flatten().nonzero()[:, 0]
     return places if len(places) < _DENSE * count else None
@@ -141,6 +147,8 @@ def _attention_of_sizes(qkv: Tensor, heads: int, sizes: Tensor) -> Tensor:
     mixed = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
     for rows in order.split(_ALIKE):
         places = torch.arange(int(sizes[rows[-1]]))
+        if not len(places):  # sentences of padding alone
+            continue
         inside = places < sizes[rows, None]
         index = (starts[rows, None] + places).clamp_(max=len(qkv) - 1).flatten()
         part = qkv.index_select(0, index).view(*inside.shape, -1)

@@ -18,6 +18,7 @@ B batch, T source length, U target length.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -38,6 +39,9 @@ class CompatTriEncoder(TriEncoder):
     Raises:
         UserError: for a single language, if the second language's embedding is read.
     """
+
+    # The null state is masked, and so are positions beyond the length of the source.
+    reads_padding: ClassVar[bool] = True
 
     def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
         super().__init__(shape, vocab_sizes, plan)

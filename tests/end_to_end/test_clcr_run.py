@@ -260,6 +260,7 @@ def test_readings_that_cannot_be_compared_are_rejected(world, capsys):
         "--readings finetune,wide": "unknown reading 'wide'; known: transformed, lm-phases,",
         "--readings second,second": "`--readings` must name 'second' once",
         "--readings transformed": "`--readings` 'transformed' changes nothing that is trained here",
+        "--readings lm-phases --anneal-beta 0": "`--readings` 'lm-phases' changes nothing that is",
         "--readings second --extract-steps 0": "`--readings` 'second' changes nothing that is",
     }.items():
         more = [*options.split(), "--dry-run"]

@@ -95,5 +95,7 @@ class ClcrReadingsConfig(ClcrTaskConfig):
         trained = {"extract": self.extract_steps, "order": self.order_list}
         if not trained.get(reading.since, True):
             return {}
+        if "anneal_phases" in reading.changes and not self.anneal_beta:  # nothing is annealed
+            return {}
         changes = reading.changes.items()
         return {field: value for field, value in changes if getattr(self, field) != value}

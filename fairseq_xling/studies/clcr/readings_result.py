@@ -17,6 +17,7 @@ from fairseq_xling.studies.clcr.readings_config import ClcrReadingsConfig, Readi
 from fairseq_xling.studies.clcr.result import read_outcome
 from fairseq_xling.studies.clcr.task_figures import (
     DISTANCE,
+    HARD,
     MODULES,
     RELATIVE,
     Record,
@@ -34,6 +35,7 @@ SOURCE = "CLCR, Sections 3.1 to 3.3"
 # Of the tables of key-points and orders: their column, that of the page, and its unit.
 KEYPOINTS = (("accuracy", "E, {} (%)", 100.0, 1), ("entropy", "entropy of E, {} (bits)", 1.0, 3))
 ORDERS = (("BLEU-2", "order BLEU-2", 1.0, 3),)
+_UNITS = {HARD: ("of distance", 3), DISTANCE: ("of the spread", 3)}  # of differences; else points
 
 
 def write_readings(
@@ -56,7 +58,8 @@ def write_readings(
 
 
 def _tables(found: Record, config: ClcrReadingsConfig) -> dict[str, float]:
-    """Figures of key-points at the chosen threshold, and of orders by the widest search."""
+    """Figures of key-points at the chosen threshold, and of the order that T+E+R has: by the first
+    head, of the first language that has one, and the widest search."""
     figures = {}
     if "keypoints" in found:
         for row in _rows(found["keypoints"]):
@@ -64,7 +67,9 @@ def _tables(found: Record, config: ClcrReadingsConfig) -> dict[str, float]:
                 for column, name, scale, _ in KEYPOINTS:
                     figures[name.format(row["language"])] = scale * row[column]
     if "order" in found:
-        last = _rows(found["order"])[-1]
+        rows = [row for row in _rows(found["order"]) if row["search"]]  # not of the source's order
+        own = [row for row in rows if row["order"].split()[0] == config.order_list[0]]
+        last = [row for row in own if row["order"] == own[0]["order"]][-1]
         figures |= {name: scale * last[column] for column, name, scale, _ in ORDERS}
     return figures
 
@@ -117,7 +122,7 @@ class ClcrReadingsKind(Kind):
 
 def _code(column: str) -> str:
     """The row of the specification that a column measures, if any."""
-    named = {RELATIVE: "C4", "E, ": "C10", ORDERS[0][1]: "C13", "T": "C15"}
+    named = {RELATIVE: "C4", "E, ": "C10", ORDERS[0][1]: "C13", "T, ": "C15", "T+": "C15"}
     return next((code for name, code in named.items() if column.startswith(name)), "")
 
 
@@ -170,9 +175,9 @@ def _notes(record: Record, result: Result) -> list[str]:
         "trained before it differs.",
         "D is that of validation text, the mean of both directions; relative: divided by the "
         "spread of the target's states, chance 1. E is the accuracy of key-points against "
-        f"pseudo-gold pivots of validation text, which keeps those with p above "
-        f"{config['delta']}; entropy: the mean of p's, 1 is chance. BLEU-2: precision of pairs "
-        "of words in the found order.",
+        f"pseudo-gold pivots of validation text, where words with p above {config['delta']} are "
+        "kept; entropy: the mean of p's, 1 is chance. BLEU-2: precision of pairs of words in the "
+        "found order, of the language that is reordered.",
     ]
     if "tests" in record:
         majority, chance = record["majority"], chance_of(record)
@@ -196,15 +201,16 @@ def _differences(record: Record) -> Iterator[str]:
                 continue
             sides = [[values[seed] for seed in seeds] for values in (after, before[name])]
             if sides[0] != sides[1]:  # shared, or not moved
-                unit, digits = ("of the spread", 3) if name == DISTANCE else ("points", 1)
-                parts.append(f"{name} {in_words(paired_difference(*sides), unit, digits)}")
+                unit, digits = _UNITS.get(name, ("points", 1))
+                parts.append(f"{name} {in_words(paired_difference(*sides), unit, digits)}".strip())
         if parts:
             yield f"{one['name']} against the defaults: {'; '.join(parts)}."
 
 
 def _figures(part: Record, record: Record) -> dict[str, dict[int, float]]:
-    """Those of `by_seed`, and the accuracy of key-points."""
-    found = by_seed(part, record)
+    """Hard D, those of `by_seed`, and the accuracy of key-points."""
+    hard = {seed["seed"]: seed["hard"] for seed in part["seeds"] if seed["hard"] is not None}
+    found = {HARD: hard, **by_seed(part, record)}
     for seed in part["seeds"]:
         for name, value in seed["tables"].items():
             if name.endswith("(%)"):

@@ -82,6 +82,27 @@ def test_padding_changes_nothing_of_the_others(dtype, real):
     torch.testing.assert_close(model[0](x, mask)[keys], found[keys])
 
 
+@pytest.mark.parametrize("sizes", [[0] * 40 + [30] * 3, [0] * 43])
+def test_sentences_of_padding_alone_are_no_obstacle(dtype, sizes):
+    torch.manual_seed(1)
+    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+    x = torch.randn(43, 30, 32).to(dtype)
+    keys = torch.arange(30) < torch.tensor(sizes)[:, None]
+    expected = model[0](x, keys[:, None, None]).detach()
+    pack(model)
+    found = model[0](x, keys[:, None, None])
+    torch.testing.assert_close(found[keys], expected[keys], **near(dtype))
+
+
+def test_one_mask_for_all_sentences_is_read_as_such(dtype):
+    torch.manual_seed(1)
+    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+    x, mask = torch.randn(40, 20, 32).to(dtype), (torch.arange(20) < 9)[None, None, None]
+    expected = model[0](x, mask).detach()
+    pack(model)
+    torch.testing.assert_close(model[0](x, mask)[:, :9], expected[:, :9], **near(dtype))
+
+
 @pytest.mark.parametrize("shape", [(5, 24), (2, 3, 24), (0, 24)])
 def test_products_have_any_shape(dtype, shape):
     torch.manual_seed(1)

@@ -1,5 +1,6 @@
 """T1-T3, P4 and G4-G6 of TreLM: what the TRILayer reads, adds, sees and leaves alone."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from fairseq_xling.compat import packs_weights
 from fairseq_xling.data.batch import collate, target_side
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, NULL, PAD, SEP
@@ -14,6 +16,7 @@ from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.packed import pack
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
@@ -539,6 +542,26 @@ def test_compat_attends_as_the_released_code_does(make_compat, make_batch):
     assert tri is None  # padding as well
     for mask in upper:  # the source's lengths, at the target's positions
         assert mask[:, 0, 0].tolist() == [[True] * 6, [True] * 3 + [False] * 3]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("compat", [False, True])
+def test_layers_that_leave_padding_out_give_the_same_words(
+    make_tri, make_compat, make_batch, compat
+):
+    if not packs_weights(torch.float32):
+        pytest.skip("this processor has no such products")
+    encoder = (make_compat if compat else make_tri)()
+    rows = [PAIRS["shorter"], PAIRS["longer"]]
+    batch = make_batch(*[("cdlm", row) for row in rows * 40])["net_input"]
+    expected = run(encoder, batch)[1]
+    packed = copy.deepcopy(encoder)
+    pack(packed)
+    found = run(packed, batch)[1]
+    for row, size in ((0, 4), (1, 6)):  # of the target
+        torch.testing.assert_close(
+            found[row::2, :size], expected[row::2, :size], atol=1e-4, rtol=1e-4
+        )
 
 
 @pytest.mark.row("T2")
