@@ -200,19 +200,20 @@ class Translator:
         hard = "hard" if alignment else None
         asked = SimpleNamespace(nbest=nbest, print_alignment=hard, scored=scores)
         found = self._streamed(rest, asked, batch_tokens, buffer)
-        return ([self._written(source, one) for one in row[:nbest]] for source, row in found)
+        return ([self._written(source, one) for one in row] for source, row in found)
 
     def _streamed(
         self, rest: Iterator[str], asked: SimpleNamespace, batch_tokens: int, buffer: int
     ) -> Iterator[tuple[np.ndarray, list[Hypothesis]]]:
-        """The ids of each line, and all that is found for it."""
+        """The ids of each line, and the ``asked.nbest`` best that are found for it."""
         with _raising():
             generator = self.task.build_generator(self.models, asked)
         while block := list(itertools.islice(rest, buffer)):
             with _raising():
                 ids = self.source.encode(block)
                 dataset = self.task.build_dataset_for_inference(ids, [len(row) for row in ids])
-                found = dict(self._generated(dataset, generator, batch_tokens))
+                every = self._generated(dataset, generator, batch_tokens)
+                found = {index: row[: asked.nbest] for index, row in every}
             yield from ((row, found[index]) for index, row in enumerate(ids))
 
     def of_dataset(
