@@ -8,6 +8,7 @@
 # words are compared, and whose states are shifted; words have contexts from CONTEXTS (default
 # 10,000) sentences. About 10 minutes on one core. If interrupted, the same command resumes.
 set -euo pipefail
+. "$(dirname "$0")/../once.sh"
 data=${1:?the folder of real data}
 migration=${2:?the run of a migration to German}
 checkpoint=$migration/models/${3:?a checkpoint in the models/ of the migration}
@@ -16,12 +17,6 @@ run=${4:-runs/analysis/measures}
 text=$run-files/text states=$run-files/states maps=$run-files/maps
 mkdir -p "$text" "$states" "$maps" "$run"
 
-once() { # FILE_OR_FOLDER COMMAND...: the file or folder is written by the command
-    [ -e "$1" ] || "${@:2}"
-}
-put() { # FILE COMMAND...: what the command prints, whole or not at all
-    [ -f "$1" ] || { "${@:2}" > "$1.part" && mv "$1.part" "$1"; }
-}
 lower() { gzip -dc "$1" | python -c \
     'import sys; sys.stdout.writelines(line.lower() for line in sys.stdin)'; }
 for lang in en de; do

@@ -149,7 +149,7 @@ def _paraphrases(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
             ),
             "",
             3,
-        ).replace("  ", " ")
+        )
         + "."
         for title, measure in of_english
     ]

@@ -11,6 +11,7 @@
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/by_language.sh"
+. "$here/../once.sh"
 run=${1:-runs/transfer/measures}
 text=$run-text files=$run-files made=$run-runs
 data=$files/data encoder=$files/encoder/checkpoint_last.pt
@@ -18,12 +19,6 @@ targets=(de zh id)
 languages=(en "${targets[@]}")
 mkdir -p "$files" "$made" "$run"
 
-once() { # FILE_OR_FOLDER COMMAND...: the file or folder is written by the command
-    [ -e "$1" ] || "${@:2}"
-}
-put() { # FILE COMMAND...: what the command prints, whole or not at all
-    [ -f "$1" ] || { "${@:2}" > "$1.part" && mv "$1.part" "$1"; }
-}
 study() { # NAME VERB... : a study whose results and figure are kept
     local name=$1
     shift

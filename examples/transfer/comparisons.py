@@ -57,7 +57,7 @@ def _similarity(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str
     return (
         f"Similarity of the vectors of {details['rows']:,} sentences, {details['widths'][0]} wide, "
         "and their translations: means over layers. With the lines of one side moved by one, no "
-        "sentence is compared with its translation; with new weights the encoder knows nothing. "
+        "sentence is compared with its translation; with new weights the encoder is untrained. "
         "SVCCA reads the directions that hold 99 % of the variance.",
         [
             markdown_table(["vectors", *names], rows),

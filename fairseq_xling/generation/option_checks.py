@@ -33,10 +33,9 @@ def check_request(args: Any) -> None:
     """
     for name, value in _WITHOUT_EFFECT.items():
         if getattr(args, name, value) != value:
-            option = "--" + name.replace("_", "-")
             raise UserError(
-                f"`{option}` has no effect on a model that predicts all words at once, got "
-                f"{getattr(args, name)!r}"
+                f"`--{option_name(name)}` has no effect on a model that predicts all words at "
+                f"once, got {getattr(args, name)!r}"
             )
     if getattr(args, "print_alignment", None) == "soft":
         raise UserError("`--print-alignment` must be hard with this task, got 'soft'")
@@ -85,7 +84,7 @@ def check_reading(cfg: Any, emission: Emission) -> None:
         given = value is not None and value is not False
         if given and name not in {*emission.tuned, *emission.options}:
             raise UserError(
-                f"`--{name.replace('_', '-')}` has no effect on a model with `--emission "
+                f"`--{option_name(name)}` has no effect on a model with `--emission "
                 f"{_shown(emission.facts())}`" + ("" if value is True else f", got {value}")
             )
     if cfg.lookahead:

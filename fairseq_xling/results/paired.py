@@ -45,14 +45,14 @@ def shown_p(p: float) -> str:
 
 
 def in_words(found: Mapping[str, Any], unit: str = "points", digits: int = 1) -> str:
-    """For a note, with so many ``digits`` after the point.
+    """For a note, with so many ``digits`` after the point; ``unit`` may be empty.
 
     >>> in_words({"gaps": [1.0], "mean": 1.0, "low": None, "high": None, "p": None})
     '+1.0 points'
     >>> in_words({"gaps": [1.0, 2.0, 3.0], "mean": 2.0, "low": -0.48, "high": 4.48, "p": 0.074})
     '+2.0 points (95 % interval -0.5 to +4.5), paired t-test over 3 seeds: p = 0.074'
     """
-    text = f"{found['mean']:+.{digits}f} {unit}"
+    text = f"{found['mean']:+.{digits}f} {unit}".rstrip()
     if found["p"] is None:
         return text
     return (

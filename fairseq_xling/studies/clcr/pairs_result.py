@@ -8,7 +8,7 @@ from typing import Any
 
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import in_words, paired_difference, paired_verdict
+from fairseq_xling.results.paired import paired_verdict
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.runs.step import Step
@@ -22,8 +22,11 @@ from fairseq_xling.studies.clcr.task_figures import (
     Record,
     accuracies,
     by_seed,
+    chance_in_words,
     chance_of,
     columns_of,
+    difference_in_words,
+    differences,
     long_rows,
     models_of,
     read_parts,
@@ -44,9 +47,8 @@ def write_pairs(
     """Write `FILES` into ``run``."""
     found, tests = read_parts(parts, pair)
     sizes = [{"pairs": size, **one} for size, one in zip(config.size_list, found, strict=True)]
-    files = {name: path for part in parts for name, path in models_of(part).items()}
     record = {"config": dataclasses.asdict(config), "pair": list(pair), "sizes": sizes, **tests}
-    write_results(ClcrPairs, run, record, files, steps)
+    write_results(ClcrPairs, run, record, models_of(parts), steps)
 
 
 @KINDS.register("clcr-pairs")
@@ -140,10 +142,9 @@ def _notes(record: Record, result: Result) -> list[str]:
             "their threshold was tuned.",
         )
     if "tests" in record:
-        majority, chance = record["majority"], chance_of(record)
         found.append(
             f"Accuracy is zero-shot: a classifier trained on {record['source']}, tested on other "
-            "languages" + (f"; always {majority['label']}: {chance[0]:.1f}." if chance else ".")
+            f"languages{chance_in_words(record)}"
         )
     return [*found, *_gains(record), f"{result.machine}."]
 
@@ -152,17 +153,10 @@ def _gains(record: Record) -> Iterator[str]:
     """What the most pairs give over the fewest, by seed, and what the paper says of the last
     figure, which is of the most modules."""
     fewest, most = record["sizes"][0], record["sizes"][-1]
-    before, sides = by_seed(fewest, record), {}
-    for name, after in by_seed(most, record).items():
-        seeds = sorted(after.keys() & before.get(name, {}).keys())
-        if fewest is not most and seeds:
-            sides[name] = [[values[seed] for seed in seeds] for values in (after, before[name])]
-    if not sides:
+    sides = differences(by_seed(most, record), by_seed(fewest, record))
+    if fewest is most or not sides:
         return
-    gains = []
-    for name, values in sides.items():
-        unit, digits = ("of the spread", 3) if name == DISTANCE else ("points", 1)
-        gains.append(f"{name} {in_words(paired_difference(*values), unit, digits)}")
+    gains = [difference_in_words(name, both) for name, both in sides.items()]
     yield f"From {fewest['pairs']:,} to {most['pairs']:,} pairs: {'; '.join(gains)}."
     *_, last = sides
     if last != DISTANCE:

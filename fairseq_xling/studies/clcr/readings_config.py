@@ -78,7 +78,7 @@ class ClcrReadingsConfig(ClcrTaskConfig):
         """
         named = {one.name: one for one in READINGS if one is not DEFAULTS}
         if not self.readings:
-            return [DEFAULTS, *(one for one in named.values() if self._settings_of(one))]
+            return [DEFAULTS, *(one for one in named.values() if self._changes(one))]
         names = [name.strip() for name in self.readings.split(",")]
         for name in names:
             if name not in named:
@@ -86,16 +86,15 @@ class ClcrReadingsConfig(ClcrTaskConfig):
             if names.count(name) > 1:
                 raise UserError(f"`--readings` must name {name!r} once")
         for name in names:
-            if not self._settings_of(named[name]):
+            if not self._changes(named[name]):
                 raise UserError(f"`--readings` {name!r} changes nothing that is trained here")
         return [DEFAULTS, *(named[name] for name in names)]
 
-    def _settings_of(self, reading: Reading) -> dict[str, Any]:
-        """What a reading changes here; nothing of a stage without steps."""
+    def _changes(self, reading: Reading) -> bool:
+        """Whether a reading changes anything that is trained here."""
         trained = {"extract": self.extract_steps, "order": self.order_list}
         if not trained.get(reading.since, True):
-            return {}
+            return False
         if "anneal_phases" in reading.changes and not self.anneal_beta:  # nothing is annealed
-            return {}
-        changes = reading.changes.items()
-        return {field: value for field, value in changes if getattr(self, field) != value}
+            return False
+        return any(getattr(self, field) != value for field, value in reading.changes.items())

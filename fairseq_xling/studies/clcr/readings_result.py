@@ -7,23 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import in_words, paired_difference
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.clcr.readings_config import ClcrReadingsConfig, Reading
-from fairseq_xling.studies.clcr.result import read_outcome
 from fairseq_xling.studies.clcr.task_figures import (
-    DISTANCE,
     HARD,
     MODULES,
     RELATIVE,
     Record,
     by_seed,
-    chance_of,
+    chance_in_words,
     columns_of,
+    difference_in_words,
+    differences,
     long_rows,
     models_of,
     read_parts,
@@ -35,7 +34,6 @@ SOURCE = "CLCR, Sections 3.1 to 3.3"
 # Of the tables of key-points and orders: their column, that of the page, and its unit.
 KEYPOINTS = (("accuracy", "E, {} (%)", 100.0, 1), ("entropy", "entropy of E, {} (bits)", 1.0, 3))
 ORDERS = (("BLEU-2", "order BLEU-2", 1.0, 3),)
-_UNITS = {HARD: ("of distance", 3), DISTANCE: ("of the spread", 3)}  # of differences; else points
 
 
 def write_readings(
@@ -47,14 +45,11 @@ def write_readings(
     steps: Sequence[Step],
 ) -> None:
     """Write `FILES` into ``run``."""
-    found, tests = read_parts(parts, pair)
-    for reading, part, one in zip(readings, parts, found, strict=True):
+    found, tests = read_parts(parts, pair, lambda one: {"tables": _tables(one, config)})
+    for reading, one in zip(readings, found, strict=True):
         one |= {"name": reading.name, "title": reading.title, "changes": dict(reading.changes)}
-        for seed, outcome in zip(one["seeds"], part.outcomes, strict=True):
-            seed["tables"] = _tables(read_outcome(outcome, pair), config)
-    files = {name: path for part in parts for name, path in models_of(part).items()}
     record = {"config": dataclasses.asdict(config), "pair": list(pair), "readings": found, **tests}
-    write_results(ClcrReadingsKind, run, record, files, steps)
+    write_results(ClcrReadingsKind, run, record, models_of(parts), steps)
 
 
 def _tables(found: Record, config: ClcrReadingsConfig) -> dict[str, float]:
@@ -147,13 +142,11 @@ def _columns(record: Record) -> dict[str, list[OverSeeds | None]]:
 
 def _panels(names: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> list[BarPanel]:
     """A panel for every column but the times."""
-    panels = []
-    for title, cells in columns.items():
-        if not title.endswith("(s)"):
-            means = [cell and cell.mean for cell in cells]
-            spread = [cell and cell.spread for cell in cells]
-            panels.append(BarPanel(names, [Bars(title, means, spread)], title))
-    return panels
+    return [
+        BarPanel(names, [over_seeds(title, cells)], title)
+        for title, cells in columns.items()
+        if not title.endswith("(s)")
+    ]
 
 
 def _long(record: Record) -> Iterator[list[Any]]:
@@ -180,11 +173,9 @@ def _notes(record: Record, result: Result) -> list[str]:
         "found order, of the language that is reordered.",
     ]
     if "tests" in record:
-        majority, chance = record["majority"], chance_of(record)
         found.append(
             f"Accuracy of T, T+E and T+E+R is zero-shot: a classifier trained on "
-            f"{record['source']}, tested on other languages"
-            + (f"; always {majority['label']}: {chance[0]:.1f}." if chance else ".")
+            f"{record['source']}, tested on other languages{chance_in_words(record)}"
         )
     return [*found, *_differences(record), f"{result.machine}."]
 
@@ -194,15 +185,11 @@ def _differences(record: Record) -> Iterator[str]:
     defaults, *others = record["readings"]
     before = _figures(defaults, record)
     for one in others:
-        parts = []
-        for name, after in _figures(one, record).items():
-            seeds = sorted(after.keys() & before.get(name, {}).keys())
-            if not seeds:
-                continue
-            sides = [[values[seed] for seed in seeds] for values in (after, before[name])]
-            if sides[0] != sides[1]:  # shared, or not moved
-                unit, digits = _UNITS.get(name, ("points", 1))
-                parts.append(f"{name} {in_words(paired_difference(*sides), unit, digits)}".strip())
+        parts = [
+            difference_in_words(name, sides)
+            for name, sides in differences(_figures(one, record), before).items()
+            if sides[0] != sides[1]  # else shared, or not moved
+        ]
         if parts:
             yield f"{one['name']} against the defaults: {'; '.join(parts)}."
 

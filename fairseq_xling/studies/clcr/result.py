@@ -10,7 +10,7 @@ from fairseq_xling.clcr.labels import Labels
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -201,9 +201,7 @@ def _panels(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[BarPan
     panels = []
     for title, *cells in zip(header, *rows, strict=True):
         if title.startswith(_DRAWN) and any(cells):
-            means = [cell and cell.mean for cell in cells]
-            spread = [cell and cell.spread for cell in cells]
-            panels.append(BarPanel([row[0] for row in rows], [Bars(title, means, spread)], title))
+            panels.append(BarPanel([row[0] for row in rows], [over_seeds(title, cells)], title))
     return panels
 
 

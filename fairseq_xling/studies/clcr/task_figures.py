@@ -1,12 +1,13 @@
 """The figures of a study of CLCR: distance, pivots, accuracy and time of each of its parts."""
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
 from fairseq_xling.results.page import RESULTS
+from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.studies.clcr.classify_result import lines_of_rows
 from fairseq_xling.studies.clcr.result import read_outcome
@@ -19,16 +20,24 @@ from fairseq_xling.verbs.parts.probe_result import shown
 MODULES = {"T": ("transform", "lm"), "E": ("extract",), "R": ("order",)}
 HARD, RELATIVE, F1 = "hard D", "relative D", "pivot F1 (%)"
 DISTANCE = "relative D (lower is better)"
+_UNITS = {HARD: ("of distance", 3), DISTANCE: ("of the spread", 3)}  # of differences
 Record = Mapping[str, Any]
 
 
 def read_parts(
-    parts: Sequence[Part], pair: tuple[str, str]
+    parts: Sequence[Part],
+    pair: tuple[str, str],
+    more: Callable[[Record], dict[str, Any]] = lambda found: {},
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What was found of each part, and what all were tested on (nothing without a task)."""
+    """What was found of each part, and what all were tested on (nothing without a task).
+
+    Args:
+        more: further entries of a seed, from what `read_outcome` says of it.
+    """
     found, tests = [], {}
     for part in parts:
-        one: dict[str, Any] = {"seeds": [_seed(outcome, pair) for outcome in part.outcomes]}
+        seeds = [_seed(outcome, pair, more) for outcome in part.outcomes]
+        one: dict[str, Any] = {"seeds": seeds}
         if part.classified is not None:
             classified = read_json(part.classified / RESULTS)
             one["classified"] = classified["classified"]
@@ -37,12 +46,16 @@ def read_parts(
     return found, tests
 
 
-def models_of(part: Part) -> dict[str, Path]:
-    """The last checkpoint of each seed, by its name in a record."""
-    return {f"model, {part.name}, seed {one.seed}": one.model for one in part.outcomes}
+def models_of(parts: Sequence[Part]) -> dict[str, Path]:
+    """The last checkpoint of each seed of each part, by its name in a record."""
+    return {
+        f"model, {part.name}, seed {one.seed}": one.model for part in parts for one in part.outcomes
+    }
 
 
-def _seed(outcome: Outcome, pair: tuple[str, str]) -> dict[str, Any]:
+def _seed(
+    outcome: Outcome, pair: tuple[str, str], more: Callable[[Record], dict[str, Any]]
+) -> dict[str, Any]:
     """Means of both directions after the last phase, F1 of tuned pivots, and seconds."""
     found = read_outcome(outcome, pair)
     last, (a, b) = found["distances"][-1], pair
@@ -59,6 +72,7 @@ def _seed(outcome: Outcome, pair: tuple[str, str]) -> dict[str, Any]:
         **{"seed": outcome.seed, "hard": both("hard"), "relative": both("relative")},
         **{"f1": (found["tuned"] or {}).get("f1"), "pivots": found["pivots"]["pivots"]},
         "seconds": seconds,
+        **more(found),
     }
 
 
@@ -126,6 +140,30 @@ def by_seed(part: Record, tested: Record) -> dict[str, dict[int, float]]:
                 name = f"{trained['row']}, {shown(tests, file)}"
                 found.setdefault(name, {})[trained["seed"]] = trained["accuracy"][file]
     return found
+
+
+def differences(
+    after: Mapping[str, Mapping[int, float]], before: Mapping[str, Mapping[int, float]]
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Both sides of each figure that both have, by the seeds that both have."""
+    sides = {}
+    for name, values in after.items():
+        seeds = sorted(values.keys() & before.get(name, {}).keys())
+        if seeds:
+            sides[name] = [values[x] for x in seeds], [before[name][x] for x in seeds]
+    return sides
+
+
+def difference_in_words(name: str, sides: tuple[list[float], list[float]]) -> str:
+    """A figure's name, and the mean of its differences with their test."""
+    unit, digits = _UNITS.get(name, ("points", 1))
+    return f"{name} {in_words(paired_difference(*sides), unit, digits)}"
+
+
+def chance_in_words(tested: Record) -> str:
+    """What follows a sentence on accuracy: that of the most frequent label, if it is known."""
+    chance = chance_of(tested)
+    return f"; always {tested['majority']['label']}: {chance[0]:.1f}." if chance else "."
 
 
 def long_rows(part: Record) -> Iterator[list[Any]]:
