@@ -9,7 +9,7 @@ shift || true
 
 if [ ! -f "$run-text/provenance.json" ]; then
     fairseq-xling synthesize "$run-text" --languages en,de --sentences "${SENTENCES:-20000}" \
-        --held-out "${HELD_OUT:-1000}"
+        --held-out "${HELD_OUT:-1000}" --nli "${PAIRS:-12000}" --annotated "${ANNOTATED:-2000}"
 fi
 if [ ! -f "$run-other/provenance.json" ]; then
     fairseq-xling synthesize "$run-other" --languages en,de \

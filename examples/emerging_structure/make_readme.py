@@ -8,6 +8,8 @@ it. Results are kept in `results/`; without RUN, the page is made from them.
 
 from typing import Any
 
+from fairseq_xling.results.tables import markdown_table
+from fairseq_xling.studies.emerging.result import claims_section
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import table_lines, write_page
 
@@ -17,7 +19,8 @@ _HEAD = """\
 Conneau, Wu, Li, Zettlemoyer and Stoyanov, ACL 2020, Table 1: which of shared domain, shared words
 (anchors) and shared parameters a masked language model of two languages needs in order to align
 them, though it never sees parallel text. The paper scores zero-shot transfer of models with 8
-layers, 768 wide; here small models are scored by retrieval, without mapping their spaces.
+layers, 768 wide; here small models are scored by retrieval, without mapping their spaces, and on
+the embedded corpus by zero-shot transfer, too.
 
     examples/emerging_structure/1_synthetic.sh          the embedded corpus, needs nothing
     examples/emerging_structure/2_multi30k.sh DATA      real text
@@ -32,7 +35,16 @@ of 256 tokens, 8 GPUs.
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    return [_facts(record["config"]), "", *table_lines(record)]
+    claims = claims_section(record)
+    return [
+        _facts(record["config"]),
+        "",
+        *table_lines(record),
+        "",
+        markdown_table(claims.header, claims.rows),
+        "",
+        *(f"- {note}" for note in claims.notes),
+    ]
 
 
 def _facts(config: dict[str, Any]) -> str:

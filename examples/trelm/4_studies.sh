@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic}
 shift || true
-studies=${STUDIES:-init objectives parallel compensated baselines readings}
+studies=${STUDIES:-init objectives parallel compensated baselines readings bits}
 
 # Maps of small vocabularies: three seeds, a minute each.
 maps="--batch 128 --hidden 512 --beta 0.01 --epoch-size ${MAP_WORDS:-50000}"
@@ -15,6 +15,7 @@ for study in $studies; do
     [ "$study" = init ] && own=(--map-seeds 1,2,3 --map-args "$maps")
     [ "$study" = parallel ] && own=(--sizes "${SIZES:-1000,2500,5000,10000,20000}")
     [ "$study" = baselines ] && own=(--small-model "${SMALL:---arch separable_transformer_tiny}")
+    [ "$study" = bits ] && own=(--tasks pos,parsing --orderings "" --less-text "${LESS_TEXT:-5000}")
     fairseq-xling ablate "trelm-$study" --config "$here/synthetic.yaml" --text "$run-text" \
         --source "$run-source/checkpoints/checkpoint_best.pt" --output "$run-$study" \
         --autoregressive no "${own[@]}" "$@"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 LEVEL = 0.95  # of the interval
+_IN_WORDS = {True: "Kept", False: "Not kept", None: "Not enough to tell"}
 
 
 def paired_difference(better: Sequence[float], worse: Sequence[float]) -> dict[str, Any]:
@@ -71,8 +72,7 @@ def verdict(paper: str, here: str, kept: bool | None) -> str:
     Args:
         kept: None where what was found is too little to tell.
     """
-    found = {True: "Kept", False: "Not kept", None: "Not enough to tell"}[kept]
-    return f"{paper} Here: {here}. {found}."
+    return f"{paper} Here: {here}. {_IN_WORDS[kept]}."
 
 
 def paired_verdict(
@@ -98,9 +98,13 @@ def difference_verdict(
     paper: str, found: Mapping[str, Any], unit: str = "points", digits: int = 1
 ) -> str:
     """As `paired_verdict`, on a `paired_difference` that a paper says is above zero."""
+    return verdict(paper, in_words(found, unit, digits), _is_kept(found))
+
+
+def _is_kept(found: Mapping[str, Any]) -> bool | None:
+    """Whether a `paired_difference` is above zero; None if it cannot be told from zero."""
     low, high = found["low"], found["high"]
-    undecided = low is None or low <= 0 <= high
-    return verdict(paper, in_words(found, unit, digits), None if undecided else low > 0)
+    return None if low is None or low <= 0 <= high else low > 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,6 +114,42 @@ class Claim:
     text: str
     better: str
     worse: str
+
+
+def claims_table(
+    claims: Iterable[Claim],
+    measures: Mapping[str, Mapping[str, Sequence[float]]],
+    digits: Mapping[str, int],
+) -> tuple[list[str], list[list[str | None]]]:
+    """Header and rows of a table with every claim on rows that have figures, and by each measure
+    their difference with its interval, and whether the claim is kept, as in `paired_verdict`.
+
+    Args:
+        measures: figures by measure and code of a row, one for every seed; more is better.
+        digits: after the point, by measure.
+
+    >>> figures = {"map": [3.0, 4.1, 5.0], "none": [1.0, 2.0, 3.0]}
+    >>> claims_table([Claim("Maps help.", "map", "none")], {"F1": figures}, {"F1": 1})[1]
+    [['Maps help.', 'map - none', '+2.0 [+1.9, +2.2], p < 0.001: kept']]
+    """
+    rows: list[list[str | None]] = []
+    for claim in claims:
+        cells: list[str | None] = []
+        for measure, figures in measures.items():
+            better, worse = figures.get(claim.better), figures.get(claim.worse)
+            if better is None or worse is None:
+                cells.append(None)
+                continue
+            found = paired_difference(better, worse)
+            places, test = digits[measure], ""
+            if found["p"] is not None:
+                low, high = (f"{found[end]:+.{places}f}" for end in ("low", "high"))
+                test = f" [{low}, {high}], p {shown_p(found['p'])}"
+            kept = _IN_WORDS[_is_kept(found)].lower()
+            cells.append(f"{found['mean']:+.{places}f}{test}: {kept}")
+        if any(cells):
+            rows.append([claim.text, f"{claim.better} - {claim.worse}", *cells])
+    return ["claim", "rows", *measures], rows
 
 
 def claim_verdicts(

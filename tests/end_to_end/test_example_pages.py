@@ -10,7 +10,7 @@ import pytest
 from tests.end_to_end.engine import launch
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-TESTED = r"\(95 % interval .+\), paired t-test over \d+ seeds: p "
+TESTED = r"\(95 % interval .+\), paired t-test over \d+ seeds: p |\[[-+.\d]+, [-+.\d]+\], p [=<] "
 KEPT = sorted(folder.parent for folder in EXAMPLES.glob("*/results"))
 
 

@@ -14,9 +14,10 @@ def _script(name: str, *arguments: str, folder: Path, **sizes: str) -> None:
 
 
 def test_the_synthetic_study_runs_from_nothing(tmp_path):
-    sizes = {"SENTENCES": "300", "HELD_OUT": "60"}
-    _script("1_synthetic.sh", "run", *SHORT, folder=tmp_path, **sizes)
-    assert "| A1 | Default |" in " ".join((tmp_path / "run/table.md").read_text().split())
+    sizes = {"SENTENCES": "300", "HELD_OUT": "60", "PAIRS": "60", "ANNOTATED": "60"}
+    _script("1_synthetic.sh", "run", *SHORT, "--tasks", "pos", folder=tmp_path, **sizes)
+    table = " ".join((tmp_path / "run/table.md").read_text().split())
+    assert "| A1 | Default |" in table and "| POS, de |" in table
 
 
 def test_the_real_study_runs_on_files_named_like_the_real_ones(tmp_path):

@@ -76,7 +76,7 @@ VERBS = {
     **{
         f"ablate trelm-{study}": f"{_TRELM} --tasks pos,parsing --dry-run"
         for study in (
-            *("baselines", "compensated", "init", "objectives", "parts", "readings"),
+            *("baselines", "bits", "compensated", "init", "objectives", "parts", "readings"),
             "translators",
         )
     },

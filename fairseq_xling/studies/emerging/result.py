@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fairseq_xling.files import read_json
 from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import claim_verdicts
+from fairseq_xling.results.paired import claims_table
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds, read_cell
@@ -190,7 +190,8 @@ def write_ablation(
         **{"header": header, "rows": rows},
         "targets": summary.targets,
         "columns": [
-            {"title": c.title, "unit": c.unit, "compares": c.compares} for c in summary.columns
+            {"title": c.title, "unit": c.unit, "compares": c.compares, "digits": c.digits}
+            for c in summary.columns
         ],
         "tasks": [task.title for task in config.task_table.values()],
         "values": [
@@ -239,6 +240,7 @@ class Ablation(Kind):
                     notes=[*_notes(record), f"{result.machine}."],
                     name="table",
                 ),
+                claims_section(record),
                 Section(
                     "Single seeds",
                     figure=partial(draw_dots, _panels(record)),
@@ -300,19 +302,28 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they are shown only for orientation.",
         *(zero_shot if record["tasks"] else ()),
-        *_verdicts(record),
     ]
 
 
-def _verdicts(record: Mapping[str, Any]) -> list[str]:
-    """What the paper says of transfer, by the first measure, the mean over target languages."""
-    measure = record["columns"][0]["title"]
-    by_target: dict[str, list[Sequence[float]]] = {}
-    for one in record["values"]:
-        if one["measure"] == measure:
-            by_target.setdefault(one["setting"], []).append(one["seeds"])
-    means = {
-        code: [statistics.fmean(of_seed) for of_seed in zip(*values, strict=True)]
-        for code, values in by_target.items()
-    }
-    return claim_verdicts(CLAIMS, means, measure, digits=3)
+def claims_section(record: Mapping[str, Any]) -> Section:
+    """What the paper says of transfer, by every figure that settings can be compared by, the mean
+    over target languages."""
+    compared = [one for one in record["columns"] if one["compares"]]
+    digits = {one["title"]: one.get("digits", 3) for one in compared}  # runs of before have none
+    measures: dict[str, dict[str, list[float]]] = {}
+    for measure in digits:
+        by_target: dict[str, list[Sequence[float]]] = {}
+        for one in record["values"]:
+            if one["measure"] == measure:
+                by_target.setdefault(one["setting"], []).append(one["seeds"])
+        measures[measure] = {
+            code: [statistics.fmean(of_seed) for of_seed in zip(*values, strict=True)]
+            for code, values in by_target.items()
+        }
+    header, rows = claims_table(CLAIMS, measures, digits)
+    notes = [
+        "Differences of the rows, with their 95 % interval, by a paired t-test over seeds "
+        f"{record['config']['seeds']}. A claim is kept if the interval is above zero, and not kept "
+        "if it is below."
+    ]
+    return Section("What the paper says", header=header, rows=rows, notes=notes)

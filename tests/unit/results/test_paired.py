@@ -5,6 +5,7 @@ import pytest
 from fairseq_xling.results.paired import (
     Claim,
     claim_verdicts,
+    claims_table,
     difference_verdict,
     paired_difference,
     paired_verdict,
@@ -47,6 +48,17 @@ def test_claims_are_decided_by_the_figures_of_their_rows():
     endings = ("Kept.", "Not kept.", "Not enough to tell.")
     for found, ending in zip((kept, turned, undecided), endings, strict=True):
         assert found.endswith(f". {ending}")
+
+
+def test_a_table_of_claims_has_a_cell_for_each_measure_and_leaves_out_what_was_not_run():
+    claims = [Claim("X.", "A", "B"), Claim("Z.", "C", "B"), Claim("None.", "A", "D")]
+    other = {"A": [1.0, 1.0], "B": [3.0, 3.0]}
+    header, rows = claims_table(claims, {"F1": FIGURES, "bits": other}, {"F1": 1, "bits": 2})
+    assert header == ["claim", "rows", "F1", "bits"]
+    assert rows == [
+        ["X.", "A - B", "+2.0 [+1.9, +2.2], p < 0.001: kept", "-2.00: not enough to tell"],
+        ["Z.", "C - B", "+0.0 [-0.3, +0.4], p = 0.742: not enough to tell", None],
+    ]
 
 
 def test_where_less_is_better_the_difference_is_still_above_zero_if_a_claim_is_kept():

@@ -4,8 +4,8 @@ import pytest
 
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
-from fairseq_xling.results.paired import paired_verdict
-from fairseq_xling.studies.emerging.result import SharingModel, _verdicts, summarise, table
+from fairseq_xling.results.paired import paired_difference
+from fairseq_xling.studies.emerging.result import SharingModel, claims_section, summarise, table
 from fairseq_xling.studies.emerging.settings import CLAIMS, SETTINGS
 
 
@@ -88,15 +88,26 @@ def test_what_the_paper_says_is_decided_by_the_mean_over_languages():
         ("A5", "zh"): [0.6, 0.5, 0.6],
     }
     record = {
-        "columns": [{"title": "sentence P@1"}, {"title": "word MRR"}],
+        "config": {"seeds": "1,2,3"},
+        "columns": [
+            {"title": "sentence P@1", "compares": True, "digits": 3},
+            {"title": "bits per word", "compares": False, "digits": 2},
+            {"title": "POS", "compares": True, "digits": 1},
+        ],
         "values": [
             {"setting": code, "target": lang, "measure": measure, "seeds": seeds}
             for (code, lang), seeds in figures.items()
-            for measure in ("word MRR", "sentence P@1")
+            for measure in ("POS", "bits per word", "sentence P@1")
         ],
     }
-    (found,) = _verdicts(record)
-    expected = paired_verdict(
-        "Extra anchors help (4.2).", [0.6, 0.65, 0.65], [0.4, 0.5, 0.45], digits=3
-    )
-    assert found == expected.replace(" points ", " sentence P@1, A5 minus A1 ")
+    section = claims_section(record)
+    assert section.header == ["claim", "rows", "sentence P@1", "POS"]
+    (row,) = section.rows
+    assert row[:2] == ["Extra anchors help (4.2).", "A5 - A1"]
+    # 0.2, 0.15 and 0.2: their t is 11, with 2 degrees of freedom.
+    found = paired_difference([0.6, 0.65, 0.65], [0.4, 0.5, 0.45])
+    assert found["p"] == pytest.approx(0.0082, abs=1e-4)
+    assert row[2:] == [
+        "+0.183 [+0.112, +0.255], p = 0.008: kept",
+        "+0.2 [+0.1, +0.3], p = 0.008: kept",
+    ]

@@ -120,7 +120,9 @@ RECORDS = {
             ["C", "Control: nothing shared", 2345, _over([0.01, 0.01], 3), _over([-0.49], 3)],
         ],
         "targets": ["de"],
-        "columns": [{"title": "sentence P@1", "unit": ", best layer", "compares": True}],
+        "columns": [
+            {"title": "sentence P@1", "unit": ", best layer", "compares": True, "digits": 3}
+        ],
         "tasks": [],
         "values": [
             {

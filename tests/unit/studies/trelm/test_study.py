@@ -186,6 +186,30 @@ def test_readings_are_added_to_the_options_that_are_there(study):
     assert sum("--compat" in step.commands[0] for step in steps if step.commands) == 4
 
 
+def test_cdlm_is_compared_with_tlm_under_each_condition_from_the_same_start(study):
+    rows, steps = study("trelm-bits", options=("--less-text", "30"), transfer_steps=10)
+    by_code = {row.code: dict(row.changes) for row in rows}
+    conditions = {code.removeprefix("cdlm") for code in by_code if code.startswith("cdlm")}
+    assert len(conditions) == 5 and len(rows) == 2 * len(conditions) + 2
+    for condition in conditions:
+        ours, other = by_code[f"cdlm{condition}"], by_code[f"tlm{condition}"]
+        assert ours.pop("transfer_objectives") == "cdlm,mlm"
+        assert (other.pop("transfer_objectives"), other.pop("auxiliary")) == ("tlm,mlm", "")
+        assert ours == other
+    assert by_code["cdlm-steps"]["transfer_steps"] == 30
+    assert by_code["cdlm-text"]["parallel_limit"] == 30
+    claims = {(one.better, one.worse) for one in STUDIES["trelm-bits"]().claims(rows)}
+    assert claims == {
+        *((f"cdlm{condition}", f"tlm{condition}") for condition in conditions),
+        ("mlm", "mlm-no-trilayer"),
+    }
+    # A long last phase follows the same transfer, which is not trained again.
+    known = {step.name: step for step in steps}
+    assert "language-de-1-cdlm-last" in known and "forward-de-1-cdlm-last" not in known
+    (weighted,) = known["forward-de-1-tlm-mlm"].commands
+    assert "--objective-weights mlm=4" in " ".join(weighted)
+
+
 def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
     rows, steps = study("trelm-init", commonality_steps=100)
     figures = {row.code: row.paper for row in rows if row.paper is not None}
