@@ -8,10 +8,9 @@ it. Results are kept in `results/`; without RUN, the page is made from them.
 
 from typing import Any
 
-from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.emerging.result import claims_section
+from fairseq_xling.studies.emerging.result import sharing_claims
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import table_lines, write_page
+from fairseq_xling.studies.examples_page import section_lines, table_lines, write_page
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models
@@ -35,16 +34,8 @@ of 256 tokens, 8 GPUs.
 
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
-    claims = claims_section(record)
-    return [
-        _facts(record["config"]),
-        "",
-        *table_lines(record),
-        "",
-        markdown_table(claims.header, claims.rows),
-        "",
-        *(f"- {note}" for note in claims.notes),
-    ]
+    claims = section_lines(sharing_claims(record))
+    return [_facts(record["config"]), "", *table_lines(record), *claims]
 
 
 def _facts(config: dict[str, Any]) -> str:

@@ -14,9 +14,15 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.results.result import Result
 from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page
+from fairseq_xling.studies.examples_page import (
+    measured_table,
+    section_lines,
+    table_lines,
+    write_page,
+)
 from fairseq_xling.studies.trelm.decodings import decodings_notes, decodings_table, too_many
 from fairseq_xling.studies.trelm.run_result import phase_table
+from fairseq_xling.studies.trelm.study_result import study_claims
 from fairseq_xling.studies.trelm.translation_result import bleu_table
 
 _HEAD = """\
@@ -103,6 +109,7 @@ def _study(record: dict[str, Any]) -> list[str]:
         times.append(f"{label} {sum(seconds) / len(seconds) / 60:.0f}")
     lines = [f"{record['study']}.", "", *table_lines(record)]
     lines.append(f"- Minutes of training, with other work running: {', '.join(times)}.")
+    lines += section_lines(study_claims(record))
     if too_many(record):
         notes = (f"- {note}" for note in decodings_notes(record))
         lines += ["", markdown_table(*decodings_table(record)), "", *notes]

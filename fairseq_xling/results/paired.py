@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 LEVEL = 0.95  # of the interval
@@ -101,10 +101,11 @@ def difference_verdict(
     return verdict(paper, in_words(found, unit, digits), _is_kept(found))
 
 
-def _is_kept(found: Mapping[str, Any]) -> bool | None:
-    """Whether a `paired_difference` is above zero; None if it cannot be told from zero."""
+def _is_kept(found: Mapping[str, Any], below: bool = False) -> bool | None:
+    """Whether a `paired_difference` is above zero, or ``below``; None if it cannot be told from
+    zero."""
     low, high = found["low"], found["high"]
-    return None if low is None or low <= 0 <= high else low > 0
+    return None if low is None or low <= 0 <= high else (low > 0) is not below
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,13 +121,15 @@ def claims_table(
     claims: Iterable[Claim],
     measures: Mapping[str, Mapping[str, Sequence[float]]],
     digits: Mapping[str, int],
+    lower_is_better: Collection[str] = (),
 ) -> tuple[list[str], list[list[str | None]]]:
     """Header and rows of a table with every claim on rows that have figures, and by each measure
     their difference with its interval, and whether the claim is kept, as in `paired_verdict`.
 
     Args:
-        measures: figures by measure and code of a row, one for every seed; more is better.
+        measures: figures by measure and code of a row, one for every seed.
         digits: after the point, by measure.
+        lower_is_better: measures of which a claim says that the better row has less.
 
     >>> figures = {"map": [3.0, 4.1, 5.0], "none": [1.0, 2.0, 3.0]}
     >>> claims_table([Claim("Maps help.", "map", "none")], {"F1": figures}, {"F1": 1})[1]
@@ -145,7 +148,7 @@ def claims_table(
             if found["p"] is not None:
                 low, high = (f"{found[end]:+.{places}f}" for end in ("low", "high"))
                 test = f" [{low}, {high}], p {shown_p(found['p'])}"
-            kept = _IN_WORDS[_is_kept(found)].lower()
+            kept = _IN_WORDS[_is_kept(found, measure in lower_is_better)].lower()
             cells.append(f"{found['mean']:+.{places}f}{test}: {kept}")
         if any(cells):
             rows.append([claim.text, f"{claim.better} - {claim.worse}", *cells])
@@ -157,7 +160,6 @@ def claim_verdicts(
     figures: Mapping[str, Sequence[float]],
     unit: str = "points",
     digits: int = 1,
-    lower_is_better: bool = False,
     difference: str = "{} minus {}",
 ) -> list[str]:
     """The `paired_verdict` on each claim of rows that both have figures, one for every seed.
@@ -172,9 +174,7 @@ def claim_verdicts(
     found = []
     for claim in claims:
         if {claim.better, claim.worse} <= figures.keys():
-            more, less = claim.better, claim.worse
-            if lower_is_better:
-                more, less = less, more
-            of = f"{unit}, {difference.format(more, less)}"
-            found.append(paired_verdict(claim.text, figures[more], figures[less], of, digits))
+            better, worse = claim.better, claim.worse
+            of = f"{unit}, {difference.format(better, worse)}"
+            found.append(paired_verdict(claim.text, figures[better], figures[worse], of, digits))
     return found

@@ -209,6 +209,14 @@ def table_lines(record: dict[str, Any]) -> list[str]:
     return [table, "", *(f"- {note}" for note in record["notes"])]
 
 
+def section_lines(section: Section | None) -> list[str]:
+    """The table of a part of a report and its notes, after an empty line; none without it."""
+    if section is None:
+        return []
+    table = markdown_table(section.header, section.rows)
+    return ["", table, "", *(f"- {note}" for note in section.notes)]
+
+
 def table_section(record: dict[str, Any]) -> Section:
     """The section of its page that a run also leaves as ``table.md``."""
     page = make_page(Result(Path(RESULTS), record), figures=False)

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairseq_xling.files import read_json
+from fairseq_xling.results.claims import claims_section
 from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import claims_table
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds, read_cell
@@ -240,7 +240,7 @@ class Ablation(Kind):
                     notes=[*_notes(record), f"{result.machine}."],
                     name="table",
                 ),
-                claims_section(record),
+                *filter(None, [sharing_claims(record)]),
                 Section(
                     "Single seeds",
                     figure=partial(draw_dots, _panels(record)),
@@ -305,7 +305,7 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def claims_section(record: Mapping[str, Any]) -> Section:
+def sharing_claims(record: Mapping[str, Any]) -> Section | None:
     """What the paper says of transfer, by every figure that settings can be compared by, the mean
     over target languages."""
     compared = [one for one in record["columns"] if one["compares"]]
@@ -320,10 +320,4 @@ def claims_section(record: Mapping[str, Any]) -> Section:
             code: [statistics.fmean(of_seed) for of_seed in zip(*values, strict=True)]
             for code, values in by_target.items()
         }
-    header, rows = claims_table(CLAIMS, measures, digits)
-    notes = [
-        "Differences of the rows, with their 95 % interval, by a paired t-test over seeds "
-        f"{record['config']['seeds']}. A claim is kept if the interval is above zero, and not kept "
-        "if it is below."
-    ]
-    return Section("What the paper says", header=header, rows=rows, notes=notes)
+    return claims_section(CLAIMS, measures, digits, record["config"]["seeds"])

@@ -7,10 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairseq_xling.results.claims import claims_section
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.results.paired import Claim, claim_verdicts, in_words, paired_difference
+from fairseq_xling.results.paired import Claim
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -94,7 +95,7 @@ class TrelmStudyKind(Kind):
             (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
             for one in record["variations"]
         ]
-        about = [*record["notes"], *_notes(record), *verdicts(record), *in_tasks(record)]
+        about = [*record["notes"], *_notes(record)]
         about.append(f"{result.machine}.")
         about += [TASKS] if any(one.get("tasks") for one in migrations_of(record)) else []
         (target, bits), *_ = _figures(record)[BITS].items()
@@ -104,6 +105,7 @@ class TrelmStudyKind(Kind):
             lead=[record["lead"]],
             sections=[
                 Section("Table", header=header, rows=rows, notes=about, name="table"),
+                *filter(None, [study_claims(record)]),
                 *figures,
                 *([] if apart else _translations(record)),
                 Section(
@@ -144,41 +146,28 @@ def study_table(record: Record) -> Table:
     return header, rows
 
 
-def verdicts(record: Record) -> list[str]:
-    """What the paper says of the rows, and whether it is so here, by differences over seeds."""
-    found = _figures(record)[BITS]
+def study_claims(record: Record) -> Section | None:
+    """What the paper says of the rows, by bits per word and by every task, over seeds."""
     codes = [one["row"] for one in record["variations"]]
-    return [
-        text if len(found) == 1 else f"{target}: {text}"
-        for claim in record.get("claims", [])
-        for target, cells in found.items()
-        for text in claim_verdicts(
-            [Claim(**claim)],
-            {code: cell.values for code, cell in zip(codes, cells, strict=True) if cell},
-            BITS,
-            digits=3,
-            lower_is_better=True,
-        )
-    ]
+    measures, digits, bits = {}, {}, []
+    for what, by_target in _figures(record).items():
+        if what != BITS and what not in _task_titles(record):
+            continue
+        for target, cells in by_target.items():
+            name = f"{what}, {target}"
+            measures[name] = {
+                code: cell.values for code, cell in zip(codes, cells, strict=True) if cell
+            }
+            digits[name] = 3 if what == BITS else 1
+            bits += [name] if what == BITS else []
+    claims = [Claim(**claim) for claim in record.get("claims", [])]
+    return claims_section(claims, measures, digits, record["config"]["seeds"], bits)
 
 
-def in_tasks(record: Record) -> list[str]:
-    """The rows that the paper compares, compared by every task as well, over seeds."""
-    codes, lines = [one["row"] for one in record["variations"]], []
-    titles = dict.fromkeys(t for one in migrations_of(record) for t, _ in one.get("tasks", ()))
-    measured = {name: found for name, found in _figures(record).items() if name in titles}
-    for claim in (Claim(**one) for one in record.get("claims", [])):
-        gaps = []
-        for title, found in measured.items():
-            for target, cells in found.items():
-                by_row = dict(zip(codes, cells, strict=True))
-                better, worse = (by_row.get(row) for row in (claim.better, claim.worse))
-                if better and worse:
-                    gap = in_words(paired_difference(better.values, worse.values))
-                    gaps.append(f"{title}, {target} {gap}")
-        if gaps:
-            lines.append(f"{claim.better} minus {claim.worse} in tasks: {'; '.join(gaps)}.")
-    return lines
+def _task_titles(record: Record) -> list[str]:
+    """Runs of before have no tasks."""
+    every = [title for one in migrations_of(record) for title, _ in one.get("tasks", ())]
+    return list(dict.fromkeys(every))
 
 
 def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
@@ -190,8 +179,7 @@ def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
     orderings = dict.fromkeys(name for one in columns for name in one["orderings"])
     found: dict[str, dict[str, list[OverSeeds | None]]] = {BITS: {}}
     found |= {f"BLEU {name}": {} for name in orderings}
-    # Runs of before have no tasks.
-    tasks = dict.fromkeys(title for one in everything for title, _ in one.get("tasks", ()))
+    tasks = _task_titles(record)
     found |= {title: {} for title in tasks}
     distances = dict.fromkeys(title for one in everything for title in one.get("distances", ()))
     found |= {title: {} for title in distances}

@@ -61,12 +61,14 @@ def test_a_table_of_claims_has_a_cell_for_each_measure_and_leaves_out_what_was_n
     ]
 
 
-def test_where_less_is_better_the_difference_is_still_above_zero_if_a_claim_is_kept():
-    (found,) = claim_verdicts(
-        [Claim("X.", "B", "A")], FIGURES, "bits", 2, True, "row {} minus row {}"
-    )
-    assert found.startswith("X. Here: +2.03 bits, row A minus row B (95 % interval +1.89 to +2.18)")
-    assert found.endswith(". Kept.")
+def test_where_less_is_better_a_claim_is_kept_if_the_difference_is_below_zero():
+    claims = [Claim("X.", "B", "A"), Claim("Y.", "A", "B"), Claim("Z.", "C", "B")]
+    _, rows = claims_table(claims, {"bits": FIGURES}, {"bits": 2}, {"bits"})
+    assert [row[2] for row in rows] == [
+        "-2.03 [-2.18, -1.89], p < 0.001: kept",
+        "+2.03 [+1.89, +2.18], p < 0.001: not kept",
+        "+0.03 [-0.35, +0.41], p = 0.742: not enough to tell",
+    ]
 
 
 def test_claims_of_rows_without_figures_are_left_out():

@@ -5,7 +5,7 @@ import pytest
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
 from fairseq_xling.results.paired import paired_difference
-from fairseq_xling.studies.emerging.result import SharingModel, claims_section, summarise, table
+from fairseq_xling.studies.emerging.result import SharingModel, sharing_claims, summarise, table
 from fairseq_xling.studies.emerging.settings import CLAIMS, SETTINGS
 
 
@@ -100,7 +100,7 @@ def test_what_the_paper_says_is_decided_by_the_mean_over_languages():
             for measure in ("POS", "bits per word", "sentence P@1")
         ],
     }
-    section = claims_section(record)
+    section = sharing_claims(record)
     assert section.header == ["claim", "rows", "sentence P@1", "POS"]
     (row,) = section.rows
     assert row[:2] == ["Extra anchors help (4.2).", "A5 - A1"]

@@ -179,8 +179,9 @@ def test_a_study_with_an_axis(tmp_path, monkeypatch):
     kind, page = page_of(tmp_path)
     assert kind == "trelm-study"
     assert page.source == "TreLM (Li et al., 2021), Figure 2"
-    assert [one.name for one in page.sections[:2]] == ["table", "plot"]
-    assert "sentence pairs" in page.sections[1].svg
+    table, claims, plot = page.sections[:3]
+    assert (table.name, claims.title, plot.name) == ("table", "What the paper says", "plot")
+    assert "sentence pairs" in plot.svg
     assert all((tmp_path / name).is_file() for name in study_result.FILES)
     assert [one.row for one in page.measured] == ["T22"]
 

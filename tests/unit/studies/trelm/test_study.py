@@ -13,7 +13,7 @@ from fairseq_xling.studies.trelm import study_steps as run_study_steps
 from fairseq_xling.studies.trelm.check import read_config
 from fairseq_xling.studies.trelm.scratch import budget
 from fairseq_xling.studies.trelm.study import Variation
-from fairseq_xling.studies.trelm.study_result import in_tasks, study_table, verdicts
+from fairseq_xling.studies.trelm.study_result import study_claims, study_table
 from fairseq_xling.studies.trelm.study_steps import choose_rows, row_config, study_steps
 
 NAMES = [name for name in STUDIES if name.startswith("trelm-")]
@@ -94,6 +94,7 @@ def test_what_the_paper_says_is_decided_over_seeds():
             "bad": bits(2.0, 2.1, 2.3),
             "alike": bits(1.3, 1.0, 1.1),
         },
+        "config": {"seeds": "1,2,3"},
         "claims": [
             {"text": "A.", "better": "good", "worse": "bad"},
             {"text": "B.", "better": "bad", "worse": "good"},
@@ -101,10 +102,13 @@ def test_what_the_paper_says_is_decided_over_seeds():
             {"text": "Of a row that was not run.", "better": "good", "worse": "other"},
         ],
     }
-    kept, turned, undecided = verdicts(record)
-    assert kept.startswith("A. Here: +1.033 bits per word, bad minus good (95 % interval +0.890 to")
-    assert kept.endswith(". Kept.") and turned.endswith(". Not kept.")
-    assert undecided.startswith("C. ") and undecided.endswith("Not enough to tell.")
+    section = study_claims(record)
+    assert section.header == ["claim", "rows", "bits per word, de"]
+    kept, turned, undecided = section.rows
+    assert kept[:2] == ["A.", "good - bad"]
+    assert kept[2].startswith("-1.033 [-1.177, -0.890], p ") and kept[2].endswith(": kept")
+    assert turned[2].startswith("+1.033 [+0.890, +1.177]") and turned[2].endswith(": not kept")
+    assert undecided[0] == "C." and undecided[2].endswith(": not enough to tell")
 
 
 def test_rows_that_are_compared_are_compared_in_tasks_as_well():
@@ -120,16 +124,20 @@ def test_rows_that_are_compared_are_compared_in_tasks_as_well():
     record = {
         "variations": [{"row": code} for code in ("good", "bad")],
         "migrations": {"good": of(81.0, 82.0, 83.5), "bad": of(80.0, 80.5, 82.0)},
+        "config": {"seeds": "1,2,3"},
         "claims": [
             {"text": "A.", "better": "good", "worse": "bad"},
             {"text": "Of a row that was not run.", "better": "good", "worse": "other"},
         ],
     }
-    (line,) = in_tasks(record)
-    assert line.startswith("good minus bad in tasks: LAS, de +1.3 points (95 % interval +0.6 to")
-    assert line.endswith("over 3 seeds: p = 0.015.")
+    section = study_claims(record)
+    assert section.header == ["claim", "rows", "bits per word, de", "LAS, de"]
+    (row,) = section.rows
+    assert row[2] == "+0.000: not enough to tell"
+    assert row[3].startswith("+1.3 [+0.6, ") and row[3].endswith("p = 0.015: kept")
     without = {**record, "migrations": {"good": of(0, 0, 0), "bad": of(0, 0, 0)}}
-    assert in_tasks(without) == []
+    assert study_claims(without).header == ["claim", "rows", "bits per word, de"]
+    assert study_claims({**record, "claims": []}) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
