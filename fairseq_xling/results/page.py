@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.results.report import Section
+from fairseq_xling.runs.display import clock
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 RESULTS = "results.json"
@@ -48,6 +49,12 @@ class Result:
     def versions(self) -> Mapping[str, str]:
         """Versions of the packages that it depends on."""
         return self._origin.get("versions") or self.record.get("versions", {})
+
+    @property
+    def took(self) -> str:
+        """How long its steps took, one after another; empty if that is not recorded."""
+        seconds = self.record.get("seconds")
+        return clock(seconds) if isinstance(seconds, int | float) else ""
 
     @property
     def inputs(self) -> Mapping[str, Mapping[str, Any]]:

@@ -16,6 +16,7 @@ def write_page(path: Path, result: Result, page: Page) -> None:
     """Write ``path`` atomically, self-contained."""
     made = [("made by", result.command or "not recorded"), ("date", result.date)]
     made += [("machine", result.machine), ("results", str(result.path))]
+    made += [("its steps took", result.took)] if result.took else []
     made += list(result.versions.items())
     inputs = [[role, one["path"], one["sha256"][:16]] for role, one in result.inputs.items()]
     sections = [*page.sections, numbers_section(result, page)]

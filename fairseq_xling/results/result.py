@@ -19,7 +19,7 @@ from fairseq_xling.results.page import RESULTS, Page, Result
 from fairseq_xling.results.page_file import write_page
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import write_csv, write_markdown
-from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.step import Step, seconds_taken
 
 PAGE = "report.html"
 
@@ -62,11 +62,12 @@ def write_results(
     Args:
         record: JSON values; `OverSeeds` among the cells of its tables.
         inputs: files that it was made from, by role.
-        steps: whose commands the page lists.
+        steps: whose commands and time the page shows.
     """
     commands = [shlex.join(command) for step in steps for command in step.commands]
     about = {"kind": kind.name, "commands": commands, "provenance": provenance(inputs)}
-    write_json(run / RESULTS, plain({**record, **about}))
+    took = {"seconds": seconds_taken(run, steps)} if steps else {}
+    write_json(run / RESULTS, plain({**record, **about, **took}))
     (result,) = find_results(run)
     page = make_page(result)
     for section in page.sections:

@@ -12,7 +12,7 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +278,12 @@ class Stamp:
             if file.is_file()
         ]
         return {str(file): file.stat().st_size for file in sorted(files)}
+
+
+def seconds_taken(folder: Path, steps: Iterable[Step]) -> float:
+    """How long ``steps`` took in a run, one after another, those under way as far as they came."""
+    stamps = (folder / ".steps" / f"{step.name}.json" for step in steps)
+    return sum(float(read_json(stamp).get("seconds", 0.0)) for stamp in stamps if stamp.is_file())
 
 
 def last_line(log: Path) -> str:

@@ -145,6 +145,8 @@ def _section(
     where = f"{origin['date'][:10]}, {origin['machine']}"
     if seeds := found[0].record.get("config", {}).get("seeds"):
         where += f", seeds {seeds}"
+    if found[0].took:
+        where += f"; its steps took {found[0].took}"
     try:
         placed = [_placed(line, name, folder, run) for line in lines(found)]
     except UserError as error:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.step import Stamp, Step, digests, predecessors
+from fairseq_xling.runs.step import Stamp, Step, digests, predecessors, seconds_taken
 
 
 def copy(tmp_path, name, source, target, **options):
@@ -214,3 +214,18 @@ def test_time_before_a_kill_counts_for_a_resumable_step(tmp_path, monkeypatch):
         assert stamp.seconds() == expected
         stamp.tick()  # a late one changes nothing
         assert stamp.state() == "done"
+
+
+def test_the_time_of_a_run_is_that_of_its_steps_and_of_none_that_has_not_begun(
+    tmp_path, monkeypatch
+):
+    now = [100.0]
+    monkeypatch.setattr("fairseq_xling.runs.step.time.monotonic", lambda: now[0])
+    steps = [Step(name, commands=[["true"]]) for name in ("a", "b", "c")]
+    for step, seconds, ends in zip(steps, (3, 4), (True, False), strict=False):
+        stamp = Stamp(tmp_path, step, "digest")
+        stamp.begin()
+        now[0] += seconds
+        stamp.finish() if ends else stamp.tick()
+    assert seconds_taken(tmp_path, steps) == 7.0
+    assert seconds_taken(tmp_path, steps[2:]) == 0.0

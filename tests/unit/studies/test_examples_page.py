@@ -84,6 +84,17 @@ def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path, monkey
     assert lines[-2:] == ["- own", "- what the page adds"]
 
 
+def test_a_section_says_how_long_its_run_took_where_that_is_known(tmp_path):
+    record = {"provenance": ORIGIN, "config": {"seeds": "1"}}
+    write_json(tmp_path / "results.json", {**record, "seconds": 200.4})
+    found = lines_of(tmp_path / "a.md", [tmp_path], lambda record: ["a line"])
+    (about,) = (x for x in found if "seeds 1" in x)
+    assert "seeds 1; its steps took 3 min 20 s; " in about
+    write_json(tmp_path / "results.json", record)
+    found = lines_of(tmp_path / "b.md", [tmp_path], lambda record: ["a line"])
+    assert not any("took" in x for x in found)
+
+
 def test_a_run_with_several_results_is_one_section_and_kept_as_a_folder(tmp_path, monkeypatch):
     monkeypatch.setitem(KINDS._entries, "planted", Planted)
     run, page = tmp_path / "measures", tmp_path / "README.md"
