@@ -141,6 +141,11 @@ def check_config(config: TransferConfig) -> None:
     for name in ("encoder", "data", "train", "valid", "test"):
         if not (getattr(config, name) or (name == "encoder" and config.scratch)):
             raise UserError(f"`--{name}` must be given")
+    meant = PRESETS.get(config.preset, {}).get("head", config.head)
+    if config.head != meant:
+        raise UserError(
+            f"`--head` must be {meant} with `--preset {config.preset}`, got {config.head}"
+        )
     head = heads[config.head]
     parse_options("--head-options", config.head_options, head.Options)
     known = list(head.scores(dict.fromkeys(head.count_names, 0.0)))

@@ -111,6 +111,10 @@ def test_settings_that_hang_together_pass(config):
         ({"encoder": ()}, "`--encoder` must be given"),
         ({"valid": ()}, "`--valid` must be given"),
         ({"head": "classify"}, "unknown `--head` 'classify'; did you mean 'classification'"),
+        (
+            {"preset": "xnli", "head": "parsing"},
+            "`--head` must be classification with `--preset xnli`, got parsing",
+        ),
         ({"metric": "f1"}, "unknown `--metric` 'f1'; known: accuracy"),
         (
             {"format": "conllu"},
