@@ -2,10 +2,12 @@
 
 import argparse
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.ranges import COUNT, Number, Range
+from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
 
@@ -110,3 +112,17 @@ class TrelmTransfers(TrelmStudy):
             migration("tri-bert-long", "TRI-BERT, more steps", longer),
             migration("tri-mbert-long", "TRI-mBERT, more steps", {**own, **longer}),
         ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        beaten = {
+            "as-is": "the multilingual encoder as it is",
+            "target-mlm": "more MLM on the target",
+            "rosita-word": "RositaWORD",
+            "mim": "MIM",
+            "word-alignment": "word alignment",
+        }
+        found = [
+            Claim(f"Migration is better than {name} (Table 9).", "tri-mbert", code)
+            for code, name in beaten.items()
+        ]
+        return [*found, Claim("More steps are better (Table 9).", "tri-mbert-long", "tri-mbert")]
