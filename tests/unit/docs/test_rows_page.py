@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.unit.docs.conftest import DOCS
+from tests.unit.docs.result_links import LINK, absent_figures, sections
 
 ROOT = DOCS.parent
 PAGE = DOCS / "results" / "rows.md"
@@ -24,7 +25,6 @@ def lines_of(heading):
 ROWS, DEFECTS = lines_of("Rows"), lines_of("Defects")
 LINES = [pytest.param(*cells, id=cells[0]) for _, table in (ROWS, DEFECTS) for cells in table]
 ARGUMENTS = ("code", "asks", "modules", "tests", "result")
-LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 
 
 def test_every_row_and_every_defect_is_in_its_table_once():
@@ -84,31 +84,10 @@ def test_every_test_of_a_line_exists_and_is_called_slow_if_it_is(
         assert found[named[2]] == bool(named[3]), one
 
 
-def sections(text):
-    """The parts of a page by the anchors of their headings, as Python-Markdown makes these."""
-    found = {}
-    for part in re.split(r"^#+ ", text, flags=re.MULTILINE)[1:]:
-        letters = re.sub(r"[^\w\s-]", "", part.partition("\n")[0]).strip().lower()
-        anchor = name = re.sub(r"[-\s]+", "-", letters)
-        number = 0
-        while anchor in found:
-            number += 1
-            anchor = f"{name}_{number}"
-        found[anchor] = part
-    return found
-
-
 def test_anchors_are_made_of_letters_and_numbered_if_they_come_twice():
     text = "# Table 1, de to en: what\n\n## a_b-c\nfirst\n\n## a_b-c\nsecond\n"
     assert list(sections(text)) == ["table-1-de-to-en-what", "a_b-c", "a_b-c_1"]
     assert sections(text)["a_b-c_1"] == "a_b-c\nsecond\n"
-
-
-@pytest.fixture
-def pages(docs_module):
-    """The pages of results by the links that lead to them."""
-    made, _ = docs_module("included_pages").included_pages()
-    return {name.removeprefix("results/"): text for name, text in made.items()}
 
 
 def test_every_link_of_the_page_leads_to_a_section_that_is_there(pages):
@@ -123,11 +102,7 @@ def test_every_link_of_the_page_leads_to_a_section_that_is_there(pages):
 def test_every_figure_of_a_line_with_a_link_is_in_the_linked_section(
     code, asks, modules, tests, result, pages
 ):
-    for link in LINK.findall(result):
-        name, _, anchor = link.partition("#")
-        shown = sections(pages[name])[anchor]
-        for figure in re.findall(r"(?<![\d.])\d+\.\d+", LINK.sub("", result)):
-            assert re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", shown), (link, figure)
+    assert list(absent_figures(result, pages)) == []
 
 
 def test_every_file_of_results_that_a_line_names_is_there():
