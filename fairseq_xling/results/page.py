@@ -53,7 +53,7 @@ class Result:
     @property
     def took(self) -> str:
         """How long its steps took, one after another; empty if that is not recorded."""
-        seconds = self.record.get("seconds")
+        seconds = self.record.get("seconds_of_steps")
         return clock(seconds) if isinstance(seconds, int | float) else ""
 
     @property

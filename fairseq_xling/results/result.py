@@ -66,7 +66,8 @@ def write_results(
     """
     commands = [shlex.join(command) for step in steps for command in step.commands]
     about = {"kind": kind.name, "commands": commands, "provenance": provenance(inputs)}
-    took = {"seconds": seconds_taken(run, steps)} if steps else {}
+    seconds = seconds_taken(run, steps)
+    took = {"seconds_of_steps": seconds} if seconds else {}
     write_json(run / RESULTS, plain({**record, **about, **took}))
     (result,) = find_results(run)
     page = make_page(result)

@@ -190,7 +190,7 @@ class Stamp:
 
     def __init__(self, folder: Path, step: Step, digest: str):
         self._folder, self._step, self.digest = folder, step, digest
-        self.path = folder / ".steps" / f"{step.name}.json"
+        self.path = stamp_path(folder, step)
         self._before, self._start, self._over, self._begun = 0.0, None, False, 0
         self._lock = threading.Lock()
 
@@ -268,7 +268,7 @@ class Stamp:
 
     def seconds(self) -> float:
         """How long the step took, or has taken so far; parts before a kill count."""
-        return float(read_json(self.path).get("seconds", 0.0))
+        return seconds_noted(self.path)
 
     def _sizes(self) -> dict[str, int]:
         files = [
@@ -282,8 +282,20 @@ class Stamp:
 
 def seconds_taken(folder: Path, steps: Iterable[Step]) -> float:
     """How long ``steps`` took in a run, one after another, those under way as far as they came."""
-    stamps = (folder / ".steps" / f"{step.name}.json" for step in steps)
-    return sum(float(read_json(stamp).get("seconds", 0.0)) for stamp in stamps if stamp.is_file())
+    return sum(seconds_noted(stamp_path(folder, step)) for step in steps)
+
+
+def stamp_path(folder: Path, step: Step) -> Path:
+    """Where the `Stamp` of a step is, in the folder of its run."""
+    return folder / ".steps" / f"{step.name}.json"
+
+
+def seconds_noted(stamp: Path) -> float:
+    """What a stamp says of the time of its step; 0 if there is none, or it is damaged."""
+    try:
+        return float(read_json(stamp).get("seconds", 0.0))
+    except UserError:
+        return 0.0
 
 
 def last_line(log: Path) -> str:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.sampled_bleu import tokenizer_for
-from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.step import Step, seconds_taken
 from fairseq_xling.studies.trelm.autoregressive_training import (
     autoregressive_step,
-    seconds_of,
     translation_data_step,
     until_it_stops_improving,
 )
@@ -106,7 +105,7 @@ def train_autoregressive(
             run / "models" / name,
             run / "logs" / f"{name}.log",
             direction.pair,
-            None if config.autoregressive_patience else seconds_of(run, spent),
+            None if config.autoregressive_patience else lambda: seconds_taken(run, spent),
             layers=max(1, facts.shape.layers // 2),
             dim=facts.shape.dim,
             max_tokens=config.max_tokens or _MAX_TOKENS,

@@ -11,7 +11,6 @@ from pathlib import Path
 from fairseq_xling import USER_DIR
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 
@@ -125,10 +124,3 @@ def until_it_stops_improving(epochs: int) -> list[str]:
         *("--eval-bleu-remove-bpe", "sentencepiece"),
         *("--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"),
     ]
-
-
-def seconds_of(run: Path, steps: Sequence[Step]) -> Callable[[], float]:
-    """The total time of ``steps`` of the run, to be called when they are done."""
-    return lambda: sum(
-        float(read_json(run / ".steps" / f"{step.name}.json")["seconds"]) for step in steps
-    )

@@ -86,7 +86,7 @@ def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path, monkey
 
 def test_a_section_says_how_long_its_run_took_where_that_is_known(tmp_path):
     record = {"provenance": ORIGIN, "config": {"seeds": "1"}}
-    write_json(tmp_path / "results.json", {**record, "seconds": 200.4})
+    write_json(tmp_path / "results.json", {**record, "seconds_of_steps": 200.4})
     found = lines_of(tmp_path / "a.md", [tmp_path], lambda record: ["a line"])
     (about,) = (x for x in found if "seeds 1" in x)
     assert "seeds 1; its steps took 3 min 20 s; " in about

@@ -6,11 +6,10 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, write_json
-from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.step import Step, seconds_taken
 from fairseq_xling.studies.trelm.autoregressive_training import (
     autoregressive_step,
     link_translation_data,
-    seconds_of,
 )
 
 
@@ -67,7 +66,7 @@ def test_it_trains_for_as_long_as_the_steps_it_is_compared_with(tmp_path, shared
         tmp_path / "save",
         tmp_path / "log",
         ("en", "de"),
-        seconds_of(tmp_path, steps),
+        lambda: seconds_taken(tmp_path, steps),
         layers=2,
         dim=64,
         max_tokens=512,
