@@ -7,7 +7,7 @@ here=$(dirname "$0")
 run=${1:-runs/emerging_structure/synthetic}
 shift || true
 
-if [ ! -f "$run-text/provenance.json" ]; then
+if [ ! -f "$run-text/provenance.json" ] || [ ! -f "$run-text/gold/nli.train.en.tsv" ]; then
     fairseq-xling synthesize "$run-text" --languages en,de --sentences "${SENTENCES:-20000}" \
         --held-out "${HELD_OUT:-1000}" --nli "${PAIRS:-12000}" --annotated "${ANNOTATED:-2000}"
 fi

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fairseq_xling.results.paired import Claim, claims_table
+from fairseq_xling.results.paired import LEVEL, Claim, claims_table
 from fairseq_xling.results.report import Section
 
 
@@ -21,12 +21,16 @@ def claims_section(
     header, rows = claims_table(claims, measures, digits, lower_is_better)
     if not rows:
         return None
-    note = (
-        "Differences of the rows, with their 95 % interval, by a paired t-test over seeds "
-        f"{seeds}. A claim is kept if all of the interval is on the side that it says, and not "
-        "kept if all of it is on the other."
-        if "," in seeds
-        else f"Differences of the rows, of seed {seeds} alone, which decides nothing."
-    )
-    fewer = [f"Of {', '.join(lower_is_better)}, less is better."] if lower_is_better else []
-    return Section("What the paper says", header=header, rows=rows, notes=[note, *fewer])
+    if "," in seeds:
+        level = f"{LEVEL:.0%}".replace("%", " %")
+        notes = [
+            f"Difference of the two rows, its {level} interval, and p of a paired t-test over "
+            f"seeds {seeds}, not corrected for the number of tests. A claim is kept if all of the "
+            "interval is on its side of zero, and not kept if all of it is on the other side (on "
+            "either, if the rows are said to be alike)."
+        ]
+    else:
+        notes = [f"Difference of the two rows with seed {seeds}; one seed decides nothing."]
+    if lower_is_better:
+        notes.append(f"Lower is better: {'; '.join(lower_is_better)}.")
+    return Section("What the paper says", header=header, rows=rows, notes=notes)

@@ -98,23 +98,30 @@ def difference_verdict(
     paper: str, found: Mapping[str, Any], unit: str = "points", digits: int = 1
 ) -> str:
     """As `paired_verdict`, on a `paired_difference` that a paper says is above zero."""
-    return verdict(paper, in_words(found, unit, digits), _is_kept(found))
+    return verdict(paper, in_words(found, unit, digits), _is_above(found))
 
 
-def _is_kept(found: Mapping[str, Any], below: bool = False) -> bool | None:
-    """Whether a `paired_difference` is above zero, or ``below``; None if it cannot be told from
-    zero."""
+def _is_above(found: Mapping[str, Any]) -> bool | None:
+    """Whether a `paired_difference` is above zero; None if it cannot be told from zero."""
     low, high = found["low"], found["high"]
-    return None if low is None or low <= 0 <= high else (low > 0) is not below
+    return None if low is None or low <= 0 <= high else low > 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """What a paper says of two rows of a table, by their codes: one has the better figure."""
+    """What a paper says of two rows of a table, by their codes: one has the better figure, or
+    they are ``alike``, which no test can show: it is not kept, or there is not enough to tell."""
 
     text: str
     better: str
     worse: str
+    alike: bool = False
+
+    def kept(self, found: Mapping[str, Any], lower_is_better: bool = False) -> bool | None:
+        """Whether a `paired_difference` of the better and the worse row is what it says; None if
+        it cannot be told from zero."""
+        above = _is_above(found)
+        return None if above is None else not self.alike and above is not lower_is_better
 
 
 def claims_table(
@@ -148,7 +155,7 @@ def claims_table(
             if found["p"] is not None:
                 low, high = (f"{found[end]:+.{places}f}" for end in ("low", "high"))
                 test = f" [{low}, {high}], p {shown_p(found['p'])}"
-            kept = _IN_WORDS[_is_kept(found, measure in lower_is_better)].lower()
+            kept = _IN_WORDS[claim.kept(found, measure in lower_is_better)].lower()
             cells.append(f"{found['mean']:+.{places}f}{test}: {kept}")
         if any(cells):
             rows.append([claim.text, f"{claim.better} - {claim.worse}", *cells])
@@ -176,5 +183,6 @@ def claim_verdicts(
         if {claim.better, claim.worse} <= figures.keys():
             better, worse = claim.better, claim.worse
             of = f"{unit}, {difference.format(better, worse)}"
-            found.append(paired_verdict(claim.text, figures[better], figures[worse], of, digits))
+            gap = paired_difference(figures[better], figures[worse])
+            found.append(verdict(claim.text, in_words(gap, of, digits), claim.kept(gap)))
     return found

@@ -187,6 +187,10 @@ class TrelmInit(TrelmStudy):
 
 # ---- Objectives of the transfer phase (TreLM, Tables 7 and 8).
 
+PLAIN = {"auxiliary": ""}  # nothing teaches translation there
+CDLM = {"transfer_objectives": "cdlm,mlm"}
+TLM = {"transfer_objectives": "tlm,mlm", **PLAIN}
+
 
 @STUDIES.register("trelm-objectives")
 class TrelmObjectives(TrelmStudy):
@@ -203,14 +207,13 @@ class TrelmObjectives(TrelmStudy):
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        plain = {"auxiliary": ""}  # nothing teaches translation there
         return [
-            Variation("cdlm", "CdLM", {"transfer_objectives": "cdlm,mlm"}, 1.548),
+            Variation("cdlm", "CdLM", CDLM, 1.548),
             Variation(
                 "cdlm-star",
                 "CdLM*: separate vocabularies",
                 {
-                    "transfer_objectives": "cdlm,mlm",
+                    **CDLM,
                     "vocab": "separate",
                     "separate": "tokens,softmax",
                     "arch": "tri_encoder",  # without language embeddings
@@ -220,24 +223,24 @@ class TrelmObjectives(TrelmStudy):
             Variation(
                 "tlm",
                 "without CdLM (MLM + TLM)",
-                {"transfer_objectives": "tlm,mlm", **plain},
+                TLM,
                 3.028,
             ),
             Variation(
                 "tlm-no-trilayer",
                 "also without TRILayer",
-                {"transfer_objectives": "tlm,mlm", "trilayer": False, **plain},
+                {**TLM, "trilayer": False},
                 3.469,
             ),
             Variation(
                 "brlm-mask",
                 "BRLM, masked bridges",
-                {"transfer_objectives": "brlm-mask,mlm", **plain},
+                {"transfer_objectives": "brlm-mask,mlm", **PLAIN},
             ),
             Variation(
                 "brlm-attn",
                 "BRLM, restricted attention",
-                {"transfer_objectives": "brlm-attn,mlm", **plain},
+                {"transfer_objectives": "brlm-attn,mlm", **PLAIN},
             ),
         ]
 
@@ -319,7 +322,7 @@ class TrelmParts(TrelmStudy):
             Variation(
                 "no-cdlm",
                 "without CdLM",
-                {"transfer_objectives": "tlm,mlm", "auxiliary": "", **alone},
+                {**TLM, **alone},
             ),
             Variation(
                 "no-alignment",

@@ -4,22 +4,26 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import COUNT, Number
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.ablations.trelm import CDLM, PLAIN, TLM
 from fairseq_xling.studies.trelm.study import TrelmStudy, Variation
 
-CDLM = {"transfer_objectives": "cdlm,mlm"}
-TLM = {"transfer_objectives": "tlm,mlm", "auxiliary": ""}  # nothing teaches translation there
-MLM = {"transfer_objectives": "mlm", "auxiliary": ""}
+_LIMITS = ("commonality_limit", "parallel_limit", "language_limit")
+_STEPS = ("commonality_steps", "transfer_steps", "language_steps")
+_WEIGHTS = "--objective-weights"
+_MLM = {"transfer_objectives": "mlm", **PLAIN}
 
 
 class Condition(NamedTuple):
-    """What CdLM and TLM are compared under: a suffix of their rows' codes, its description, and the
+    """What CdLM and TLM are compared under: the end of their rows' codes, words for it, and the
     settings that differ from the study's."""
 
     suffix: str
-    name: str
-    changes: Mapping[str, Any]
+    words: str
+    changes: Mapping[str, Any] = {}
 
 
 @STUDIES.register("trelm-bits")
@@ -32,63 +36,69 @@ class TrelmBits(TrelmStudy):
     spec_rows = ("T19",)
     lead = "CdLM and MLM + TLM, compared under one condition after another."
     notes = (
-        "More steps are three times as many in each phase, more MLM is a loss of masked words that "
-        "counts four times in the transfer phase, and the long last phase has five times the "
-        "steps. Rows with fewer sentences have as many sentence pairs, and the same vocabulary.",
+        "With more steps each phase has three times as many; with more MLM the loss of masked "
+        "words counts four times in the transfer phase; the long last phase has five times the "
+        "steps. With less text there are that many sentences of each language and that many pairs; "
+        "vocabulary, vectors and word alignment are still those of all text.",
         "Rows mlm and mlm-no-trilayer train on masked words of one language alone. It passes "
         "through the TRILayer in its own order, so their difference is what that costs or gives.",
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.ranges import COUNT, Number
-
         super().add_arguments(parser)
         parser.add_argument(
             "--less-text",
             type=Number(int, COUNT),
             default=5000,
             metavar="N",
-            help="sentences of each text, and sentence pairs, in the rows with less text (default: "
-            "%(default)s)",
+            help="sentences of each text, and sentence pairs, in the rows with less text; fewer "
+            "than there are (default: %(default)s)",
         )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         rows = []
         for condition in _conditions(config, args.less_text):
-            for code, name, changes in (("cdlm", "CdLM", CDLM), ("tlm", "MLM + TLM", TLM)):
-                rows.append(
-                    Variation(
-                        code + condition.suffix,
-                        f"{name}{condition.name}",
-                        {**changes, **condition.changes},
-                    )
-                )
-        rows.append(Variation("mlm", "MLM", MLM))
-        rows.append(Variation("mlm-no-trilayer", "MLM, no TRILayer", {**MLM, "trilayer": False}))
+            for code, name, objectives in (("cdlm", "CdLM", CDLM), ("tlm", "MLM + TLM", TLM)):
+                name = f"{name}, {condition.words}" if condition.words else name
+                changes = {**objectives, **condition.changes}
+                rows.append(Variation(code + condition.suffix, name, changes))
+        rows.append(Variation("mlm", "MLM", _MLM))
+        rows.append(Variation("mlm-no-trilayer", "MLM, no TRILayer", {**_MLM, "trilayer": False}))
         return rows
 
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:
-        codes = {row.code: row.name for row in rows}
+        text = "CdLM is better than MLM + TLM (Table 7)"
         found = []
-        for code, name in codes.items():
-            other = f"tlm{code.removeprefix('cdlm')}"
-            if code.startswith("cdlm") and other in codes:
-                under = name.removeprefix("CdLM")
-                found.append(Claim(f"CdLM is better than MLM + TLM{under} (Table 7).", code, other))
-        if {"mlm", "mlm-no-trilayer"} <= codes.keys():
-            text = "The TRILayer helps without CdLM, too (Table 7)."
-            found.append(Claim(text, "mlm", "mlm-no-trilayer"))
-        return found
+        for row in rows:
+            code, _, suffix = row.code.partition("-")
+            if code == "cdlm":
+                words = row.name.partition(", ")[2]
+                under = f"{text}; {words}." if words else f"{text}."
+                found.append(Claim(under, row.code, f"tlm-{suffix}" if suffix else "tlm"))
+        found.append(Claim("The TRILayer helps MLM alone, too.", "mlm", "mlm-no-trilayer"))
+        run = {row.code for row in rows}
+        return [one for one in found if {one.better, one.worse} <= run]
 
 
 def _conditions(config: Any, less_text: int) -> list[Condition]:
-    steps = ("commonality_steps", "transfer_steps", "language_steps")
-    limits = ("commonality_limit", "parallel_limit", "language_limit")
-    more_mlm = f"{config.transfer_args} --objective-weights mlm=4".strip()
+    """All conditions, the plain one first.
+
+    Raises:
+        UserError: if a setting of the study leaves no room for one of them.
+    """
+    for limit in _LIMITS:
+        if 0 < getattr(config, limit) <= less_text:
+            name = limit.replace("_", "-")
+            raise UserError(
+                f"`--less-text` must be below `--{name}` {getattr(config, limit)}, got {less_text}"
+            )
+    if _WEIGHTS in config.transfer_args:
+        raise UserError(f"`--transfer-args` must not have {_WEIGHTS}, which rows of this study set")
+    more_mlm = f"{config.transfer_args} {_WEIGHTS} mlm=4".strip()
     return [
-        Condition("", "", {}),
-        Condition("-last", ", long last phase", {"language_steps": 5 * config.language_steps}),
-        Condition("-mlm", ", more MLM", {"transfer_args": more_mlm}),
-        Condition("-text", f", {less_text:,} sentences", {name: less_text for name in limits}),
-        Condition("-steps", ", more steps", {name: 3 * getattr(config, name) for name in steps}),
+        Condition("", ""),
+        Condition("-last", "long last phase", {"language_steps": 5 * config.language_steps}),
+        Condition("-mlm", "more MLM", {"transfer_args": more_mlm}),
+        Condition("-text", f"{less_text:,} sentences", dict.fromkeys(_LIMITS, less_text)),
+        Condition("-steps", "more steps", {name: 3 * getattr(config, name) for name in _STEPS}),
     ]

@@ -29,7 +29,8 @@ class TrelmTransfers(TrelmStudy):
         "Distances are mean squared Euclidean distances after the last layer, over the links of "
         "held-out sentence pairs, and of words at random in them; compare them within a row.",
         "Rows target-mlm and word-alignment take as many steps as a migration. RositaWORD and MIM "
-        "train nothing before a task, whose head reads mapped states.",
+        "train nothing before a task, whose head reads mapped states; their bits per word are "
+        "those of as-is.",
         "Bits per word of tri-bert and tri-bert-long are of other subwords than those of the other "
         "rows.",
     )

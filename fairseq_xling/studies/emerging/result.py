@@ -309,7 +309,7 @@ def sharing_claims(record: Mapping[str, Any]) -> Section | None:
     """What the paper says of transfer, by every figure that settings can be compared by, the mean
     over target languages."""
     compared = [one for one in record["columns"] if one["compares"]]
-    digits = {one["title"]: one.get("digits", 3) for one in compared}  # runs of before have none
+    digits = {one["title"]: one.get("digits", 3) for one in compared}  # older runs have none
     measures: dict[str, dict[str, list[float]]] = {}
     for measure in digits:
         by_target: dict[str, list[Sequence[float]]] = {}

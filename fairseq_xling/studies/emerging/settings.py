@@ -99,7 +99,7 @@ CLAIMS = (
     Claim("Alignment needs shared parameters (abstract).", "A1", "C"),
     Claim("Languages align even if their texts are of different domains (abstract).", "A2", "C"),
     Claim("Languages align even without shared words (abstract).", "A4", "C"),
-    Claim("Anchors hardly matter (4.2; XNLI 70.2, without them 69.1).", "A4", "A1"),
+    Claim("Anchors hardly matter (4.2; XNLI 70.2, without them 69.1).", "A4", "A1", alike=True),
     Claim("Extra anchors help (4.2).", "A5", "A1"),
     Claim("Shared layers align languages that share no embeddings (4.3).", "A6", "C"),
     Claim("The fewer layers are shared, the worse; embeddings shared (4.3).", "A3", "A10"),

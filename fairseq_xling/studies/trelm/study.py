@@ -57,8 +57,8 @@ class TrelmStudy:
         raise NotImplementedError(type(self).__name__)
 
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:
-        """What the paper says of ``rows``, to be checked on the bits per word of those that were
-        run."""
+        """What the paper says of ``rows``, to be checked on the bits per word and the tasks of
+        those that were run."""
         return []
 
     def size(self, row: Variation) -> float | None:

@@ -148,12 +148,10 @@ def study_table(record: Record) -> Table:
 
 def study_claims(record: Record) -> Section | None:
     """What the paper says of the rows, by bits per word and by every task, over seeds."""
-    codes = [one["row"] for one in record["variations"]]
+    codes, titles = [one["row"] for one in record["variations"]], _task_titles(record)
     measures, digits, bits = {}, {}, []
     for what, by_target in _figures(record).items():
-        if what != BITS and what not in _task_titles(record):
-            continue
-        for target, cells in by_target.items():
+        for target, cells in by_target.items() if what in (BITS, *titles) else ():
             name = f"{what}, {target}"
             measures[name] = {
                 code: cell.values for code, cell in zip(codes, cells, strict=True) if cell
@@ -165,7 +163,7 @@ def study_claims(record: Record) -> Section | None:
 
 
 def _task_titles(record: Record) -> list[str]:
-    """Runs of before have no tasks."""
+    """The titles of all figures of tasks, in their order; older runs have none."""
     every = [title for one in migrations_of(record) for title, _ in one.get("tasks", ())]
     return list(dict.fromkeys(every))
 

@@ -50,6 +50,17 @@ def test_claims_are_decided_by_the_figures_of_their_rows():
         assert found.endswith(f". {ending}")
 
 
+def test_rows_that_are_said_to_be_alike_are_not_if_they_differ_either_way():
+    claims = [Claim("X.", *rows, alike=True) for rows in ("AB", "BA", "CB")]
+    endings = ["Not kept.", "Not kept.", "Not enough to tell."]
+    for found, ending in zip(claim_verdicts(claims, FIGURES), endings, strict=True):
+        assert found.endswith(f". {ending}")
+    _, rows = claims_table(claims, {"bits": FIGURES}, {"bits": 1}, {"bits"})
+    assert [row[2].rpartition(": ")[2] for row in rows] == [
+        *("not kept", "not kept", "not enough to tell"),
+    ]
+
+
 def test_a_table_of_claims_has_a_cell_for_each_measure_and_leaves_out_what_was_not_run():
     claims = [Claim("X.", "A", "B"), Claim("Z.", "C", "B"), Claim("None.", "A", "D")]
     other = {"A": [1.0, 1.0], "B": [3.0, 3.0]}

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
 from fairseq_xling.results.result import find_results, kind_of, make_page
+from fairseq_xling.runs.step import Step, stamp_path
 from tests.extracted_folder import write_extracted
 from tests.unit.studies.pages.records import RECORDS
 
@@ -175,7 +177,13 @@ def test_a_study_with_an_axis(tmp_path, monkeypatch):
     (migration,) = RECORDS["trelm-run"]["migrations"]
     monkeypatch.setattr(study_result, "read_outcome", lambda config, outcome: migration)
     rows = study.rows(config, argparse.Namespace(sizes="50,100"))
-    study_result.write_study(study, tmp_path, config, [(row, [None]) for row in rows], [])
+    steps = [Step(name, call=lambda: None) for name in ("one", "two")]
+    for step, seconds in zip(steps, (100.0, 80.5), strict=True):
+        write_json(stamp_path(tmp_path, step), {"seconds": seconds})
+    study_result.write_study(study, tmp_path, config, [(row, [None]) for row in rows], steps)
+    assert "its steps took</td><td>3 min 00 s" in re.sub(
+        r"\s*(<[^>]*)\sclass=[^>]*>", r"\1>", (tmp_path / "report.html").read_text()
+    )
     kind, page = page_of(tmp_path)
     assert kind == "trelm-study"
     assert page.source == "TreLM (Li et al., 2021), Figure 2"

@@ -111,6 +111,30 @@ def test_what_the_paper_says_is_decided_over_seeds():
     assert undecided[0] == "C." and undecided[2].endswith(": not enough to tell")
 
 
+def test_each_target_language_has_a_verdict_of_its_own():
+    def bits(**values):
+        return [
+            {"target": lang, "orderings": [], "translation": {}, "phases": [{"bpw": {lang: value}}]}
+            for lang, found in values.items()
+            for value in found
+        ]
+
+    record = {
+        "variations": [{"row": code} for code in ("good", "bad")],
+        "migrations": {
+            "good": bits(de=(1.0, 1.1), fr=(4.0, 4.3)),
+            "bad": bits(de=(2.0, 2.101), fr=(3.0, 3.301)),
+        },
+        "config": {"seeds": "1,2"},
+        "claims": [{"text": "A.", "better": "good", "worse": "bad"}],
+    }
+    section = study_claims(record)
+    assert section.header == ["claim", "rows", "bits per word, de", "bits per word, fr"]
+    (row,) = section.rows
+    assert row[2].endswith(": kept") and row[3].endswith(": not kept")
+    assert section.notes[-1] == "Lower is better: bits per word, de; bits per word, fr."
+
+
 def test_rows_that_are_compared_are_compared_in_tasks_as_well():
     def of(*scores):
         return [
@@ -216,6 +240,22 @@ def test_cdlm_is_compared_with_tlm_under_each_condition_from_the_same_start(stud
     assert "language-de-1-cdlm-last" in known and "forward-de-1-cdlm-last" not in known
     (weighted,) = known["forward-de-1-tlm-mlm"].commands
     assert "--objective-weights mlm=4" in " ".join(weighted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parallel_limit": 30}, "`--less-text` must be below `--parallel-limit` 30, got 30"),
+        (
+            {"transfer_args": "--objective-weights tlm=2"},
+            "`--transfer-args` must not have --objective-weights, which rows of this study set",
+        ),
+    ],
+)
+def test_settings_that_leave_no_room_for_a_condition_are_refused(study, changes, message):
+    with pytest.raises(UserError) as error:
+        study("trelm-bits", options=("--less-text", "30"), **changes)
+    assert str(error.value) == message
 
 
 def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
