@@ -171,11 +171,15 @@ class DotPanel:
     chance: tuple[float, str] | None = None
 
 
+_MOST_SIDE_BY_SIDE = 3  # panels of dots: more are too small on a page
+
+
 @styled
 def draw_dots(panels: Sequence[DotPanel]) -> Figure:
-    """``panels`` side by side with common names on the left."""
+    """``panels`` side by side, as many in each row, with common names on the left."""
     names = panels[0].names
-    columns = side_by_side(len(panels), least=1.6)
+    wrapped = -(-len(panels) // _MOST_SIDE_BY_SIDE)
+    columns = side_by_side(-(-len(panels) // wrapped), least=1.6)
     rows = -(-len(panels) // columns)
     size = (0.5 + 0.075 * max(map(len, names)) + 3.6 * columns, (1.7 + 0.32 * len(names)) * rows)
     figure = new_figure(size)

@@ -77,6 +77,14 @@ def test_dots_show_each_run_and_the_mean():
     assert [label.get_text() for label in axis.get_yticklabels()] == ["A1", "A2"]
 
 
+@pytest.mark.parametrize(("panels", "shape"), [(1, (1, 1)), (3, (1, 3)), (4, (2, 2)), (6, (2, 3))])
+def test_dots_of_many_figures_stand_in_rows(panels, shape):
+    figure = draw_dots([DotPanel(["A1", "A2"], [[0.2], [0.4]], "P@1")] * panels)
+    grid = figure.axes[0].get_gridspec()
+    assert (grid.nrows, grid.ncols) == shape
+    assert all(axis.get_visible() for axis in figure.axes)
+
+
 def groups(number):
     return [
         Points(f"encoder {n}", [1, 2, 4], [10.0 + n, 20.0, 30.0], ["de", "fr", "zh"], style=n)
