@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fairseq_xling.results.paired import LEVEL, Claim, claims_table
+from fairseq_xling.results.paired import SHOWN_LEVEL, Claim, claims_table
 from fairseq_xling.results.report import Section
 
 
@@ -22,12 +22,11 @@ def claims_section(
     if not rows:
         return None
     if "," in seeds:
-        level = f"{LEVEL:.0%}".replace("%", " %")
         notes = [
-            f"Difference of the two rows, its {level} interval, and p of a paired t-test over "
-            f"seeds {seeds}, not corrected for the number of tests. A claim is kept if all of the "
-            "interval is on its side of zero, and not kept if all of it is on the other side (on "
-            "either, if the rows are said to be alike)."
+            f"Difference of the two rows, its {SHOWN_LEVEL} interval, and p of a paired t-test "
+            f"over seeds {seeds}, not corrected for the number of tests. A claim is kept if all of "
+            "the interval is on its side of zero, and not kept if all of it is on the other side "
+            "(on either, if the rows are said to be alike)."
         ]
     else:
         notes = [f"Difference of the two rows with seed {seeds}; one seed decides nothing."]

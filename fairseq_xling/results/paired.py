@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 LEVEL = 0.95  # of the interval
+SHOWN_LEVEL = f"{LEVEL:.0%}".replace("%", " %")
 _IN_WORDS = {True: "Kept", False: "Not kept", None: "Not enough to tell"}
 
 
@@ -57,10 +58,10 @@ def in_words(found: Mapping[str, Any], unit: str = "points", digits: int = 1) ->
     if found["p"] is None:
         return text
     return (
-        f"{text} ({LEVEL:.0%} interval {found['low']:+.{digits}f} to "
+        f"{text} ({SHOWN_LEVEL} interval {found['low']:+.{digits}f} to "
         f"{found['high']:+.{digits}f}), paired t-test "
         f"over {len(found['gaps'])} seeds: p {shown_p(found['p'])}"
-    ).replace("%", " %")
+    )
 
 
 def verdict(paper: str, here: str, kept: bool | None) -> str:
@@ -144,22 +145,27 @@ def claims_table(
     """
     rows: list[list[str | None]] = []
     for claim in claims:
-        cells: list[str | None] = []
-        for measure, figures in measures.items():
-            better, worse = figures.get(claim.better), figures.get(claim.worse)
-            if better is None or worse is None:
-                cells.append(None)
-                continue
-            found = paired_difference(better, worse)
-            places, test = digits[measure], ""
-            if found["p"] is not None:
-                low, high = (f"{found[end]:+.{places}f}" for end in ("low", "high"))
-                test = f" [{low}, {high}], p {shown_p(found['p'])}"
-            kept = _IN_WORDS[claim.kept(found, measure in lower_is_better)].lower()
-            cells.append(f"{found['mean']:+.{places}f}{test}: {kept}")
+        cells = [
+            _claim_cell(claim, figures, digits[measure], measure in lower_is_better)
+            for measure, figures in measures.items()
+        ]
         if any(cells):
             rows.append([claim.text, f"{claim.better} - {claim.worse}", *cells])
     return ["claim", "rows", *measures], rows
+
+
+def _claim_cell(
+    claim: Claim, figures: Mapping[str, Sequence[float]], digits: int, lower_is_better: bool
+) -> str | None:
+    """The difference, its interval and the verdict on a claim; None if a row has no figures."""
+    if not {claim.better, claim.worse} <= figures.keys():
+        return None
+    found, test = paired_difference(figures[claim.better], figures[claim.worse]), ""
+    if found["p"] is not None:
+        low, high = (f"{found[end]:+.{digits}f}" for end in ("low", "high"))
+        test = f" [{low}, {high}], p {shown_p(found['p'])}"
+    kept = _IN_WORDS[claim.kept(found, lower_is_better)].lower()
+    return f"{found['mean']:+.{digits}f}{test}: {kept}"
 
 
 def claim_verdicts(

@@ -67,17 +67,13 @@ class TrelmBits(TrelmStudy):
         return rows
 
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:
-        text = "CdLM is better than MLM + TLM (Table 7)"
         found = []
         for row in rows:
-            code, _, suffix = row.code.partition("-")
-            if code == "cdlm":
-                words = row.name.partition(", ")[2]
-                under = f"{text}; {words}." if words else f"{text}."
-                found.append(Claim(under, row.code, f"tlm-{suffix}" if suffix else "tlm"))
-        found.append(Claim("The TRILayer helps MLM alone, too.", "mlm", "mlm-no-trilayer"))
-        run = {row.code for row in rows}
-        return [one for one in found if {one.better, one.worse} <= run]
+            if row.code.startswith("cdlm"):
+                words = row.name.removeprefix("CdLM").replace(", ", "; ", 1)
+                text = f"CdLM is better than MLM + TLM (Table 7){words}."
+                found.append(Claim(text, row.code, f"tlm{row.code.removeprefix('cdlm')}"))
+        return [*found, Claim("The TRILayer helps MLM alone, too.", "mlm", "mlm-no-trilayer")]
 
 
 def _conditions(config: Any, less_text: int) -> list[Condition]:
