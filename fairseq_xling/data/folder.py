@@ -9,6 +9,7 @@ from fairseq_xling.data.digests import check_file
 from fairseq_xling.data.links import check_further, check_links
 from fairseq_xling.data.meta import read_meta
 from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.data.raw_text import RawText, raw_text_path
 from fairseq_xling.data.splits import in_order
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, sha256
@@ -131,19 +132,40 @@ class DataFolder:
 
         Errors as for `mono`.
         """
+        stem = self._pair_stem(split, source, target)
+        sides = (self._open(f"{stem}.{source}", source), self._open(f"{stem}.{target}", target))
+        if len(sides[0]) != len(sides[1]):
+            raise UserError(
+                f"{self.path / stem}: sides must be equally long, got {len(sides[0])} and "
+                f"{len(sides[1])} sentences"
+            )
+        return sides
+
+    def raw_text(self, split: str, source: str, target: str) -> RawText | None:
+        """The side ``target`` of `parallel` as it was before it was cut into pieces; None for
+        training text and in a folder of an earlier version.
+
+        Errors as for `mono`, and if it is of other text.
+        """
+        stem = self._pair_stem(split, source, target)
+        name = raw_text_path(stem, target).as_posix()
+        if not (self.path / f"{name}.idx").is_file() and f"{name}.idx" not in self.meta.get(
+            "files", {}
+        ):
+            return None
+        text = RawText(self._stem(name))
+        sentences = len(self._open(f"{stem}.{target}", target))
+        if len(text) != sentences:
+            raise UserError(
+                f"{self.path / name}.idx: must have a text for each of {sentences} sentences, got "
+                f"{len(text)}; prepare the folder again"
+            )
+        return text
+
+    def _pair_stem(self, split: str, source: str, target: str) -> str:
         for name in (f"{source}-{target}", f"{target}-{source}"):
             if name in self.meta.get("parallel", {}).get(split, {}):
-                stem = f"parallel/{split}.{name}"
-                sides = (
-                    self._open(f"{stem}.{source}", source),
-                    self._open(f"{stem}.{target}", target),
-                )
-                if len(sides[0]) != len(sides[1]):
-                    raise UserError(
-                        f"{self.path / stem}: sides must be equally long, got {len(sides[0])} and "
-                        f"{len(sides[1])} sentences"
-                    )
-                return sides
+                return f"parallel/{split}.{name}"
         what = f"parallel {split!r} text of {source}-{target}"
         raise UserError(f"{self.path}: has no {what}{self.other_splits(split)}")
 

@@ -13,6 +13,7 @@ from fairseq.data import FairseqDataset
 from fairseq_xling.data.batch import pad_rows, pad_tables
 from fairseq_xling.data.folder import PAD
 from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.data.raw_text import RawText
 from fairseq_xling.data.sources import frame, frame_further, frame_order
 
 
@@ -50,6 +51,7 @@ class TranslationDataset(FairseqDataset):
         order: for each target token its source token's index + 1, or 0, as in the data folder.
         further: further links of each target token, as in the data folder.
         window: how many sentences are sorted by length together.
+        raw: the references as text.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class TranslationDataset(FairseqDataset):
         order: Items | None = None,
         window: int = 1 << 15,
         further: Items | None = None,
+        raw: RawText | None = None,
     ):
         self.source, self.target, self.order, self.further = source, target, order, further
+        self.raw = raw
         self.max_positions, self.window = max_positions, window
 
     def __len__(self) -> int:
@@ -82,7 +86,8 @@ class TranslationDataset(FairseqDataset):
         """A batch: ``id`` (B,), ``nsentences``, ``ntokens``, ``target`` (B, U) without ``<s>`` or
         None, and ``net_input``: ``src_tokens`` (B, T), ``src_lengths`` (B,), and with alignments
         ``order`` (B, U) and ``tgt_lengths`` (B,), counted with ``<s>`` and cut at the positions,
-        and ``further`` (B, U, K) if there are further links.
+        and ``further`` (B, U, K) if there are further links. ``references`` are the raw texts, if
+        there are any.
         """
         if indices is None:
             return {}
@@ -109,10 +114,13 @@ class TranslationDataset(FairseqDataset):
                 ]
                 further = pad_tables(tables, max(lengths))
                 net_input |= {} if further is None else {"further": further}
-        return {
+        batch = {
             "id": torch.from_numpy(np.asarray(indices, dtype=np.int64)),
             "nsentences": len(numbers),
             "ntokens": int(net_input["src_lengths"].sum()),
             "net_input": net_input,
             "target": None if targets is None else pad_rows(targets, PAD),
         }
+        if self.raw is not None:
+            batch["references"] = [self.raw[i] for i in numbers]
+        return batch

@@ -32,6 +32,7 @@ from fairseq_xling.generation.option_checks import (
     shared_emission,
 )
 from fairseq_xling.generation.orderings import orderings
+from fairseq_xling.generation.references import KeepsReferences, References, difference
 from fairseq_xling.generation.rescoring import Rescorer
 from fairseq_xling.models.emissions import Reading
 from fairseq_xling.models.guide import Guide
@@ -41,6 +42,7 @@ from fairseq_xling.models.packed import pack
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import TOO_LONG
+from fairseq_xling.text.encoder import TextEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ logger = logging.getLogger(__name__)
 _PAIR = ("source_lang", "target_lang")
 _CACHED = {
     "direction": _PAIR,
+    "_references": _PAIR,
     "_rescorer_model": ("rescore", *_PAIR),
     "_ngram": ("ngram", *_PAIR),
 }
@@ -135,16 +138,21 @@ class Translates:
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
         # Only fairseq-generate passes a checkpoint's configuration and no epoch.
         if "task_cfg" in kwargs and "epoch" not in kwargs:
-            self.datasets[split] = self.sentences(split)
+            self.datasets[split] = dataset = self.sentences(split)
+            if dataset.target is not None:
+                load = partial(TextEncoder.load, self.folder.path, self.direction[1])
+                if found := difference(dataset, load):
+                    logger.warning("%s: %s", split, found)
         else:
             super().load_dataset(split, combine, **kwargs)
 
     def sentences(self, split: str) -> TranslationDataset:
         """A split's parallel text in this direction, or else the source language's own text."""
         ordering = orderings[self.cfg.ordering]
-        target = order = further = None
+        target = order = further = raw = None
         if set(self.direction) in map(set, self.folder.pairs(split)):
             source, target = self.folder.parallel(split, *self.direction)
+            raw = self.folder.raw_text(split, *self.direction)
             if ordering.reads_alignments:
                 order = self.folder.order(split, *self.direction)
                 further = self.folder.further(split, *self.direction)
@@ -155,7 +163,7 @@ class Translates:
             logger.info("%s: no parallel text %s-%s, so no score", split, *self.direction)
         return self._checked(
             TranslationDataset(
-                source, self.max_positions(), target, order, self.cfg.sort_window, further
+                source, self.max_positions(), target, order, self.cfg.sort_window, further, raw
             ),
             split,
         )
@@ -324,19 +332,26 @@ class Translates:
         prefix_tokens: Any = None,
         constraints: Any = None,
     ):
+        if sample.get("references"):
+            self._references.expect(sample)
         return generator.generate(models, sample)
+
+    @cached_property
+    def _references(self) -> References:
+        return References(self.target_dictionary)
 
     @exits_on_user_error
     def build_bpe(self, args: Any):
         """fairseq's `--bpe` if one is given, else the data folder's own codec."""
         if args is not None:
-            return super().build_bpe(args)
-        return FolderCodec(
+            return KeepsReferences(super().build_bpe(args))
+        codec = FolderCodec(
             self.folder,
             self.direction,
             (self.source_dictionary, self.target_dictionary),
             joined=self.cfg.post_process is not None,
         )
+        return KeepsReferences(codec)
 
     @exits_on_user_error
     def get_interactive_tokens_and_lengths(

@@ -19,6 +19,7 @@ from fairseq_xling.analysis.sampled_bleu import tokenizer_for
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.errors import UserError
+from fairseq_xling.generation.references import reference_texts
 from fairseq_xling.generation.rescoring import PARTS, weighed
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.guide import Guide
@@ -179,9 +180,7 @@ def _metric(
     dataset = translator.task.sentences(split)
     if dataset.target is None:
         raise UserError(f"`--split` {split}: has no parallel text {'-'.join(translator.pair)}")
-    references = [
-        [translator.target.decode(dataset.target[i][:-1].tolist()) for i in range(len(dataset))]
-    ]
+    references = [reference_texts(dataset, translator.target)]
     if tokenizer and tokenizer not in sacrebleu.BLEU.TOKENIZERS:
         known = ", ".join(sacrebleu.BLEU.TOKENIZERS)
         raise UserError(f"`--tokenizer` must be one of sacrebleu's, {known}; got {tokenizer!r}")

@@ -1,5 +1,6 @@
 """Text files to token files, block by block in a few threads."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -10,6 +11,7 @@ import numpy as np
 
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.data.mmap import best_dtype
+from fairseq_xling.data.raw_text import RAW_DTYPE, raw_text_block, raw_text_path
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.blocks import Block, lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.encoder import TextEncoder
@@ -60,9 +62,11 @@ def binarize_parallel(
     alignment: Path | None = None,
     unit: str = "word",
     rule: ManyToOne = many_to_one[LOWEST],
+    keep_text: bool = False,
 ) -> dict[str, int]:
     """Write ``stem.<lang>`` of both sides, pairs with an empty side left out, and with a ready
-    ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders, by ``rule``.
+    ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders, by ``rule``;
+    with ``keep_text`` also the lines themselves (see `RawText`).
 
     Raises:
         UserError: names file and line of a link that is malformed or out of range.
@@ -73,9 +77,11 @@ def binarize_parallel(
     if alignment is not None:
         paths.append(alignment)
         outputs |= {path: ORDER_DTYPE for path in order_paths(stem, pair, rule)}
+    if keep_text:  # after all that earlier versions wrote
+        outputs |= {raw_text_path(stem, lang): RAW_DTYPE for lang in pair}
     writer = ResumableFiles(outputs, work, name)
     sides = (encoders[pair[0]], encoders[pair[1]])
-    job = partial(_encode_parallel, sides, pair, unit, rule, alignment, dtypes)
+    job = partial(_encode_parallel, sides, pair, unit, rule, alignment, dtypes, keep_text)
     with _remembering(sides, workers):
         return _run(writer, job, lambda start: parallel_blocks(paths, start), workers, advance)
 
@@ -128,9 +134,11 @@ def _encode_parallel(
     rule: ManyToOne,
     alignment: Path | None,
     dtypes: Sequence[np.dtype],
+    keep_text: bool,
     block: Block,
 ) -> tuple[_Blocks, Block, dict[str, int]]:
-    texts = [e.segment(lines_of(data)) for e, data in zip(encoders, block.sides, strict=False)]
+    lines = [lines_of(data) for _, data in zip(encoders, block.sides, strict=False)]
+    texts = [e.segment(side) for e, side in zip(encoders, lines, strict=True)]
     sides = [e.encode_segmented(text) for e, text in zip(encoders, texts, strict=True)]
     kept = (sides[0][1] > 1) & (sides[1][1] > 1)
     results: _Blocks = []
@@ -149,6 +157,8 @@ def _encode_parallel(
         sizes = [side[1] - 1 for side in sides]
         _check_links(links, sizes, words, alignment, block.first_line)
         results += both_orders(rule, links, links, sizes[0], sizes[1], words, kept)
+    if keep_text:
+        results += [raw_text_block(itertools.compress(side, kept)) for side in lines]
     return results, _without_text(block), counts
 
 

@@ -51,6 +51,7 @@ def _contents(folder: DataFolder) -> Iterator[Check]:
         for pair in folder.pairs(split):
             yield partial(folder.parallel, split, *pair)
             for one in (pair, pair[::-1]):
+                yield partial(folder.raw_text, split, *one)
                 if folder.is_aligned(split, *one):
                     yield partial(folder.order, split, *one)
                     yield partial(folder.further, split, *one)

@@ -218,6 +218,7 @@ class FolderMaker:
                     alignment,
                     self.options.file_unit,
                     many_to_one[self.options.many_to_one],
+                    keep_text=split != "train",
                 )
             result.setdefault(split, {})[key] = {
                 "pairs": counts.get("pairs", 0),

@@ -39,7 +39,10 @@ class ResumableFiles:
         self._journal = Path(f"{self._stem}.journal.json")
         state = {"position": start, "counts": {}, "lengths": {}, "complete": False, "read": 0}
         if self._journal.is_file():
-            state = read_json(self._journal)
+            found = read_json(self._journal)
+            # An earlier version that wrote less began this; what it left out is missing.
+            if len(found["lengths"]) == 2 * len(self._outputs):
+                state = found
         self.position: Any = state["position"]
         self.counts: dict[str, int] = state["counts"]
         self.read: int = state["read"]

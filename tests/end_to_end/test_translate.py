@@ -9,6 +9,7 @@ import random
 import re
 
 import pytest
+import sacrebleu
 import torch
 
 from fairseq_xling import USER_DIR
@@ -30,6 +31,12 @@ from tests.word_by_word import make_word_by_word
 PERFECT = "BLEU = 100.00 100.0/100.0/100.0/100.0 (BP = 1.000"
 WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
 WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
+# Words that are not in the vocabulary; two lines have the same tokens, one is left out.
+UNKNOWN = {
+    "en": ["sun moon dog cat", "red fish sees", "green", "red bird sees", "one two three runs"],
+    "xx": ["xsun xmoon xdog xcat", "xred Ωmega, xsees", "", "xred Äpfel! xsees", "xone 2 3 xruns"],
+    "links": ["0-0", "0-0", "", "0-0", "0-0"],
+}
 DIM, FFN, LAYERS, POSITIONS = 64, 16, 2, 40
 
 
@@ -52,6 +59,11 @@ class Study:
         for split in ("train", "test"):
             arguments += ["--parallel", f"{split}.en-xx={root / 'en'},{root / 'xx'}"]
             arguments += ["--alignment", f"{split}.en-xx={root / 'links'}"]
+        for name, text in UNKNOWN.items():
+            (root / f"unknown.{name}").write_text("\n".join(text) + "\n", encoding="utf-8")
+        files = ",".join(str(root / f"unknown.{lang}") for lang in ("en", "xx"))
+        arguments += ["--parallel", f"test1.en-xx={files}"]
+        arguments += ["--alignment", f"test1.en-xx={root / 'unknown.links'}"]
         assert main(["prepare", str(self.data), *arguments]) == 0
         in_process(
             "train",
@@ -121,6 +133,27 @@ def test_a_relabelled_language_is_translated_without_a_fault(relabelled):
         assert found["H"][i][1].split() == [f"▁{word}" for word in words]
         assert len(found["P"][i][0].split()) == len(words) + 1  # </s> too
         assert found["A"][i] == [" ".join(f"{k}-{k}" for k in range(len(words)))]
+
+
+@pytest.mark.parametrize("flags", [(), ("--remove-bpe", "sentencepiece"), ("--batch-size", "1")])
+def test_translations_are_compared_with_the_text_as_it_was(relabelled, flags):
+    output = relabelled.generate("--gen-subset", "test1", *flags)
+    references = [line for line in UNKNOWN["xx"] if line]
+    found = {kind: lines(output, kind) for kind in "TD"}
+    assert [found["T"][i] for i in range(4)] == [[line] for line in references]
+    translations = [found["D"][i][1] for i in range(4)]
+    expected = sacrebleu.corpus_bleu(translations, [references])
+    assert f"ref_len = {expected.ref_len})" in output
+    assert f"BLEU = {expected.score:.2f} " in output
+
+
+def test_shards_are_compared_with_their_own_references(relabelled):
+    references = [line for line in UNKNOWN["xx"] if line]
+    found = {}
+    for shard in ("0", "1"):
+        flags = ("--gen-subset", "test1", "--batch-size", "1", "--num-shards", "2")
+        found |= lines(relabelled.generate(*flags, "--shard-id", shard), "T")
+    assert [found[i] for i in range(4)] == [[line] for line in references]
 
 
 @pytest.mark.row("T18")

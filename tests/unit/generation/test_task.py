@@ -17,6 +17,7 @@ from fairseq_xling.files import read_json, write_json
 from fairseq_xling.generation import task as task_module
 from fairseq_xling.generation.calibration import calibrate
 from fairseq_xling.generation.dataset import TranslationDataset
+from fairseq_xling.generation.references import RawReference
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import ReadingLayer
 from fairseq_xling.training.cdlm import CdlmTask
@@ -345,4 +346,6 @@ def test_ranges_are_found_with_the_words_of_the_source(
 
 
 def test_a_bpe_of_the_users_own_is_left_to_fairseq(make_task):
-    assert type(make_task().build_bpe(Namespace(bpe="characters"))).__name__ == "Characters"
+    codec = make_task().build_bpe(Namespace(bpe="characters"))
+    assert codec.decode("a b") == "ab"
+    assert codec.decode(RawReference("a b")) == "a b"  # text, not symbols

@@ -52,6 +52,23 @@ def test_a_finished_folder_opens_and_counts_right(make_folder, corpus):
     assert [entry["file"] for entry in inputs] == ["train.en.txt"]
 
 
+def test_text_to_compare_with_is_kept_as_it_is(own):
+    text, make = own
+    odd = {
+        "en": ["caf\u00e9  \uff21 \U0001f415", "gone", "\tmno pq"],
+        "de": ["\u00d8 MNO!", " ", "ONM"],
+    }
+    for lang, lines in odd.items():
+        path = text / "parallel" / f"test.en-de.{lang}.txt"
+        path.write_text("\ufeff" + "\r\n".join(lines) + "\r\n", encoding="utf-8", newline="")
+    folder = DataFolder(make())
+    for lang, other in (("en", "de"), ("de", "en")):
+        raw = folder.raw_text("test", other, lang)
+        assert [raw[i] for i in range(len(raw))] == [odd[lang][i].strip() for i in (0, 2)]
+        assert len(folder.raw_text("valid", other, lang)) == 10
+    assert folder.raw_text("train", "en", "de") is None
+
+
 def test_no_work_is_left_behind(make_folder):
     assert not any(path.name.startswith(".") for path in make_folder(vocab="union").rglob("*"))
 

@@ -111,3 +111,13 @@ def test_a_full_disk_is_named_and_costs_nothing_that_was_journalled(tmp_path, un
     files.close()
     write(tmp_path)
     assert content(tmp_path) == undisturbed
+
+
+def test_a_job_that_wrote_fewer_files_starts_from_the_beginning(tmp_path, monkeypatch, undisturbed):
+    monkeypatch.setattr(writer_module, "_SYNC_BYTES", 0)
+    earlier = ResumableFiles({tmp_path / "out" / "a": np.dtype("<u2")}, tmp_path / "work", "job", 0)
+    earlier.append(CHUNKS[0][:1], 1, {"chunks": 1}, 100)
+    earlier.close()
+    counts, begun = write(tmp_path)
+    assert (counts, begun) == ({"chunks": 8}, 0)
+    assert content(tmp_path) == undisturbed
