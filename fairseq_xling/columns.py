@@ -1,10 +1,12 @@
-"""Columns of tables as lines of text: ``FILE:COLUMN`` of Parquet, Arrow and JSON lines.
+"""Columns of tables as lines of text: ``FILE:COLUMN`` of Parquet, Arrow, JSON lines and tabs.
 
 A row is a line, read a few at a time. Line ends inside a text become spaces, and a missing text is
 an empty line, so that rows of several columns stay parallel. A column inside another one is named
-with a dot, such as ``translation.en``.
+with a dot, such as ``translation.en``. Columns between tabs have a number from 1, or else a name,
+and then the first row has the names; quotes have no meaning there.
 """
 
+import codecs
 import io
 import json
 import os
@@ -17,7 +19,11 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.json_text import decode_json
 
-_WITH_COLUMN = re.compile(r"(.+\.(?:parquet|arrow|jsonl|jsonl\.gz|jsonl\.xz)):([^/]+)")
+_PACKED = r"(?:\.gz|\.xz)?"
+_WITH_COLUMN = re.compile(
+    rf"(.+\.(?:parquet|arrow|(?:jsonl|tsv|csv){_PACKED}))(?::[^/]+)|(.+\.txt{_PACKED}):[0-9]+"
+)
+_TABS = re.compile(rf".+\.(?:tsv|csv|txt){_PACKED}")
 TABLES = (".parquet", ".arrow")
 _ROWS = 1024  # of a batch
 _LINE_ENDS = re.compile(rb"\r\n|[\r\n]")
@@ -27,18 +33,23 @@ Lines = Callable[[Path], Iterator[bytes]]
 def on_disk(path: str | Path) -> Path:
     """The file that ``path`` names, without its column.
 
-    >>> on_disk("a/train.parquet:text").name, on_disk("a:b.txt").name
-    ('train.parquet', 'a:b.txt')
+    >>> on_disk("a/train.parquet:text").name, on_disk("a:b.txt").name, on_disk("b.txt:2").name
+    ('train.parquet', 'a:b.txt', 'b.txt')
     """
     found = _WITH_COLUMN.fullmatch(str(path))
-    return Path(found[1] if found else path)
+    return Path(found[1] or found[2] if found else path)
+
+
+def may_have_tabs(path: str | Path) -> bool:
+    """Whether columns between tabs can be named in a file of this name."""
+    return _TABS.fullmatch(str(path)) is not None
 
 
 def open_column(path: str | Path, lines: Lines) -> io.RawIOBase | None:
     """The lines of a ``FILE:COLUMN``; None for any other path.
 
     Args:
-        lines: reads the lines of a file of text, for JSON lines.
+        lines: reads the lines of a file of text, for JSON lines and tabs.
 
     Raises:
         UserError: for a table without the column, or named without one; while it is read, for a
@@ -53,6 +64,8 @@ def open_column(path: str | Path, lines: Lines) -> io.RawIOBase | None:
             )
         return None
     column = str(path)[len(str(file)) + 1 :]
+    if may_have_tabs(file):
+        return _Stream(lambda: _of_tabs(file, column, lines))
     if file.suffix not in TABLES:
         return _Stream(lambda: _of_objects(file, column, lines))
     check_text(file, column, schema_of(file))
@@ -167,6 +180,37 @@ def _of_objects(file: Path, column: str, lines: Lines) -> Iterator[bytes]:
         if not (value is None or isinstance(value, str)):
             raise UserError(f"{file}:{row}: `{column}` must be a string, got {shown(value)}")
         yield _line(value and value.encode("utf-8", "surrogatepass"))
+
+
+def _of_tabs(file: Path, column: str, lines: Lines) -> Iterator[bytes]:
+    place = width = 0
+    for row, line in enumerate(lines(file), start=1):
+        cells = line.rstrip(b"\r\n").split(b"\t")
+        if row == 1:
+            cells[0] = cells[0].removeprefix(codecs.BOM_UTF8)
+            place, width = _place(file, column, cells), len(cells)
+            if not column.isdecimal():
+                continue
+        elif len(cells) != width and line.strip():
+            raise UserError(
+                f"{file}:{row}: has {len(cells)} columns between tabs, the first row has {width}"
+            )
+        yield _line(cells[place] if line.strip() else None)
+
+
+def _place(file: Path, column: str, first: Sequence[bytes]) -> int:
+    """The number of a column from 0, by the cells of the first row."""
+    numbered, width = column.isdecimal(), len(first)
+    names = list(map(str, range(1, width + 1)))
+    if not numbered:
+        names = [cell.decode("utf-8", "replace") for cell in first]
+    if (count := names.count(column)) > 1:
+        raise UserError(f"{file}: has {count} columns `{column}`")
+    if not count:
+        known = f"1 to {width}" if numbered else shown(", ".join(names), 200)
+        hint = "; columns must be separated by tabs" if width == 1 else ""
+        raise UserError(f"{file}: has no column `{column}`, only {known}{hint}")
+    return names.index(column)
 
 
 def _line(text: bytes | None) -> bytes:

@@ -23,6 +23,17 @@ from fairseq_xling.json_text import decode_json
 
 _PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # while one is read
+# How files begin that are given for text by mistake.
+_NO_TEXT = {
+    b"\x1f\x8b": "is packed by gzip; its name must end in .gz",
+    b"\xfd7zXZ\0": "is packed by xz; its name must end in .xz",
+    b"BZh9": "is packed by bzip2; unpack it",
+    b"\x28\xb5\x2f\xfd": "is packed by zstd; unpack it",
+    b"PK\3\4": "is a ZIP archive, not text; unpack it",
+    b"PAR1": "is a table in Parquet; its name must end in .parquet",
+    b"\xff\xfe": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
+    b"\xfe\xff": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
+}
 _ALWAYS_UNPACKED = 64 << 20  # bytes, of the smallest file, too
 
 
@@ -287,7 +298,12 @@ def open_binary(path: str | Path) -> IO[bytes]:
         raise UserError(f"{path}: text may be packed as .gz or .xz, not {path.suffix}; unpack it")
     if path.suffix in _PACKED:
         return io.BufferedReader(_Unpacked(path), 1 << 16)
-    return open(path, "rb")
+    file = open(path, "rb")  # noqa: SIM115
+    for magic, hint in _NO_TEXT.items():
+        if file.peek(len(magic)).startswith(magic):
+            file.close()
+            raise UserError(f"{path}: {hint}")
+    return file
 
 
 def damaged(path: str | Path, error: BaseException) -> UserError:

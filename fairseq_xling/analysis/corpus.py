@@ -16,7 +16,7 @@ from fairseq_xling.analysis.subject import TextEncoder
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.blocks import sentence_blocks
 
 BLOCK = 2048  # sentences of a split
@@ -43,7 +43,7 @@ class TextCorpus:
     def __init__(self, path: Path, encode: TextEncoder):
         self._path, self._encode = path, encode
         self.name = str(path)
-        self.total = sum(1 for _ in read_lines(path))
+        self.total = sum(1 for _ in read_sentences(path))
         if not self.total:
             raise UserError(f"{path}: contains no lines")
 

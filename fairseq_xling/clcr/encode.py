@@ -16,8 +16,9 @@ from fairseq_xling.clcr.rows import RowMethod, View
 from fairseq_xling.clcr.sequences import META
 from fairseq_xling.clcr.sequences_writer import is_written, write_sequences
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, read_lines
+from fairseq_xling.files import read_json
 from fairseq_xling.progress import progress
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.blocks import BLOCK_SENTENCES
 from fairseq_xling.text.encoder import TextEncoder
 
@@ -49,7 +50,7 @@ def encode(
         return read_json(output / META)
     side = model.side(lang)
     files = [text] if translation is None else [text, translation]
-    counts = [sum(1 for _ in read_lines(file)) for file in files]
+    counts = [sum(1 for _ in read_sentences(file)) for file in files]
     if not counts[0]:
         raise UserError(f"{text}: contains no lines")
     if len(set(counts)) > 1:
@@ -114,6 +115,6 @@ def _views(
 
 def _blocks(files: Sequence[Path], done: int) -> Iterator[list[list[str]]]:
     """Lines of all ``files`` after the first ``done``, up to `BLOCK_SENTENCES` at a time."""
-    texts = [islice(read_lines(file), done, None) for file in files]
+    texts = [islice(read_sentences(file), done, None) for file in files]
     while (block := [list(islice(text, BLOCK_SENTENCES)) for text in texts])[0]:
         yield block

@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 
 from fairseq_xling.engine_options import check_engine_options, literal_list
 from fairseq_xling.errors import exits_on_user_error, usage_line
-from fairseq_xling.files import open_binary, read_lines
+from fairseq_xling.files import open_binary
 from fairseq_xling.literals import literal
 from fairseq_xling.ranges import check_fields
+from fairseq_xling.sentences import read_sentences
 
 
 def install() -> None:
@@ -68,7 +69,7 @@ def _read_input(buffered_read: Callable[..., Any]) -> Callable[..., Any]:
         if input == "-":
             yield from buffered_read(input, buffer_size)
             return
-        lines = read_lines(input)
+        lines = read_sentences(input)
         take = exits_on_user_error(lambda: list(itertools.islice(lines, max(buffer_size, 1))))
         while block := take():
             yield [line.strip() for line in block]

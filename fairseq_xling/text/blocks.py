@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from fairseq_xling.files import open_binary, read_lines, without_bom
+from fairseq_xling.files import open_binary, without_bom
+from fairseq_xling.sentences import read_sentences
 
 BLOCK_BYTES = 1 << 20
 _ALL = 1 << 62  # more bytes, or lines, than a file has
@@ -110,6 +111,6 @@ def lines_of(data: bytes) -> list[str]:
 
 def sentence_blocks(text: Path, done: int) -> Iterator[Sequence[str]]:
     """The lines of ``text`` after the first ``done``, up to `BLOCK_SENTENCES` at a time."""
-    lines = islice(read_lines(text), done, None)
+    lines = islice(read_sentences(text), done, None)
     while block := list(islice(lines, BLOCK_SENTENCES)):
         yield block

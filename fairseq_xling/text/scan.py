@@ -8,7 +8,8 @@ from typing import Any
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import DAMAGED, damaged, open_binary
+from fairseq_xling.files import DAMAGED, damaged, open_binary, without_bom
+from fairseq_xling.sentences import START, check_sentences
 
 _BLOCK = 1 << 20
 
@@ -33,8 +34,8 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
         advance: called with the number of bytes read since the last call.
 
     Raises:
-        UserError: if the file is missing, contains no text, is damaged, or is not UTF-8 (names
-            file and line).
+        UserError: if the file is missing, contains no text, is damaged, is not UTF-8 (names file
+            and line), or has another form than a sentence per line.
     """
     newlines = ended = size = 0
     blank = rest = 0  # rest: bytes of the line in which the last block ended
@@ -49,6 +50,9 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                     # Bytes kept from the last block contain no newline: they are half a character.
                     line = newlines + error.object[: error.start].count(b"\n") + 1
                     raise UserError(f"{path}:{line}: not UTF-8 ({error.reason})") from None
+                if not size:
+                    lines = block.decode("utf-8", "ignore").split("\n", START)[:START]
+                    check_sentences(path, [without_bom(line) for line in lines])
                 begin, end = block.find(b"\n"), block.rfind(b"\n")
                 own = rest + (len(block) if begin < 0 else begin)
                 check_bound("line", own, f"{path}:{newlines + 1}")

@@ -122,6 +122,37 @@ def test_rows_of_json_lines_that_are_wrong_are_named(tmp_path):
     assert message(f"{tmp_path}/none.jsonl:text") == ":text: no such file"
 
 
+TABS = ["id\ttext\tde", "1\ta dog\tein Hund", "", '2\t\t"x"', "3\tb\u2028c\td\r"]
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz", "a.tsv.xz", "a.csv", "a.txt"])
+def test_columns_between_tabs_have_numbers_or_names(name, tmp_path):
+    file = tmp_path / name
+    opened = {".gz": gzip.open, ".xz": lzma.open}.get(file.suffix, open)
+    with opened(file, "wt", encoding="utf-8-sig", newline="\n") as stream:
+        stream.writelines(f"{line}\n" for line in TABS)
+    assert list(read_lines(f"{file}:1")) == ["id", "1", "", "2", "3"]
+    assert list(read_lines(f"{file}:3")) == ["de", "ein Hund", "", '"x"', "d"]
+    if file.suffix != ".txt":  # where a name with a colon is a file's own
+        assert list(read_lines(f"{file}:text")) == ["a dog", "", "", "b\u2028c"]
+        assert on_disk(f"{file}:text") == file
+
+
+def test_rows_and_columns_between_tabs_that_are_wrong_are_named(tmp_path):
+    file = tmp_path / "a.tsv"
+    file.write_text("\n".join(TABS))
+    assert message(f"{file}:4") == ": has no column `4`, only 1 to 3"
+    assert message(f"{file}:0") == ": has no column `0`, only 1 to 3"
+    assert message(f"{file}:txt") == ": has no column `txt`, only 'id, text, de'"
+    file.write_text("a\tb\na\tb\tc\n")
+    assert message(f"{file}:2") == ":2: has 3 columns between tabs, the first row has 2"
+    file.write_text("a\ta\n1\t2\n")
+    assert message(f"{file}:a") == ": has 2 columns `a`"
+    file.write_text("id,text\n1,a\n")
+    expected = ": has no column `text`, only 'id,text'; columns must be separated by tabs"
+    assert message(f"{file}:text") == expected
+
+
 @pytest.mark.parametrize("name", FILES[:3])
 def test_a_broken_file_is_named_with_the_row(name, tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "_ROWS", 4)

@@ -98,7 +98,7 @@ def test_a_missing_json_file_is_named(tmp_path):
         read_json(tmp_path / "a.json")
 
 
-@pytest.mark.parametrize(("content", "what"), [(b'{"a": ', "JSON"), (b"\xff\xfe{}", "UTF-8")])
+@pytest.mark.parametrize(("content", "what"), [(b'{"a": ', "JSON"), (b"\xff{}", "UTF-8")])
 def test_a_file_that_is_not_json_is_named(tmp_path, content, what):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(UserError, match=rf"a\.json:1: not {what} \("):

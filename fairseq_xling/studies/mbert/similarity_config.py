@@ -5,12 +5,12 @@ from pathlib import Path
 
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
 from fairseq_xling.studies.mbert.ready_encoders import Ready, ready_encoders
 from fairseq_xling.studies.mbert.similarity_rows import ROWS, EncoderKind, Pair
@@ -220,7 +220,7 @@ def check_config(config: SimilarityConfig) -> None:
         raise UserError("`--paraphrase` needs `--same true`: it is for one language twice")
     for split, path in config.paraphrases.items():
         text = config.text(f"parallel/{split}.{config.first_pair.name}.{source}")
-        counts = [sum(1 for _ in read_lines(each)) for each in (path, text)]
+        counts = [sum(1 for _ in read_sentences(each)) for each in (path, text)]
         if counts[0] != counts[1]:
             raise UserError(
                 f"{path}: must have a line for each of the {counts[1]} lines of {text}, got "

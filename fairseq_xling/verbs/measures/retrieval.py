@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
 from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.verbs.measures import MEASURES, Findings
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _sentences(subject: Subject, target: str, args: argparse.Namespace) -> list[
 
 
 def _encode_file(subject: Subject, lang: str, path: str) -> Sequence[np.ndarray]:
-    lines = list(read_lines(path))
+    lines = list(read_sentences(path))
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             raise UserError(f"{path}:{number}: an empty line cannot be retrieved")

@@ -15,8 +15,9 @@ from fairseq_xling.clcr.rows import RowMethod, RowOptions, rows
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, read_lines, sha256
+from fairseq_xling.files import check_files, sha256
 from fairseq_xling.provenance import provenance
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 
 ROW = "{row}"
@@ -82,7 +83,7 @@ def run_encode(args: argparse.Namespace) -> None:
 
 def _check_known(model: Any, text: Path, lang: str) -> None:
     """Warn about a text in another language than `--lang`."""
-    lines = list(islice(read_lines(text), _SAMPLE))
+    lines = list(islice(read_sentences(text), _SAMPLE))
     found = TextEncoder.load(model.folder.path, lang).encode(lines)
     ids = np.concatenate([np.asarray(one[:-1]) for one in found]) if found else np.zeros(0)
     share = float((ids == UNK).mean()) if len(ids) else 0.0

@@ -11,7 +11,8 @@ import numpy as np
 from fairseq_xling.clcr.contexts import BETWEEN, CHANGES, context_shifts
 from fairseq_xling.clcr.start import by_language
 from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import check_files, read_lines
+from fairseq_xling.files import check_files
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 
 HEADER = ["language", "sentences", *CHANGES, BETWEEN, *(f"{c} / {BETWEEN}" for c in CHANGES)]
@@ -41,7 +42,7 @@ def measure_contexts(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str
     check_files(*texts.values())
     found: dict[str, Any] = {}
     for lang, path in texts.items():
-        lines = list(islice(read_lines(path), args.sentences))
+        lines = list(islice(read_sentences(path), args.sentences))
         ids = TextEncoder.load(model.folder.path, lang).encode(lines)
         with about(path):
             shifts = context_shifts(

@@ -13,11 +13,12 @@ import numpy as np
 from fairseq_xling.analysis.fasttext import FastTextOptions, WordVectors, train
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, check_files, read_json, read_lines, sha256, write_json
+from fairseq_xling.files import atomic_write, check_files, read_json, sha256, write_json
 from fairseq_xling.folders import META, is_finished, new_folder, work_folder
 from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.units.types import check_most, count_words, words_of_file
 
@@ -91,7 +92,7 @@ def _train(
     ):
 
         def sentences() -> Iterator[list[str]]:
-            lines = read_lines(args.text)
+            lines = read_sentences(args.text)
             while block := list(islice(lines, _LINES)):
                 for line in encode.segment(block):
                     words = line.split()

@@ -15,9 +15,10 @@ from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.analysis.subject import Encoder
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, read_lines, write_json
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.folders import META, is_finished, new_folder
 from fairseq_xling.progress import progress
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.blocks import sentence_blocks
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.units import Work, units
@@ -51,7 +52,7 @@ def extract(
     settings |= {"max_tokens": args.max_tokens, **origin}
     if is_finished(output, settings):
         return read_json(output / META)
-    total = sum(1 for _ in read_lines(text))
+    total = sum(1 for _ in read_sentences(text))
     if not total:
         raise UserError(f"{text}: contains no lines")
     with new_folder(output, settings, "extract") as folder:

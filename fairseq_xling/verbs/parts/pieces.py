@@ -9,8 +9,9 @@ import numpy as np
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import DataFolder, text_mask
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.files import check_input_and_output, opened_output, read_lines
+from fairseq_xling.files import check_input_and_output, opened_output
 from fairseq_xling.progress import progress
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 
 _BLOCK = 1 << 12  # lines that are cut into pieces together
@@ -40,7 +41,7 @@ def write_pieces(args: argparse.Namespace) -> None:
 
 
 def _encoded(encoder: TextEncoder, path: str) -> Iterator[np.ndarray]:
-    lines = read_lines(path)
+    lines = read_sentences(path)
     while block := list(itertools.islice(lines, _BLOCK)):
         yield from encoder.encode(block)
 

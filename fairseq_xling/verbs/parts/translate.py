@@ -3,9 +3,10 @@
 import argparse
 import sys
 
-from fairseq_xling.files import check_input_and_output, opened_output, read_lines
+from fairseq_xling.files import check_input_and_output, opened_output
 from fairseq_xling.generation.translator import BUFFER, Translation, Translator
 from fairseq_xling.progress import progress
+from fairseq_xling.sentences import read_sentences
 
 _OPTIONS = (
     *("ordering", "length_candidates", "blank_penalty", "word_bonus", "lookahead", "slot_beam"),
@@ -37,7 +38,7 @@ def translate_text(args: argparse.Namespace) -> None:
     at_terminal = args.input is None and sys.stdin.isatty()
     plain = args.nbest == 1 and not args.alignment
     found = translator.hypotheses(
-        read_lines(args.input or "standard input", None if args.input else sys.stdin.buffer),
+        read_sentences(args.input or "standard input", None if args.input else sys.stdin.buffer),
         nbest=args.nbest,
         alignment=args.alignment,
         scores=not plain,

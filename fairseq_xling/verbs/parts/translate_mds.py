@@ -27,13 +27,13 @@ from fairseq_xling.files import (
     check_files,
     exclusive,
     read_json,
-    read_lines,
     sha256,
     write_json,
 )
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.parts.eval import check_languages
 from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
@@ -111,7 +111,7 @@ class Job:
         self.corpus = TextCorpus(Path(self.args.text), reader)
         self.references: list[str] = []
         if self.args.reference:
-            self.references = list(read_lines(self.args.reference))
+            self.references = list(read_sentences(self.args.reference))
             if len(self.references) != self.corpus.total:
                 raise UserError(
                     f"`--reference` {self.args.reference}: must have the {self.corpus.total} "

@@ -19,6 +19,7 @@ import numpy as np
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.units import Work, units
 
@@ -141,7 +142,7 @@ def words_of_file(path: str) -> list[str]:
 def count_words(text: Path, encode: TextEncoder) -> tuple[Counter[str], int]:
     """How often each word occurs in the segmented text, and the number of its lines."""
     counts: Counter[str] = Counter()
-    lines, total = read_lines(text), 0
+    lines, total = read_sentences(text), 0
     while block := list(islice(lines, _LINES)):
         total += len(block)
         for line in encode.segment(block):

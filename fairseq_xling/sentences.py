@@ -1,0 +1,77 @@
+"""Plain text with a sentence per line, and what is mistaken for it.
+
+Tables, JSON and XML are text, too: read as sentences, their numbers, tags and other languages would
+be learnt without a word.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from fairseq_xling.columns import may_have_tabs, on_disk
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_lines
+
+START = 100  # lines that are looked at
+_XML = re.compile(r"\s*<(\?xml|!doctype|tmx|xliff|srcset|refset|mteval|doc|url)\b", re.IGNORECASE)
+_OBJECT = re.compile(r"\s*\{\s*\".*\}\s*")
+_COMMAS = (".csv", ".csv.gz", ".csv.xz")
+
+
+def read_sentences(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]:
+    """As `read_lines`, of plain text: a sentence per line.
+
+    Raises:
+        UserError: as `read_lines` and `check_sentences`, after `START` lines or at the end.
+    """
+    start: list[str] | None = []
+    for line in read_lines(path, file):
+        if start is not None:
+            start.append(line)
+            if len(start) == START:
+                check_sentences(path, start)
+                start = None
+        yield line
+    if start:
+        check_sentences(path, start)
+
+
+def check_sentences(path: str | Path, start: Sequence[str]) -> None:
+    """Refuse what is not a sentence per line, by its first lines.
+
+    Raises:
+        UserError: for XML, text with NUL, and except in a column that is named, a table or JSON.
+    """
+    lines = [line.strip() for line in start if line.strip()]
+    if lines and (found := _XML.match(lines[0])):
+        raise UserError(
+            f"{path}: must be plain text, a sentence per line, got XML that begins with "
+            f"<{found[1]}; extract its text"
+        )
+    if any("\0" in line for line in lines):
+        raise UserError(
+            f"{path}: has the character NUL; text in UTF-16 must be converted to UTF-8, as with "
+            "`iconv -f UTF-16 -t UTF-8`"
+        )
+    if on_disk(path) != Path(path):
+        return
+    objects = sum(_OBJECT.fullmatch(line) is not None for line in lines)
+    if 2 * objects > len(lines):
+        raise UserError(
+            f"{path}: must be plain text, a sentence per line, got JSON; name what to read in a "
+            "file FILE.jsonl as in FILE.jsonl:text"
+        )
+    counts = [line.count("\t") for line in lines]
+    tabs = max(counts, key=counts.count, default=0)
+    if tabs and len(lines) > 1 and 2 * counts.count(tabs) > len(lines):
+        cut = f"such as {path}:{tabs + 1}" if may_have_tabs(path) else f"with `cut -f {tabs + 1}`"
+        raise UserError(
+            f"{path}: must have a sentence per line, got a table: {counts.count(tabs)} of its "
+            f"first {len(lines)} lines have {tabs + 1} columns between tabs; choose one, {cut}"
+        )
+    if str(path).endswith(_COMMAS):
+        raise UserError(
+            f"{path}: must have a sentence per line, got a table by its name; columns are read "
+            "where tabs separate them, as in FILE.tsv:2"
+        )
