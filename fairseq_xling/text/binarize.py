@@ -63,6 +63,7 @@ def binarize_parallel(
     unit: str = "word",
     rule: ManyToOne = many_to_one[LOWEST],
     keep_text: bool = False,
+    links_from: int = 0,
 ) -> dict[str, int]:
     """Write ``stem.<lang>`` of both sides, pairs with an empty side left out, and with a ready
     ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders, by ``rule``;
@@ -81,7 +82,9 @@ def binarize_parallel(
         outputs |= {raw_text_path(stem, lang): RAW_DTYPE for lang in pair}
     writer = ResumableFiles(outputs, work, name)
     sides = (encoders[pair[0]], encoders[pair[1]])
-    job = partial(_encode_parallel, sides, pair, unit, rule, alignment, dtypes, keep_text)
+    job = partial(
+        _encode_parallel, sides, pair, unit, rule, alignment, links_from, dtypes, keep_text
+    )
     with _remembering(sides, workers):
         return _run(writer, job, lambda start: parallel_blocks(paths, start), workers, advance)
 
@@ -133,6 +136,7 @@ def _encode_parallel(
     unit: str,
     rule: ManyToOne,
     alignment: Path | None,
+    links_from: int,
     dtypes: Sequence[np.dtype],
     keep_text: bool,
     block: Block,
@@ -148,14 +152,15 @@ def _encode_parallel(
         counts[f"tokens {lang}"] = len(results[-1][0])
         counts[f"unknown {lang}"] = int((results[-1][0] == UNK).sum())
     if alignment is not None:
-        links = parse_pharaoh(block.sides[2], str(alignment), block.first_line)
+        links = parse_pharaoh(block.sides[2], str(alignment), block.first_line, links_from)
         words = None
         if align_units[unit].whole_words:
             words = [
                 _words(e, text, *side) for e, text, side in zip(encoders, texts, sides, strict=True)
             ]
         sizes = [side[1] - 1 for side in sides]
-        _check_links(links, sizes, words, alignment, block.first_line)
+        units, name = (sizes, "subword") if words is None else ([w.sizes for w in words], "word")
+        check_range(links, *units, str(alignment), block.first_line, name, links_from)
         results += both_orders(rule, links, links, sizes[0], sizes[1], words, kept)
     if keep_text:
         results += [raw_text_block(itertools.compress(side, kept)) for side in lines]
@@ -218,17 +223,6 @@ def _further(layers: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndar
         depth[row[layer > 0]] = number
     stored = np.arange(len(layers)) < depth[row][:, None]
     return layers.T[stored].astype(ORDER_DTYPE), sizes * depth
-
-
-def _check_links(
-    links: Links,
-    sizes: Sequence[np.ndarray],
-    words: Sequence[Words] | None,
-    alignment: Path,
-    first_line: int,
-) -> None:
-    units, name = (sizes, "subword") if words is None else ([side.sizes for side in words], "word")
-    check_range(links, units[0], units[1], str(alignment), first_line, name)
 
 
 def _words(encoder: TextEncoder, texts: Sequence[str], ids: np.ndarray, sizes: np.ndarray) -> Words:

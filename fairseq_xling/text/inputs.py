@@ -15,7 +15,7 @@ from fairseq_xling.progress import progress
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.anchors import Entry, read_entries
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
-from fairseq_xling.text.links import check_range, parse_pharaoh
+from fairseq_xling.text.links import FirstWord, check_range, count_from_one, parse_pharaoh
 from fairseq_xling.text.many_to_one import many_to_one
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.scan import TextFacts, scan_text
@@ -142,8 +142,10 @@ def _check_alignment(
     if found != lines:
         raise UserError(f"{file}: needs a line for each of {lines} sentence pairs, got {found}")
     segmenters = [segmentations[options.segment[lang]] for lang in pair]
+    first, first_word = options.links_from, FirstWord(str(file), options.links_from)
     for block in parallel_blocks([file, *sides], None):
-        links = parse_pharaoh(block.sides[0], str(file), block.first_line)
+        links = parse_pharaoh(block.sides[0], str(file), block.first_line, first)
+        first_word.see(links)
         rule = many_to_one[options.many_to_one]
         if rule.needs_probability and links.probability is None and len(links.row):
             raise UserError(
@@ -156,7 +158,10 @@ def _check_alignment(
                 for segment, data in zip(segmenters, block.sides[1:], strict=True)
             ]
             try:
-                check_range(links, counts[0], counts[1], str(file), block.first_line)
+                check_range(links, *counts, str(file), block.first_line, first=first)
             except UserError as error:
+                if first == 0 and count_from_one(links, *counts):
+                    raise
                 how = ",".join(f"{lang}={options.segment[lang]}" for lang in pair)
                 raise UserError(f"{error}, with words counted after `--segment {how}`") from None
+    first_word.end()

@@ -1,18 +1,26 @@
 """Word alignment links as flat arrays: Pharaoh text in and out, and the order of target tokens.
 
 Many sentence pairs are stored back to back. A link is (row, i, j): in sentence pair ``row``, source
-item i belongs to target item j, both from 0. The *order* of a target item is the index + 1 of the
-source item it gets its state from, 0 for none (TreLM, Section 3.1: ALIGN(X, Y)).
+item i belongs to target item j, both from 0 (in files perhaps from 1). The *order* of a target item
+is the index + 1 of the source item it gets its state from, 0 for none (TreLM, Section 3.1: ALIGN(X,
+Y)).
 """
 
 import codecs
+import logging
 import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import Range
 
+logger = logging.getLogger(__name__)
+
+FIRST = Range(0, 1)  # numbers that files may give the first word
+_TELLING = 10  # sentence pairs with links of which some link has a 0, if they count from 0
+_POSSIBLE = re.compile(rb"\d+[?pP]\d+")
 _LINK = rb"\d{1,9}-\d{1,9}"
 _SCORED = _LINK + rb":(?:0(?:\.\d+)?|1(?:\.0+)?)"
 _LINE, _SCORED_LINE = (
@@ -38,17 +46,20 @@ class Links:
         return Links(self.rows, self.row, self.target, self.source, self.probability)
 
 
-def parse_pharaoh(data: bytes, path: str, first_line: int = 1) -> Links:
+def parse_pharaoh(data: bytes, path: str, first_line: int = 1, first: int = 0) -> Links:
     """Links of a block of lines ``i-j i-j ...``; an empty line has none.
 
     All or none of them have a probability: ``i-j:0.75``.
+
+    Args:
+        first: the number that the first word has in ``data``, 0 or 1.
 
     >>> links = parse_pharaoh(b"0-0 2-1\\n\\n1-0\\n", "a.pharaoh")
     >>> links.rows, links.row.tolist(), links.source.tolist(), links.target.tolist()
     (3, [0, 0, 2], [0, 2, 1], [0, 1, 0])
 
     Raises:
-        UserError: names file and line of the first malformed link.
+        UserError: names file and line of the first malformed link, or of one below ``first``.
     """
     lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
@@ -59,13 +70,43 @@ def parse_pharaoh(data: bytes, path: str, first_line: int = 1) -> Links:
         if not pattern.fullmatch(line.strip()):
             bad = next(x for x in line.split() if not pattern.fullmatch(x))
             text = bad.decode("utf-8", "replace")
-            raise UserError(f"{path}:{number}: links must look like {form}, got {text!r}")
+            hint = "; leave out possible links, or write them as sure ones"
+            hint = hint if _POSSIBLE.fullmatch(bad) else ""
+            raise UserError(f"{path}:{number}: links must look like {form}, got {text!r}{hint}")
     counts = np.fromiter((line.count(b"-") for line in lines), dtype=np.int64, count=len(lines))
     numbers = b" ".join(lines).replace(b"-", b" ").replace(b":", b" ").split()
     row, step = np.repeat(np.arange(len(lines)), counts), 3 if scored else 2
     source, target = (np.array(numbers[k::step], dtype=np.int64) for k in (0, 1))
     probability = np.array(numbers[2::3], dtype=np.float64) if scored else None
-    return Links(len(lines), row, source, target, probability)
+    if len(below := np.flatnonzero((source < first) | (target < first))):
+        k = below[0]
+        raise UserError(
+            f"{path}:{first_line + row[k]}: with `--links-from {first}` links must not have a 0, "
+            f"got {source[k]}-{target[k]}"
+        )
+    return Links(len(lines), row, source - first, target - first, probability)
+
+
+class FirstWord:
+    """Warns of a file of links whose words seem to count from 1, though no link leads outside."""
+
+    def __init__(self, path: str, first: int):
+        self._path, self._rows, self._zero = path, 0, first > 0
+
+    def see(self, links: Links) -> None:
+        """The next links of the file."""
+        self._rows += len(np.unique(links.row))
+        self._zero |= bool((links.source == 0).any() or (links.target == 0).any())
+
+    def end(self) -> None:
+        """Nothing follows."""
+        if not self._zero and self._rows >= _TELLING:
+            logger.warning(
+                "%s: no link of %d sentence pairs has a 0; if the words count from 1, give "
+                "`--links-from 1`",
+                self._path,
+                self._rows,
+            )
 
 
 def format_pharaoh(links: Links) -> bytes:
@@ -87,11 +128,16 @@ def check_range(
     path: str,
     first_line: int = 1,
     unit: str = "word",
+    first: int = 0,
 ) -> None:
     """Every index must lie inside its sentence; ``*_sizes`` (rows,) count the units of each.
 
+    Args:
+        first: the number that the first word has in the file.
+
     Raises:
-        UserError: names file and line of the first link that does not.
+        UserError: names file and line of the first link that does not, and says so if all would
+            fit if they counted from 1.
     """
     past_source = links.source >= source_sizes[links.row]
     outside = np.flatnonzero(past_source | (links.target >= target_sizes[links.row]))
@@ -99,10 +145,24 @@ def check_range(
         k = outside[0]
         row = links.row[k]
         side, sizes = ("source", source_sizes) if past_source[k] else ("target", target_sizes)
+        link = f"{links.source[k] + first}-{links.target[k] + first}"
+        hint = ""
+        if first == 0 and count_from_one(links, source_sizes, target_sizes):
+            hint = "; no link has a 0, so they may count from 1: give `--links-from 1`"
         raise UserError(
-            f"{path}:{first_line + row}: link {links.source[k]}-{links.target[k]} points past the "
-            f"{sizes[row]} {unit}(s) of the {side} sentence"
+            f"{path}:{first_line + row}: link {link} points past the {sizes[row]} {unit}(s) of the "
+            f"{side} sentence{hint}"
         )
+
+
+def count_from_one(links: Links, source_sizes: np.ndarray, target_sizes: np.ndarray) -> bool:
+    """Whether all ``links`` lie inside their sentences if the first word is 1, and none has a 0."""
+    return bool(
+        (links.source > 0).all()
+        and (links.target > 0).all()
+        and (links.source <= source_sizes[links.row]).all()
+        and (links.target <= target_sizes[links.row]).all()
+    )
 
 
 def order_of(links: Links, target_sizes: np.ndarray) -> np.ndarray:

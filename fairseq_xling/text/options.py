@@ -10,6 +10,7 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import aligners
+from fairseq_xling.text.links import FIRST
 from fairseq_xling.text.many_to_one import LOWEST, many_to_one
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.symmetrize import symmetrizations
@@ -37,6 +38,7 @@ class PrepareOptions:
     symmetrise: str = "none"
     many_to_one: str = LOWEST
     align_unit: str | None = None
+    links_from: int = numbers(0, FIRST)
     seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
@@ -77,6 +79,8 @@ class PrepareOptions:
         found = {**asdict(self), "languages": list(self.languages)}
         if self.many_to_one == LOWEST:
             del found["many_to_one"]
+        if self.links_from == 0:
+            del found["links_from"]
         return found
 
 

@@ -219,6 +219,7 @@ class FolderMaker:
                     self.options.file_unit,
                     many_to_one[self.options.many_to_one],
                     keep_text=split != "train",
+                    links_from=self.options.links_from,
                 )
             result.setdefault(split, {})[key] = {
                 "pairs": counts.get("pairs", 0),

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPLIT.LANG=FILE[,FILE...]",
         help="monolingual text; SPLIT is train, valid or test, and valid1, test1 and so on are "
         "further sets; blank lines are left out; a FILE may be a column of a table, as in "
-        "FILE.parquet:text, FILE.arrow:text or FILE.jsonl:text",
+        "FILE.parquet:text, FILE.arrow:text, FILE.jsonl:text or, between tabs, FILE.tsv:3",
     )
     files.add_argument(
         "--parallel",
@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="SPLIT.A-B=FILE",
         help="existing word alignment of that parallel text, lines of Pharaoh links i-j counted "
-        "from "
-        "0 over the words after --segment (or see --align-unit); without it, --aligner makes one",
+        "from 0 (or see --links-from) over the words after --segment (or see --align-unit); "
+        "without it, --aligner makes one",
     )
     files.add_argument(
         "--dictionary",
@@ -165,6 +165,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what links connect, subword or word (default: subword for the aligner, word for "
         "--alignment files); a word's k-th subword takes the min(k, n)-th of the n of its partner",
     )
+    alignment.add_argument(
+        "--links-from",
+        type=Number(int, Range(0, 1)),
+        default=0,
+        metavar="N",
+        help="number of the first word in --alignment files, 0 or 1",
+    )
     shards = parser.add_argument_group("shards")
     shards.add_argument(
         "--shards",
@@ -233,6 +240,7 @@ def run(args: argparse.Namespace) -> None:
         symmetrise=args.symmetrise,
         many_to_one=args.many_to_one,
         align_unit=args.align_unit,
+        links_from=args.links_from,
         seed=args.seed,
     )
     sources = parse_sources(

@@ -17,7 +17,14 @@ from fairseq_xling.files import byte_lines
 from fairseq_xling.mapping.pairs import PAIRS
 from fairseq_xling.mapping.states import Selection, States
 from fairseq_xling.options import option
-from fairseq_xling.text.links import Links, check_range, parse_pharaoh
+from fairseq_xling.text.links import (
+    FIRST,
+    FirstWord,
+    Links,
+    check_range,
+    count_from_one,
+    parse_pharaoh,
+)
 
 _LINES = 128  # in a block
 _LONGEST = 1 << 20  # units of a line
@@ -93,6 +100,7 @@ class AlignmentOptions:
         choices=tuple(_COLUMNS),
     )
     swap: bool = option(False, "i of a link i-j is FIXED's, j is MOVING's")
+    links_from: int = option(0, "number of the first word in links, 0 or 1", range=FIRST)
 
 
 @PAIRS.register("alignments")
@@ -115,6 +123,7 @@ class Alignments:
                 )
         unit = options.align_unit
         self._file, self._swap, self._unit = Path(str(file)), options.swap, unit
+        self._first = options.links_from
         self._sides = UnitPlaces(moving, unit), UnitPlaces(fixed, unit)
         sizes = [len(side) for side in self._sides]
         if sizes[0] != sizes[1]:
@@ -147,22 +156,21 @@ class Alignments:
     def _links(self) -> Iterator[tuple[int, Links]]:
         """Blocks of links from moving to fixed words, and the number of their first line."""
         lines, start = len(self._sides[0]), 0
+        first_word = FirstWord(str(self._file), self._first)
         file = byte_lines(self._file)
         while data := b"".join(islice(file, _LINES)):
-            links = parse_pharaoh(data, str(self._file), start + 1)
+            links = parse_pharaoh(data, str(self._file), start + 1, self._first)
+            first_word.see(links)
             stop = start + links.rows
             if stop > lines:
                 break
             lengths = [np.asarray(side.lengths[start:stop]) for side in self._sides]
+            lengths = lengths[::-1] if self._swap else lengths
             try:
-                check_range(
-                    links,
-                    *(lengths[::-1] if self._swap else lengths),
-                    str(self._file),
-                    start + 1,
-                    self._unit,
-                )
+                check_range(links, *lengths, str(self._file), start + 1, self._unit, self._first)
             except UserError as error:
+                if self._first == 0 and count_from_one(links, *lengths):
+                    raise
                 hint = "without" if self._swap else "with"
                 raise UserError(f"{error}; should it be {hint} `--swap`?") from None
             yield start, links.swapped() if self._swap else links
@@ -174,6 +182,8 @@ class Alignments:
                 f"{self._file}: must have a line for each of the {lines} lines of the folders, "
                 f"got {found}"
             )
+        if not self.count:  # once, however often they are read
+            first_word.end()
 
 
 def _selection(first: np.ndarray, sizes: np.ndarray) -> Selection:

@@ -70,7 +70,7 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
     if file is not None:
         files["pairs"] = file
     changes = [_state_of(states.file(n)) for states in (moving, fixed) for n in layers]
-    options = {name: getattr(args, name) for name in ("align_unit", "swap")}
+    options = {name: getattr(args, name) for name in ("align_unit", "swap", "links_from")}
     identity = [
         [method, settings, options, pairs.count, changes],
         {role: sha256(path) for role, path in files.items()},

@@ -12,8 +12,8 @@ from fairseq_xling.mapping.states import States
 from fairseq_xling.options import values_of
 
 
-def find(kind, moving, fixed, file=None, unit="word", swap=False):
-    args = argparse.Namespace(align_unit=unit, swap=swap)
+def find(kind, moving, fixed, file=None, unit="word", swap=False, links_from=0):
+    args = argparse.Namespace(align_unit=unit, swap=swap, links_from=links_from)
     options = values_of(PAIRS[kind].options, args)
     return PAIRS[kind](States(moving), States(fixed), file, options)
 
@@ -171,6 +171,24 @@ def test_links_that_do_not_fit_the_folders_are_refused(
     )
     with pytest.raises(UserError, match=message):
         find("alignments", de, en, write_links(tmp_path / "links", links))
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_links_from_one_are_the_same_pairs(rows, write_states, tmp_path, swap):
+    de, en = (
+        tokens(write_states, rows, name, lines)[0]
+        for name, lines in (("de", GERMAN), ("eng", ENGLISH))
+    )
+    turned = [[(j, i) if swap else (i, j) for i, j in line] for line in LINKS]
+    more = [[(i + 1, j + 1) for i, j in line] for line in turned]
+    expected = vectors(
+        find("alignments", de, en, write_links(tmp_path / "a", turned), swap=swap), de, en
+    )
+    file = write_links(tmp_path / "links", more)
+    found = find("alignments", de, en, file, swap=swap, links_from=1)
+    np.testing.assert_array_equal(vectors(found, de, en), expected)
+    with pytest.raises(UserError, match=r"so they may count from 1: give `--links-from 1`$"):
+        find("alignments", de, en, file, swap=swap)
 
 
 def test_other_mistakes_about_alignments_are_one_line(rows, write_states, tmp_path):

@@ -43,6 +43,19 @@ def test_links_of_words_become_orders_of_whole_words(tmp_path, helpers):
     assert to_en == [[2, 0, 1, 3], [0, 3], [1, 1, 3]]
 
 
+def test_links_from_one_become_the_same_orders(tmp_path, helpers, caplog):
+    texts = (["aa bb cc", "aa", "dd cc"], ["cc aa", "dd dd", "aa bb"])
+    settings = {"vocab_type": "word", "align_unit": "word"}
+    links = ["1-2 3-1", "", "1-1 2-1"]
+    with pytest.raises(UserError, match=r"no link has a 0, so .*: give `--links-from 1`$"):
+        prepared(tmp_path, helpers, *texts, links, **settings)
+    folder = prepared(tmp_path, helpers, *texts, links, links_from=1, **settings)
+    assert orders(folder)[0] == [[3, 1, 4], [0, 0, 2], [1, 0, 3]]
+    many = [["aa bb cc"] * 12, ["cc aa"] * 12, ["1-1"] * 12]
+    prepared(tmp_path / "doubted", helpers, *many, **settings)
+    assert "a.pharaoh: no link of 12 sentence pairs has a 0; if the words count" in caplog.text
+
+
 def test_links_of_words_are_spread_over_subwords(tmp_path, helpers):
     folder = prepared(
         tmp_path, helpers, ["abcd aa"], ["aa dcba"], ["0-1 1-0"], vocab_size=12, alphabet=8

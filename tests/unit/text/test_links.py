@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.text.links import (
+    FirstWord,
     Words,
     check_range,
     expand_order,
@@ -59,6 +60,50 @@ def test_an_index_out_of_range_is_refused_with_file_and_line(line, message):
     links = parse_pharaoh(f"0-0\n{line}\n9-9\n".encode(), "y", first_line=5)
     with pytest.raises(UserError, match=message):
         check_range(links, np.array([1, 3, 1]), np.array([1, 2, 1]), "y", first_line=5)
+
+
+def test_links_that_count_from_one_are_read_as_such():
+    links = parse_pharaoh(b"1-1 3-2\n\n2-1\n", "y", first=1)
+    assert (links.source.tolist(), links.target.tolist()) == ([0, 2, 1], [0, 1, 0])
+    with pytest.raises(UserError, match="y:6: with `--links-from 1` links must .* a 0, got 2-0"):
+        parse_pharaoh(b"1-1\n1-1 2-0 0-1\n", "y", first_line=5, first=1)
+    with pytest.raises(UserError, match=r"y:1: link 4-1 points past the 3 word\(s\) of the source"):
+        links = parse_pharaoh(b"4-1", "y", first=1)
+        check_range(links, np.array([3]), np.array([2]), "y", first=1)
+
+
+@pytest.mark.parametrize(
+    ("data", "hinted"),
+    [(b"1-1 2-2 3-2", True), (b"0-0 3-1", False), (b"1-0 3-2", False), (b"1-1 4-2", False)],
+)
+def test_links_that_would_fit_from_one_are_refused_with_the_option(data, hinted):
+    with pytest.raises(UserError, match="points past the") as caught:
+        check_range(parse_pharaoh(data, "y"), np.array([3]), np.array([2]), "y")
+    assert str(caught.value).endswith("may count from 1: give `--links-from 1`") is hinted
+
+
+@pytest.mark.parametrize("bad", ["1?3", "1p3", "1P3"])
+def test_possible_links_are_refused_with_what_to_do(bad):
+    with pytest.raises(UserError, match="got '1.3'; leave out possible links, or write them as"):
+        parse_pharaoh(f"1-1 {bad}".encode(), "y")
+
+
+@pytest.mark.parametrize(
+    ("data", "first", "warns"),
+    [
+        (b"1-1 2-3\n" * 10, 0, True),
+        (b"1-1 2-3\n" * 9 + b"\n", 0, False),  # too few lines to say so
+        (b"1-1 2-3\n" * 20 + b"3-0\n", 0, False),
+        (b"1-1 2-3\n" * 10, 1, False),
+    ],
+)
+def test_a_file_without_a_zero_is_doubted(caplog, data, first, warns):
+    first_word = FirstWord("y", first)
+    for line in data.splitlines():
+        first_word.see(parse_pharaoh(line, "y", first=first))
+    first_word.end()
+    assert bool(caplog.records) is warns
+    assert not warns or "y: no link of 10 sentence pairs has a 0; if" in caplog.text
 
 
 def test_indices_in_range_pass():
