@@ -65,7 +65,7 @@ def test_an_index_out_of_range_is_refused_with_file_and_line(line, message):
 def test_links_that_count_from_one_are_read_as_such():
     links = parse_pharaoh(b"1-1 3-2\n\n2-1\n", "y", first=1)
     assert (links.source.tolist(), links.target.tolist()) == ([0, 2, 1], [0, 1, 0])
-    with pytest.raises(UserError, match="y:6: with `--links-from 1` links must .* a 0, got 2-0"):
+    with pytest.raises(UserError, match=r"y:6: with `--links-from 1` links must .* a 0, got 2-0"):
         parse_pharaoh(b"1-1\n1-1 2-0 0-1\n", "y", first_line=5, first=1)
     with pytest.raises(UserError, match=r"y:1: link 4-1 points past the 3 word\(s\) of the source"):
         links = parse_pharaoh(b"4-1", "y", first=1)
@@ -84,7 +84,7 @@ def test_links_that_would_fit_from_one_are_refused_with_the_option(data, hinted)
 
 @pytest.mark.parametrize("bad", ["1?3", "1p3", "1P3"])
 def test_possible_links_are_refused_with_what_to_do(bad):
-    with pytest.raises(UserError, match="got '1.3'; leave out possible links, or write them as"):
+    with pytest.raises(UserError, match=r"got '1.3'; leave out possible links, or write them as"):
         parse_pharaoh(f"1-1 {bad}".encode(), "y")
 
 
