@@ -41,7 +41,7 @@ def check_sentences(path: str | Path, start: Sequence[str]) -> None:
     """Refuse what is not a sentence per line, by its first lines.
 
     Raises:
-        UserError: for XML, text with NUL, and except in a column that is named, a table or JSON.
+        UserError: for XML, an archive, UTF-16, and except in a column, a table or JSON.
     """
     lines = [line.strip() for line in start if line.strip()]
     if lines and (found := _XML.match(lines[0])):
@@ -49,10 +49,10 @@ def check_sentences(path: str | Path, start: Sequence[str]) -> None:
             f"{path}: must be plain text, a sentence per line, got XML that begins with "
             f"<{found[1]}; extract its text"
         )
-    if any("\0" in line for line in lines):
+    if lines and "\0" in lines[0]:
         raise UserError(
-            f"{path}: has the character NUL; text in UTF-16 must be converted to UTF-8, as with "
-            "`iconv -f UTF-16 -t UTF-8`"
+            f"{path}: has NUL in its first line, as archives and text in UTF-16 do; unpack it, or "
+            "convert it, as with `iconv -f UTF-16 -t UTF-8`"
         )
     if on_disk(path) != Path(path):
         return

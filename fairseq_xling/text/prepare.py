@@ -142,6 +142,8 @@ class FolderMaker:
         }
         mono = self._mono()
         parallel = self._parallel()
+        with _clean_after_bad_input(self.out):
+            self._refuse_blank(mono, parallel)
         self._align(parallel)
         anchors = self._anchors()
         mode = modes[options.vocab]()
@@ -170,6 +172,19 @@ class FolderMaker:
                 "sil-thot": version("sil-thot"),
             },
         }
+
+    def _refuse_blank(self, mono: dict[str, Any], parallel: dict[str, Any]) -> None:
+        for kind, splits, unit in (("mono", mono, "sentences"), ("parallel", parallel, "pairs")):
+            for split, texts in splits.items():
+                for name, counts in texts.items():
+                    if not counts.get(unit):
+                        raise UserError(self.blank(f"{kind}/{split}.{name}"))
+
+    def blank(self, name: str) -> str:
+        """What to say of text that has nothing but blank lines, or pairs with a blank side."""
+        files = " and ".join(map(str, self.sources.by_role()[name]))
+        sides = " on both sides" if name.startswith("parallel") else ""
+        return f"{files}: no line has text{sides}"
 
     def vocabulary(self) -> dict[str, dict[str, float]]:
         """Write dictionaries and models of pieces; returns as `learn_vocabulary`."""

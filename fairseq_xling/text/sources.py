@@ -7,6 +7,7 @@ from pathlib import Path
 from fairseq_xling.data.splits import check_split, in_order, is_split
 from fairseq_xling.dataset_folders import files_of
 from fairseq_xling.errors import UserError, about
+from fairseq_xling.files import same_place
 from fairseq_xling.languages import parse_pair
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.tokenizers.pieces import tokenizer_file
@@ -81,6 +82,8 @@ def parse_sources(
         if len(files) != 2:
             raise UserError(f"`--parallel` {key} needs two files, got {len(files)}")
         a, b = (_whole("--parallel", key, file) for file in files)
+        if same_place(a, b):
+            raise UserError(f"`--parallel` {key} needs a file for each side, got {a} twice")
         split, name = _split_key("--parallel", key)
         pair = _pair("--parallel", key, name, languages)
         if (split, pair[::-1]) in named.parallel:

@@ -70,7 +70,7 @@ def test_annotated_words_are_no_sentences(written, read):
         (["<doc id='12' url='x' title='A'>", "A", "</doc>"], "got XML that begins with <doc;"),
         (["\ufeff<!DOCTYPE html>"], "got XML that begins with <!DOCTYPE;"),
         (['{"text": "a dog"}', '{"text": "a cat"}'], "got JSON; name what to read"),
-        (["a\0 \0d\0o\0g\0", "c"], "has the character NUL; text in UTF-16 must be converted"),
+        (["a\0 \0d\0o\0g\0", "c"], "has NUL in its first line, as archives and text in UTF-16 do"),
     ],
 )
 def test_markup_and_json_are_refused(written, lines, what, read):

@@ -256,6 +256,21 @@ def test_an_empty_file_is_refused(own, tmp_path, data):
     assert not (tmp_path / "bin").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("mono/valid.en.txt", "no line has text$"),
+        ("parallel/valid.en-de.de.txt", r"en\.txt and .*de\.txt: no line has text on both sides"),
+    ],
+)
+def test_text_of_blank_lines_is_refused(own, tmp_path, name, rule):
+    text, make = own
+    (text / name).write_text("\u3000 \n" * 10, encoding="utf-8")
+    with pytest.raises(UserError, match=rule):
+        make()
+    assert not (tmp_path / "bin").exists()
+
+
 def test_the_folder_may_not_be_a_file(own, tmp_path):
     (tmp_path / "bin").write_text("x")
     with pytest.raises(UserError, match="bin: is a file, not a folder"):
