@@ -20,8 +20,12 @@ def raw_text_path(stem: str | Path, lang: str) -> Path:
 
 
 def raw_text_block(lines: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Values of ``lines`` back to back, without white space at their ends, and their sizes."""
-    texts = [line.strip().encode() for line in lines]
+    """Values of ``lines`` back to back, and their sizes.
+
+    A run of white space is one space, also of tabs and of what some programs take for a line end:
+    fairseq-generate prints text as columns of a line.
+    """
+    texts = [" ".join(line.split()).encode() for line in lines]
     sizes = np.array([len(text) for text in texts], dtype=np.int64)
     return np.frombuffer(b"".join(texts), dtype=RAW_DTYPE), sizes
 

@@ -82,7 +82,7 @@ def difference(dataset: TranslationDataset, load: Callable[[], TextEncoder]) -> 
             )
         return None
     decode = load().decode
-    pairs = ((" ".join(raw[i].split()), decode(target[i])) for i in range(count))
+    pairs = ((raw[i], decode(target[i])) for i in range(count))
     if others := [pair for pair in pairs if pair[0] != pair[1]]:
         return (
             f"{len(others)} of {count} references are not what their tokens say, such as "

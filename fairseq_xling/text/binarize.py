@@ -67,7 +67,7 @@ def binarize_parallel(
 ) -> dict[str, int]:
     """Write ``stem.<lang>`` of both sides, pairs with an empty side left out, and with a ready
     ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders, by ``rule``;
-    with ``keep_text`` also the lines themselves (see `RawText`).
+    with ``keep_text`` also the lines themselves (see `raw_text_block`).
 
     Raises:
         UserError: names file and line of a link that is malformed or out of range.

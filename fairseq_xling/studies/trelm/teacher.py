@@ -15,9 +15,9 @@ from fairseq.data import Dictionary
 
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
 from fairseq_xling.generation.autoregressive import check_autoregressive
 from fairseq_xling.runs.step import Step
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.studies.trelm.autoregressive import (
     add_beam_search,
     beam_search,
@@ -149,14 +149,14 @@ def _check(run: Path, data: Path, model: Path, pair: tuple[str, str], name: str)
 def _of_file(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
     """The lines of a file of text."""
     count = len(DataFolder(data).parallel("train", *pair)[1])
-    lines = sum(1 for _ in read_lines(files[0]))
+    lines = sum(1 for _ in read_sentences(files[0]))
     if lines != count:
         raise UserError(
             f"`--teacher` {files[0]}: must have a line for each of the {count:,} training pairs of "
             f"{data}, got {lines:,}"
         )
     encoder = TextEncoder.load(data, pair[1])
-    for line in read_lines(files[0]):
+    for line in read_sentences(files[0]):
         yield encoder.encode([line])[0]
 
 

@@ -43,7 +43,7 @@ def test_all_other_text_is_decoded(dictionary):
 
 
 def test_what_differs_is_counted_with_an_example():
-    target, raw = rows([6, 7], [6, UNK]), ["dog  runs", "dog Ω"]
+    target, raw = rows([6, 7], [6, UNK]), ["dog runs", "dog Ω"]
     texts = {6: "dog", 7: "runs", UNK: "<unk>"}
     decode = lambda ids: " ".join(texts[i] for i in ids.tolist() if i != SEP)  # noqa: E731
     load = lambda: SimpleNamespace(decode=decode)  # noqa: E731
