@@ -133,10 +133,15 @@ def repair_engine() -> bool:
     # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
     compose.install()
+    import torch
     from fairseq import options
     from fairseq.tasks import FairseqTask
     from fairseq.trainer import Trainer
 
+    # cuDNN's attention builds a plan for each new batch shape, forward and backward, which takes
+    # hundreds of milliseconds: an H100 trained on sentences at a tenth of its rate. Flash and
+    # memory-efficient attention have none.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     FairseqTask.get_checkpoint_dict = _early_stopping_of
     FairseqTask.set_checkpoint_dict = _restore_early_stopping_of
     options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)

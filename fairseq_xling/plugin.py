@@ -1,10 +1,10 @@
-"""Registers every task, model and criterion with fairseq; the one import of `user_dir`."""
+"""Registers tasks, models, criterions and optimizers with fairseq; the one import of `user_dir`."""
 
 import importlib
 
 from fairseq_xling.guards import prepare_engine
 
-# In this order: models and criterions before the tasks that use them.
+# In this order: models, optimizers and criterions before the tasks that use them.
 MODULES = (
     "fairseq_xling.models.separable_transformer",
     "fairseq_xling.models.tri_encoder",
@@ -12,6 +12,7 @@ MODULES = (
     "fairseq_xling.models.clcr.model",
     "fairseq_xling.models.tagging.model",
     "fairseq_xling.models.bilstm_baseline",
+    "fairseq_xling.training.fused_adam",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.transfer_criterion",
     "fairseq_xling.training.word_alignment",

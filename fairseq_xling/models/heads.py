@@ -10,6 +10,22 @@ from fairseq_xling.registry import Registry
 lm_heads: Registry = Registry("LM head")
 
 
+_ALIGNED = 64  # rows of a table that a GPU's fast kernels of a product ask for a multiple of
+
+
+def project(x: Tensor, embeddings: Tensor, bias: Tensor) -> Tensor:
+    """Logits (..., V) of states (..., D) over all of ``embeddings`` (V, D).
+
+    On a GPU the product has rows of zeros up to a multiple of 64: without them, the gradient of a
+    vocabulary of 32,004 words takes an H100 a kernel of two generations ago.
+    """
+    more = -len(embeddings) % _ALIGNED
+    if not (more and x.is_cuda):
+        return F.linear(x, embeddings, bias)
+    padded = F.linear(x, F.pad(embeddings, (0, 0, 0, more)), F.pad(bias, (0, more)))
+    return padded[..., : len(embeddings)]
+
+
 def listed(x: Tensor, embeddings: Tensor, bias: Tensor, tokens: Tensor) -> Tensor:
     """Logits (R, S, C) of states (R, S, D) for the ``tokens`` (R, C) of each row."""
     table = F.embedding(tokens, embeddings)
@@ -23,7 +39,7 @@ class LinearHead(nn.Module):
     def __init__(self, dim: int, vocab_size: int, norm_eps: float = 1e-5, activation: str = "gelu"):
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(vocab_size))
-        self.project, self.project_listed = F.linear, listed  # `models.reading` has others
+        self.project, self.project_listed = project, listed  # `models.reading` has others
 
     def forward(self, x: Tensor, embeddings: Tensor, tokens: Tensor | None = None) -> Tensor:
         """(n, D) states and (V, D) embeddings to (n, V) logits; with ``tokens`` (R, C), (R, S, D)

@@ -8,11 +8,10 @@ much of it. Nothing here has a gradient.
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.models.activations import activations
-from fairseq_xling.models.heads import LinearHead
+from fairseq_xling.models.heads import LinearHead, project
 from fairseq_xling.models.layer import EncoderLayer, additive, self_attention
 
 # What oneDNN calls an activation: its name, and how it is computed.
@@ -112,7 +111,7 @@ def substitute(
     made: dict[nn.Module, nn.Module] = {}  # one module may have several places
     reads_padding = any(getattr(module, "reads_padding", False) for module in model.modules())
     for module in list(model.modules()):
-        if isinstance(module, LinearHead) and module.project is F.linear:
+        if isinstance(module, LinearHead) and module.project is project:
             module.project = Projection(prepare)
         for name, child in list(module._modules.items()):
             if type(child) is EncoderLayer and child not in made:
