@@ -10,6 +10,8 @@ import argparse
 import dataclasses
 import enum
 import importlib
+import math
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -20,33 +22,89 @@ from fairseq_xling.errors import UserError, shown
 
 
 @dataclass(frozen=True)
+class Declared:
+    """What an option may be, in words, and the test of a value."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PATH = re.compile(r"[\w./~ +=@,:-]+")
+_MOST = 1 << 16  # of sizes, some of which the weights do not show: tables of sines, padding
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether neither a shell nor a path nor an ``eval`` reads more into ``value`` than a name.
+
+    >>> [_is_plain(value) for value in ("zh-Hans", None, 0.1, "a;b", "../a", "-a", 10**9)]
+    [True, True, True, False, False, False, False]
+    """
+    if isinstance(value, str):
+        return _NAME.fullmatch(value) is not None
+    if isinstance(value, int | float):
+        return math.isfinite(value) and abs(value) <= _MOST
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None
+
+
+PLAIN = Declared(
+    f"a plain name (letters, digits, `_`, `.` and `-`) or a number of at most {_MOST}", _is_plain
+)
+# The folders of data, with a colon between; as a text it may still not mean more than that.
+PATHS = Declared(
+    "a path of letters, digits, spaces and any of `. / ~ + = @ , : _ -`",
+    lambda value: value is None or _PATH.fullmatch(value) is not None,
+)
+UNSET = Declared("unset", lambda value: not value)
+
+
+def _one_of(*choices: str) -> Declared:
+    return Declared(f"one of {', '.join(choices)}", lambda v: v is None or v in choices)
+
+
+@dataclass(frozen=True)
 class Served:
     """One of fairseq's own that we serve.
 
     Attributes:
         why: what uses it.
-        unset: options that reach an ``eval`` though they are declared as text.
-        left: options that name files or programs for training; a trained model does without.
-        most: bounds of sizes that the weights do not show.
+        allowed: what an option may be where that is not `PLAIN`, as all others must be.
+        left: options for training alone, some of which name files or programs. They are removed,
+            so that their defaults hold.
     """
 
     why: str
-    unset: tuple[str, ...] = ()
-    left: Mapping[str, Any] = field(default_factory=dict)
-    most: Mapping[str, int] = field(default_factory=dict)
+    allowed: Mapping[str, Declared] = field(default_factory=dict)
+    left: tuple[str, ...] = ()
 
 
 _PEER = "the autoregressive model that TreLM's generation is compared with"
 SERVED: dict[str, dict[str, Served]] = {
-    # Validation by BLEU builds tokenisers, which read files that an option names.
-    "task": {"translation": Served(_PEER, left={"eval_bleu": False})},
+    "task": {
+        "translation": Served(
+            _PEER,
+            # What is not listed: fairseq passes the name of a file of proteins to a shell.
+            allowed={
+                "data": PATHS,
+                "dataset_impl": _one_of("mmap", "cached", "lazy", "raw", "huffman"),
+            },
+            # Validation by BLEU builds tokenisers, which read files that an option names.
+            left=(
+                *("eval_bleu", "eval_bleu_args", "eval_bleu_detok", "eval_bleu_detok_args"),
+                *("eval_bleu_remove_bpe", "eval_bleu_print_samples", "eval_tokenized_bleu"),
+            ),
+        )
+    },
     "model": {
         "transformer": Served(
             _PEER,
-            unset=("encoder_xformers_att_config", "decoder_xformers_att_config"),
-            left={"encoder_embed_path": None, "decoder_embed_path": None},
-            # Tables of sines are computed, not stored.
-            most={"max_source_positions": 1 << 16, "max_target_positions": 1 << 16},
+            # Evaluated, though they are declared as text.
+            allowed=dict.fromkeys(
+                ("encoder_xformers_att_config", "decoder_xformers_att_config"), UNSET
+            ),
+            left=("encoder_embed_path", "decoder_embed_path", "min_params_to_wrap"),
         )
     },
     "criterion": {
@@ -149,34 +207,24 @@ def _chosen(part: str, values: Mapping[str, Any], place: str, served: tuple[str,
 
 
 def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) -> None:
-    """Compare the options with their declared types, and keep no others where all are declared."""
+    """Compare the options with what they may be, and keep no others where all are declared."""
     declared = declared_types(chosen)
-    served = Served("")
-    if not is_project(chosen) or getattr(chosen, "__dataclass", None) is not None:
-        for name in [n for n in values if n not in declared and n not in _NAMES[part]]:
-            del values[name]
+    served = None
     if not is_project(chosen):
         _, name = _registered(part, next(values[k] for k in _NAMES[part] if values.get(k)))
         served = SERVED[part][name]
-        values.update({name: value for name, value in served.left.items() if name in values})
+    if served is not None or getattr(chosen, "__dataclass", None) is not None:
+        for name in [n for n in values if n not in declared and n not in _NAMES[part]]:
+            del values[name]
+    for name in served.left if served is not None else ():
+        values.pop(name, None)
     for name, value in values.items():
-        if name in declared and not declared[name].holds(value):
-            words = declared[name].words
-            raise UserError(f"{place}.{name}` must be {words}, got {shown(value)}")
-        if name in served.unset and value:
-            raise UserError(f"{place}.{name}` must be unset, got {shown(value)}")
-        if name in served.most and value is not None and value > served.most[name]:
-            raise UserError(
-                f"{place}.{name}` must be at most {served.most[name]}, got {shown(value)}"
-            )
-
-
-@dataclass(frozen=True)
-class Declared:
-    """The type of an option in words, and the test of a value."""
-
-    words: str
-    holds: Callable[[Any], bool]
+        rules = [declared[name]] if name in declared else []
+        if served is not None:
+            rules.append(served.allowed.get(name, PLAIN))
+        for rule in rules:
+            if not rule.holds(value):
+                raise UserError(f"{place}.{name}` must be {rule.words}, got {shown(value)}")
 
 
 def declared_types(chosen: type) -> dict[str, Declared]:

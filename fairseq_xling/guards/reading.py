@@ -1,4 +1,7 @@
-"""fairseq's ways to a checkpoint: what it may contain and have built is checked first."""
+"""fairseq's ways to a checkpoint: what it may contain and have built is checked first.
+
+And its one way from a file's name to a shell is closed.
+"""
 
 import contextvars
 import functools
@@ -15,6 +18,7 @@ def install() -> None:
     """Wrap what loads a file, builds a model from it, and restores a trainer or a model."""
     import torch
     from fairseq import checkpoint_utils
+    from fairseq.data.fasta_dataset import FastaDataset
     from fairseq.models import BaseFairseqModel
     from fairseq.trainer import Trainer
 
@@ -25,6 +29,13 @@ def install() -> None:
     )
     Trainer.load_checkpoint = _one_line_restore(Trainer.load_checkpoint)
     BaseFairseqModel.load_state_dict = _same_kinds(BaseFairseqModel.load_state_dict)
+    FastaDataset._build_index = _refuse_proteins
+
+
+@exits_on_user_error
+def _refuse_proteins(self: Any, path: str) -> None:
+    """fairseq passes the file's name to a shell, and takes languages out of names of files."""
+    raise UserError(f"{path}.fasta: must not be of proteins, which fairseq reads through a shell")
 
 
 class _CheckedTorch(types.ModuleType):

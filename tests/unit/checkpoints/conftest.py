@@ -1,6 +1,7 @@
 """A small checkpoint of this project, and the same one changed by hand."""
 
 import copy
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
+from fairseq_xling.guards import prepare_engine
 
 
 @pytest.fixture(scope="session")
@@ -61,3 +63,49 @@ def marker(tmp_path) -> SimpleNamespace:
     """``code`` is Python that makes the file ``path``."""
     path = tmp_path / "marker"
     return SimpleNamespace(path=path, code=f"__import__('pathlib').Path({str(path)!r}).touch()")
+
+
+@pytest.fixture
+def loaded() -> Callable[..., tuple]:
+    """fairseq's own way to a model, with the plug-in."""
+    prepare_engine()
+    from fairseq import checkpoint_utils
+
+    import fairseq_xling.plugin  # noqa: F401
+
+    return lambda path: checkpoint_utils.load_model_ensemble_and_task([str(path)])
+
+
+@pytest.fixture
+def peer(tmp_path, changed) -> Callable[..., Path]:
+    """``peer(encoder_layers=1)``: a checkpoint of fairseq's own translation model.
+
+    Its settings are those of the model, ``task`` has some of the task's. Its data folder is
+    ``peer``, or the one that ``task`` names.
+    """
+
+    def make(task: dict[str, Any] | None = None, **options: Any) -> Path:
+        from fairseq.data import Dictionary
+        from fairseq.models.transformer import TransformerModel
+
+        folder = tmp_path / "peer"
+        folder.mkdir(exist_ok=True)
+        for lang in ("en", "de"):
+            (folder / f"dict.{lang}.txt").write_text("a 1\nb 1\n")
+        sides = ("encoder", "decoder")
+        sizes = {f"{side}_{name}": 8 for side in sides for name in ("embed_dim", "ffn_embed_dim")}
+        sizes |= {f"{side}_{name}": 1 for side in sides for name in ("layers", "attention_heads")}
+        symbols = Dictionary.load(str(folder / "dict.en.txt"))
+        both = SimpleNamespace(source_dictionary=symbols, target_dictionary=symbols)
+        weights = TransformerModel.build_model(Namespace(**sizes), both).state_dict()
+        of_task = {"_name": "translation", "data": str(folder), "eval_bleu": False}
+        of_task |= {"source_lang": "en", "target_lang": "de"}
+        values = {
+            "model": weights,
+            "cfg.model": Namespace(_name="transformer", arch="transformer", **{**sizes, **options}),
+            "cfg.task": {**of_task, **(task or {})},
+            "cfg.criterion": {"_name": "label_smoothed_cross_entropy"},
+        }
+        return changed(values)
+
+    return make

@@ -5,11 +5,15 @@ Each test goes through another way by which a file's settings reach a class.
 
 import json
 from argparse import Namespace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.checkpoints.served import PATHS
+from fairseq_xling.data.mmap import write_items
 from fairseq_xling.errors import UserError
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import Encoder
@@ -23,17 +27,6 @@ REFUSED = (UserError, SystemExit)
 def evaluated(marker):
     """The options of an architecture of fairseq that evaluates them."""
     return {"_name": "fconv_self_att", "pretrained": marker.code, "encoder_config": "{}"}
-
-
-@pytest.fixture
-def loaded():
-    """fairseq's own way to a model, with the plug-in."""
-    prepare_engine()
-    from fairseq import checkpoint_utils
-
-    import fairseq_xling.plugin  # noqa: F401
-
-    return lambda path: checkpoint_utils.load_model_ensemble_and_task([str(path)])
 
 
 def tuned(whole_state, model):
@@ -140,35 +133,6 @@ def test_a_task_of_fairseq_that_we_do_not_serve_is_refused(changed, loaded, task
         loaded(changed({f"cfg.task.{key}": task}))
 
 
-@pytest.fixture
-def peer(tmp_path, changed):
-    """``peer(encoder_layers=1)``: a checkpoint of fairseq's own translation model."""
-    folder = tmp_path / "peer"
-    folder.mkdir()
-    for lang in ("en", "de"):
-        (folder / f"dict.{lang}.txt").write_text("a 1\nb 1\n")
-    sizes = {f"{side}_{name}": 8 for side in ("encoder", "decoder") for name in ("embed_dim",)}
-    sizes |= {f"{side}_ffn_embed_dim": 8 for side in ("encoder", "decoder")}
-    sizes |= {f"{side}_attention_heads": 1 for side in ("encoder", "decoder")}
-    sizes |= {f"{side}_layers": 1 for side in ("encoder", "decoder")}
-
-    def make(**options):
-        from fairseq.data import Dictionary
-        from fairseq.models.transformer import TransformerModel
-
-        symbols = Dictionary.load(str(folder / "dict.en.txt"))
-        task = Namespace(source_dictionary=symbols, target_dictionary=symbols)
-        weights = TransformerModel.build_model(Namespace(**sizes), task).state_dict()
-        model = Namespace(_name="transformer", arch="transformer", **{**sizes, **options})
-        of_task = {"_name": "translation", "data": str(folder), "eval_bleu": False}
-        of_task |= {"source_lang": "en", "target_lang": "de"}
-        criterion = {"_name": "label_smoothed_cross_entropy"}
-        values = {"cfg.model": model, "cfg.task": of_task, "cfg.criterion": criterion}
-        return changed({**values, "model": weights})
-
-    return make
-
-
 def test_the_peer_that_we_serve_is_loaded_and_is_not_taken_for_an_encoder(peer, loaded):
     prepare_engine()
     path = peer()
@@ -200,6 +164,73 @@ def test_options_of_the_peer_that_are_evaluated_are_refused(peer, marker, loaded
 def test_the_peer_reads_no_file_that_its_checkpoint_names(peer, loaded):
     prepare_engine()
     loaded(peer(encoder_embed_path="/dev/zero", decoder_embed_path="/dev/zero"))
+
+
+def proteins(folder, source, target):
+    """Files of a valid split in a format that fairseq reads by a shell, and as one of its own."""
+    folder.mkdir(exist_ok=True, parents=True)
+    for lang in (source, target):
+        (folder / f"dict.{lang}.txt").write_text("a 1\nb 1\n")
+        stem = folder / f"valid.{source}-{target}.{lang}"
+        write_items(stem, [np.array([4, 2])], np.dtype("<u2"))
+        Path(f"{stem}.fasta").write_text(">x\na\n")
+
+
+SHELL = "x;touch marker;"
+
+
+@pytest.mark.parametrize(
+    ("settings", "source", "folder"),
+    [
+        ({"dataset_impl": "fasta", "source_lang": SHELL}, SHELL, "data"),
+        ({"source_lang": SHELL}, SHELL, "data"),
+        ({"dataset_impl": "fasta", "source_lang": "en"}, "en", SHELL),
+        ({"dataset_impl": "mmap", "source_lang": "en"}, "en", SHELL),
+        ({"dataset_impl": "mmap", "source_lang": "../data/en"}, "en", "data"),
+        ({"source_lang": "$(touch marker)"}, "$(touch marker)", "data"),
+    ],
+)
+def test_no_shell_reads_a_name_that_a_checkpoint_gives(
+    peer, loaded, tmp_path, monkeypatch, settings, source, folder
+):
+    monkeypatch.chdir(tmp_path)
+    proteins(tmp_path / folder, source, "de")
+    with pytest.raises(REFUSED, match=r"`cfg\.task\.(dataset_impl|source_lang|data)` must be "):
+        loaded(peer(task={"data": folder, **settings}))[2].load_dataset("valid")
+    assert not (tmp_path / "marker").exists()
+
+
+def test_no_shell_reads_a_name_that_a_data_folder_gives(peer, loaded, tmp_path, monkeypatch):
+    """fairseq finds the languages in names of files where none are given."""
+    monkeypatch.chdir(tmp_path)
+    proteins(tmp_path / "data", SHELL, "de")
+    for index in (tmp_path / "data").glob("*.de.idx"):
+        index.unlink()
+    path = peer(task={"data": "data", "source_lang": None, "target_lang": None})
+    with pytest.raises(REFUSED, match=r"\.fasta: must not be of proteins"):
+        loaded(path)[2].load_dataset("valid")
+    assert not (tmp_path / "marker").exists()
+
+
+@pytest.mark.parametrize("data", ["peer", "./peer", "../Jürgen's+data @1:b", "a  b/ü_ß-1,x=2"])
+def test_the_data_folders_of_honest_checkpoints_are_paths(data):
+    assert PATHS.holds(data) == ("'" not in data)
+
+
+def test_values_of_the_peer_that_are_no_plain_names_are_refused(peer, loaded):
+    for name in ("source_lang", "target_lang", "train_subset"):
+        for value in ("../en", "/etc/en", "en\n", "e n", "`x`", "", "-rf", "é"):
+            with pytest.raises(REFUSED, match=f"`cfg.task.{name}` must be a plain name"):
+                loaded(peer(task={name: value}))
+    for name, value in (("required_seq_len_multiple", 10**9), ("num_batch_buckets", -(10**9))):
+        with pytest.raises(REFUSED, match=f"`cfg.task.{name}` must be a plain .* at most 65536"):
+            loaded(peer(task={name: value}))
+
+
+def test_options_of_the_peer_that_only_a_training_needs_are_removed(peer, loaded):
+    bleu = {"eval_bleu": True, "eval_bleu_args": '{"beam": 2}', "eval_bleu_detok": "moses"}
+    _, _, task = loaded(peer(task={**bleu, "eval_bleu_remove_bpe": "@@ "}))
+    assert not task.cfg.eval_bleu and task.cfg.eval_bleu_detok == "space"
 
 
 def test_no_file_is_read_for_the_labels_that_a_checkpoint_lacks(whole_state, changed, loaded):
