@@ -7,6 +7,7 @@ file, the file over a preset, a preset over the defaults.
 import argparse
 import dataclasses
 import math
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -122,13 +123,20 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
                 f"{path}: `{option_name(name)}` must be a value or a list of values, got "
                 f"{shown(value)}"
             )
-        if isinstance(value, str) and "--user-dir" in value:
-            # A folder of code that is imported is chosen by whoever starts the run.
+        if _names_code(value):
             raise UserError(
                 f"{path}: `{option_name(name)}` must not name a `--user-dir`; give it on the "
                 "command line"
             )
     return values
+
+
+def _names_code(value: Any) -> bool:
+    """Whether a value names a folder of code to import, which whoever starts the run chooses.
+
+    An option that contains several is split as a shell does it, which takes quotes away.
+    """
+    return "--user-dir" in re.sub(r"[\"'\\]", "", str(value))
 
 
 def _spelt(name: Any) -> str:

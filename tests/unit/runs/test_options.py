@@ -1,5 +1,6 @@
 import argparse
 import dataclasses
+import json
 
 import pytest
 
@@ -94,12 +95,21 @@ def test_bad_files_are_one_line(tmp_path, yaml, message):
     assert str(error.value) == message.replace("{file}", str(tmp_path / "run.yaml"))
 
 
-@pytest.mark.parametrize("value", ["--lr 1 --user-dir /x", "--user-dir=/x", "a '--user-dir' b"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("--lr 1 --user-dir /x", "--user-dir=/x", "a '--user-dir' b", "--user-'dir' /x"),
+        *("--user\\-dir /x", '\'--train-args "--user-""dir /x"\'', ["--lr 1 --user-dir /x"]),
+        *(["--lr", "--user-'dir'"], {"a": "--user-dir"}),
+    ],
+)
 def test_a_file_does_not_choose_code_to_import_and_a_command_line_does(tmp_path, value):
+    """However it is quoted: options that contain several are split as a shell splits them."""
     rule = "`languages` must not name a `--user-dir`; give it on the command line"
     with pytest.raises(UserError, match=rule):
-        load(yaml=f'languages: "{value}"\n', folder=tmp_path)
-    assert load(f"--languages={value}").languages == value
+        load(yaml=json.dumps({"languages": value}), folder=tmp_path)
+    if isinstance(value, str):
+        assert load(f"--languages={value}").languages == value
 
 
 def test_help_has_every_field_with_its_default(capsys):
