@@ -98,11 +98,12 @@ def peer(tmp_path, changed) -> Callable[..., Path]:
         symbols = Dictionary.load(str(folder / "dict.en.txt"))
         both = SimpleNamespace(source_dictionary=symbols, target_dictionary=symbols)
         weights = TransformerModel.build_model(Namespace(**sizes), both).state_dict()
+        names = {"_name": "transformer", "arch": "transformer"}
         of_task = {"_name": "translation", "data": str(folder), "eval_bleu": False}
         of_task |= {"source_lang": "en", "target_lang": "de"}
         values = {
             "model": weights,
-            "cfg.model": Namespace(_name="transformer", arch="transformer", **{**sizes, **options}),
+            "cfg.model": Namespace(**{**names, **sizes, **options}),
             "cfg.task": {**of_task, **(task or {})},
             "cfg.criterion": {"_name": "label_smoothed_cross_entropy"},
         }
