@@ -10,6 +10,7 @@ built may not exceed the `budget` of its weights.
 from fairseq_xling.checkpoints.archive import check_archive
 from fairseq_xling.checkpoints.budget import (
     Budget,
+    check_complete,
     check_layers,
     current,
     no_larger_than,
@@ -30,6 +31,7 @@ __all__ = [
     "building",
     "check_architecture",
     "check_archive",
+    "check_complete",
     "check_kinds",
     "check_layers",
     "check_layout",

@@ -98,6 +98,16 @@ def settings_of_file() -> Iterator[None]:
         raise UserError(f"{origin()}: {error}") from error
 
 
+def check_complete(place: str, value: Any) -> None:
+    """Reject a file without what a training has put there: one that it names is not read instead.
+
+    Raises:
+        UserError: if a model is being built from a file whose settings have no ``value``.
+    """
+    if current() is not None and not value:
+        raise UserError(f"{origin()}: must have settings at `{place}`, got none")
+
+
 def check_layers(settings: Mapping[str, Any]) -> None:
     """`Budget.check_layers` of the current budget, if there is one."""
     if (budget := current()) is not None:

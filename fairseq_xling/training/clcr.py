@@ -18,7 +18,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
-from fairseq_xling.checkpoints import building
+from fairseq_xling.checkpoints import building, check_complete
 from fairseq_xling.clcr.start import gather
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import DataFolder
@@ -108,6 +108,7 @@ class ClcrTask(PlannedTask):
         if not hasattr(cfg, "clcr_config"):
             raise UserError("`--arch` must be clcr with this task")
         check_fields(ClcrModelConfig, cfg)
+        check_complete("cfg.model.clcr_config", cfg.clcr_config)
         weights = None
         if not cfg.clcr_config:
             config, weights = gather(cfg, self.folder, self.pair, self.cfg.clcr_module)

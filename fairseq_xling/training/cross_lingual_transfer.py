@@ -14,7 +14,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 from omegaconf import MISSING
 
-from fairseq_xling.checkpoints import building
+from fairseq_xling.checkpoints import building, check_complete
 from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
@@ -102,6 +102,7 @@ class CrossLingualTransferTask(HeadTask):
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
         if not hasattr(cfg, "encoder_config"):
             raise UserError("`--arch` must be cross_lingual_transfer with this task")
+        check_complete("cfg.model.encoder_config", cfg.encoder_config)
         weights = None
         if not cfg.encoder_config:
             # Set here, in the configuration that is saved: a checkpoint needs no other file.

@@ -491,6 +491,37 @@ def _(tools: Tools) -> None:
         tools.loaded(tools.changed({"cfg.task": task, "cfg.model": model}))
 
 
+def _no_inner(patch: pytest.MonkeyPatch) -> None:
+    from fairseq_xling.training import clcr, cross_lingual_transfer
+
+    for module in (clcr, cross_lingual_transfer):
+        put(module, "check_complete")(patch)
+
+
+@guard("no encoder in place of one that a checkpoint lacks", _no_inner)
+def _(tools: Tools) -> None:
+    from fairseq_xling.training import cross_lingual_transfer as training
+
+    data = tools.state["cfg"]["task"]["data"]
+    task = {"_name": "cross_lingual_transfer", "data": data}
+    model = {"_name": "cross_lingual_transfer", "encoder_config": "", "encoder": "another.pt"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "read_encoder", lambda *args: tools.marker.touch())
+        tools.loaded(tools.changed({"cfg.task": task, "cfg.model": model}))
+
+
+@guard("no encoders in place of those that CLCR lacks", _no_inner)
+def _(tools: Tools) -> None:
+    from fairseq_xling.training import clcr
+
+    data = tools.state["cfg"]["task"]["data"]
+    model = {"_name": "clcr", "clcr_config": "", "encoder": "en=another.pt"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clcr, "gather", lambda *args: tools.marker.touch())
+        task = {"_name": "clcr", "data": data}
+        tools.loaded(tools.changed({"cfg.task": task, "cfg.model": model}))
+
+
 # ---- other files
 
 
