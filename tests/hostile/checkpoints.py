@@ -15,6 +15,7 @@ import pickle
 import re
 import struct
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -663,17 +664,22 @@ _READ_LATE = re.compile(r"ablate (clcr|mapped|similarity)|clcr-(run|train)|eval-
 
 
 @functools.cache
-def _made(kind: str, valid: Path, folder: Path) -> Path:
-    """The hostile file of a kind, made once for all calls; its reason not to be made, as text."""
+def own_folder(parent: Path) -> Path:
+    """A folder below ``parent`` for hostile files, of this process alone: runs may share one."""
+    return Path(tempfile.mkdtemp(prefix="hostile-checkpoints-", dir=parent))
+
+
+@functools.cache
+def _made(kind: str, valid: Path) -> Path:
+    """The hostile file of a kind, made once for all calls."""
+    folder = own_folder(valid.parent.parent)
     target = folder / f"{valid.stem}-{len(list(folder.iterdir()))}.pt"
     KINDS[kind].write(valid, target)
     return target
 
 
 def _place(kind: str, name: str, world: World, here: Path) -> None:
-    folder = world.root.parent / "hostile-checkpoints"
-    folder.mkdir(exist_ok=True)
-    made, target = _made(kind, world.root / f"{name}.pt", folder), here / HOSTILE
+    made, target = _made(kind, world.root / f"{name}.pt"), here / HOSTILE
     if made.is_dir():
         target.mkdir()
     else:

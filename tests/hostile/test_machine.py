@@ -1,7 +1,11 @@
 """The machine finds what it is there to find, on programs that do it on purpose."""
 
+import importlib.util
+import sys
+
 import pytest
 
+from tests.hostile import checkpoints
 from tests.hostile.machine import (
     ACCEPTED,
     CODE,
@@ -18,6 +22,7 @@ from tests.hostile.machine import (
     judge,
     perform,
 )
+from tests.tiny_world import World
 
 REFUSES = "import sys; sys.exit('fairseq-xling: error: `--size` must be at least 1, got 0')"
 PROGRAMS = {
@@ -71,3 +76,23 @@ def test_a_failed_step_of_a_run_is_judged_by_what_it_said(tmp_path):
     said = "print('  | fairseq-xling: error: `--size` must be at least 1')\n"
     last = "import sys; sys.exit(\"fairseq-xling: error: step 'a' failed with exit status 1\")"
     assert found(tmp_path, said + last) is None
+
+
+def test_two_runs_that_share_a_folder_share_no_files(tmp_path, monkeypatch):
+    """One makes and places a file while the other is making its own."""
+    spec = importlib.util.spec_from_file_location("another_run", checkpoints.__file__)
+    other = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, other)
+    spec.loader.exec_module(other)
+    world, (here, there) = World(tmp_path / "world"), (tmp_path / "here", tmp_path / "there")
+    for folder in (world.root, here, there):
+        folder.mkdir()
+    (world.root / "lm.pt").write_bytes(b"valid")
+
+    def slow(valid, target):
+        other._place("one byte", "lm", world, there)
+        target.write_bytes(b"slow")
+
+    monkeypatch.setitem(checkpoints.KINDS, "slow", checkpoints.Kind(slow))
+    checkpoints._place("slow", "lm", world, here)
+    assert [(f / checkpoints.HOSTILE).read_bytes() for f in (here, there)] == [b"slow", b"\x80"]
