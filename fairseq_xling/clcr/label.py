@@ -170,13 +170,13 @@ def _finish(folder: Path, target: TokenFile) -> None:
     """The mapped order and the text of links, from the arrays; can be repeated."""
     flat = folder / f"{ORDER}.npy"
     if flat.is_file():  # else all has been written
-        values = np.load(flat, mmap_mode="r")
+        values = np.load(flat, mmap_mode="r", allow_pickle=False)
         with atomic_write(folder / f"{ORDER}.bin") as file:
             for start in range(0, len(values), 1 << 20):
                 file.write(values[start : start + (1 << 20)].astype("<i4").tobytes())
         write_index(folder / ORDER, target.sizes, np.dtype("<i4"))
-        counts = np.load(folder / "counts.npy", mmap_mode="r")
-        links = np.load(folder / "links.npy", mmap_mode="r")
+        counts = np.load(folder / "counts.npy", mmap_mode="r", allow_pickle=False)
+        links = np.load(folder / "links.npy", mmap_mode="r", allow_pickle=False)
         with atomic_write(folder / PHARAOH) as file:
             done = 0
             for start in range(0, len(counts), BLOCK):

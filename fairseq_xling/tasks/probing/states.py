@@ -143,8 +143,11 @@ def open_spans(
 
     An example with a span that was cut off has an empty one.
     """
-    arrays = [np.load(folder / f"layer{layer:02d}.npy", mmap_mode="r") for layer in layers]
-    sizes = np.load(folder / "sizes.npy")
+    arrays = [
+        np.load(folder / f"layer{layer:02d}.npy", mmap_mode="r", allow_pickle=False)
+        for layer in layers
+    ]
+    sizes = np.load(folder / "sizes.npy", allow_pickle=False)
     starts = (np.cumsum(sizes) - sizes)[placed.owner][:, None, None]
     whole = placed.places[..., 1] <= sizes[placed.owner][:, None]
     places = np.where(whole[..., None], starts + placed.places, 0)

@@ -498,7 +498,7 @@ def _no_inner(patch: pytest.MonkeyPatch) -> None:
         put(module, "check_complete")(patch)
 
 
-@guard("no encoder in place of one that a checkpoint lacks", _no_inner)
+@guard("no encoder for one that a checkpoint lacks", _no_inner)
 def _(tools: Tools) -> None:
     from fairseq_xling.training import cross_lingual_transfer as training
 
@@ -510,7 +510,7 @@ def _(tools: Tools) -> None:
         tools.loaded(tools.changed({"cfg.task": task, "cfg.model": model}))
 
 
-@guard("no encoders in place of those that CLCR lacks", _no_inner)
+@guard("no encoders for those that CLCR lacks", _no_inner)
 def _(tools: Tools) -> None:
     from fairseq_xling.training import clcr
 
