@@ -82,10 +82,11 @@ def test_a_model_of_as_many_other_words_is_refused(tiny_corpus, tmp_path, change
     ("name", "value", "line"),
     [
         ("encoder_layers", 3, "`--rescore` .*: its weights do not fit its settings"),
-        ("encoder_layers", 10**9, ".*: `encoder_layers` must be at most "),
+        ("encoder_layers", 50_000, ".*: `encoder_layers` must be at most "),
+        ("encoder_layers", 10**9, ".*encoder_layers` must be .* a number of at most 65536, got 10"),
         ("encoder_attention_heads", -4, "`--rescore` .*: its weights do not fit its settings"),
         ("encoder_attention_heads", 0, "`--rescore` .*: its weights do not fit its settings"),
-        ("decoder_ffn_embed_dim", 10**7, "its settings must describe the model of its"),
+        ("decoder_embed_dim", 1 << 15, "its settings must describe the model of its"),
         ("decoder_ffn_embed_dim", "16", "must be of type int"),
         ("dropout", None, "`--rescore` .*: its weights do not fit its settings"),
         ("encoder_embed_path", "/etc/passwd", None),
