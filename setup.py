@@ -30,7 +30,6 @@ OURS = [
     "matplotlib>=3.8",
     "scipy",
     "jinja2",
-    "psutil",
     "tabulate",
     "pyyaml",
 ]
@@ -58,7 +57,7 @@ EXTRAS = {
     # asks for older versions of what we are tested with.
     "cluster": ["submitit>=1.5.3"],
     # The peers that the benchmarks measure beside ours.
-    "benchmarks": ["ctranslate2", "faiss-cpu", "transformers"],
+    "benchmarks": ["ctranslate2", "faiss-cpu", "psutil", "transformers"],
     # The documentation as a site: `make docs`.
     "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings[python]>=0.30", "grimp"],
     "dev": [
@@ -73,6 +72,7 @@ EXTRAS = {
         "onnx",
         "onnxruntime",
         "pandas",
+        "psutil",
         "ruff",
         "shtab",
         "submitit",

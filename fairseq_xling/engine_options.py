@@ -5,6 +5,7 @@ programs, and where a configuration of hydra sets up one of our tasks.
 """
 
 import argparse
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -161,6 +162,7 @@ def check_engine_options(values: Mapping[str, Any]) -> None:
         )
     _check_shards(values)
     _check_warmup(values)
+    _check_accelerator(values)
 
 
 def _numbers(name: str, field: str, value: Any) -> list[float]:
@@ -217,6 +219,14 @@ def _check_warmup(values: Mapping[str, Any]) -> None:
         raise UserError(
             "`--warmup-updates` must be at least 1 with `--lr-scheduler inverse_sqrt`, got 0"
         )
+
+
+def _check_accelerator(values: Mapping[str, Any]) -> None:
+    """fairseq ignores the one, and fails on the other's import."""
+    if values.get("cpu") and values.get("amp"):
+        raise UserError("`--amp` needs an accelerator; with `--cpu` take --cpu-bf16")
+    if values.get("tpu") and importlib.util.find_spec("torch_xla") is None:
+        raise UserError("`--tpu` needs the package torch_xla, which is not installed")
 
 
 def literal_list(x: Any, x_type: Callable[[Any], Any] = float) -> Any:

@@ -18,6 +18,7 @@ SIZES = {
 }
 CLASSES = {
     "bert": "Bert",
+    "camembert": "Camembert",
     "distilbert": "DistilBert",
     "electra": "Electra",
     "roberta": "Roberta",

@@ -23,7 +23,7 @@ from fairseq_xling.checkpoints.layout import TRAINED, check_layout
 from fairseq_xling.checkpoints.plain import settings_of
 from fairseq_xling.checkpoints.restored import check_optimizer, check_restored
 from fairseq_xling.checkpoints.served import check_architecture, check_served, fits, is_project
-from fairseq_xling.checkpoints.tensors import check_kinds, check_tensors
+from fairseq_xling.checkpoints.tensors import check_kinds, check_tensors, unwrapped
 
 __all__ = [
     "TRAINED",
@@ -48,4 +48,5 @@ __all__ = [
     "reason",
     "settings_of",
     "settings_of_file",
+    "unwrapped",
 ]

@@ -16,7 +16,7 @@ from fairseq_xling.checkpoints.budget import Budget
 from fairseq_xling.checkpoints.layout import check_layout
 from fairseq_xling.checkpoints.plain import settings_of
 from fairseq_xling.checkpoints.served import check_served, load_plugin
-from fairseq_xling.checkpoints.tensors import check_tensors
+from fairseq_xling.checkpoints.tensors import check_tensors, unwrapped
 from fairseq_xling.errors import UserError, exits_on_user_error, program_error
 
 
@@ -93,7 +93,9 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
             check_archive(file, path)
             state = torch.load(file, map_location="cpu", weights_only=True)
         check_layout(state, path, needed)
-        check_tensors(state.get("model", {}), path)
+        if "model" in state:
+            state["model"] = unwrapped(state["model"])
+            check_tensors(state["model"], path)
         return state
 
     try:

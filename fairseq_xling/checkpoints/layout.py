@@ -77,8 +77,8 @@ MAPPING_OR_NONE = Kind("a mapping of names or None", lambda v: v is None or MAPP
 NAMESPACE_OR_NONE = Kind("a Namespace or None", lambda v: v is None or isinstance(v, Namespace))
 ANY_MAPPING_OR_NONE = Kind("a mapping or None", lambda v: v is None or isinstance(v, dict))
 HISTORY = Kind(
-    "a list of mappings, not empty",
-    lambda v: isinstance(v, list) and bool(v) and all(isinstance(one, dict) for one in v),
+    "a list of mappings",
+    lambda v: isinstance(v, list) and all(isinstance(one, dict) for one in v),
 )
 GROUPS = Kind(
     "a list of an optimiser's settings", lambda v: isinstance(v, list) and all(map(_group, v))

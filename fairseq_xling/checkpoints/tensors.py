@@ -6,10 +6,23 @@ from typing import Any
 from fairseq_xling.checkpoints.budget import origin
 from fairseq_xling.errors import UserError, shown
 
+_WRAPPER = "module."
 # Tied weights are listed under up to three names. More claims on one piece of memory are not ties.
 _COPIES = 4
 # What layers multiply and add. Others, such as the counters of a module, may be integers.
 _NUMBERS = ("weight", "bias")
+
+
+def unwrapped(tensors: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``tensors`` by the names of the model itself, if they were saved of torch's wrapper for
+    several GPUs, which puts ``module.`` before each.
+
+    >>> unwrapped({"module.a": 1, "module.b": 2}), unwrapped({"module.a": 1, "b": 2})
+    ({'a': 1, 'b': 2}, {'module.a': 1, 'b': 2})
+    """
+    if not tensors or not all(name.startswith(_WRAPPER) for name in tensors):
+        return tensors
+    return {name.removeprefix(_WRAPPER): tensor for name, tensor in tensors.items()}
 
 
 def check_tensors(tensors: Mapping[str, Any], path: Any, place: str = "model") -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from fairseq_xling.engine_options import check_engine_options, literal_list
-from fairseq_xling.errors import exits_on_user_error, usage_line
+from fairseq_xling.errors import UserError, exits_on_user_error, usage_line
 from fairseq_xling.files import open_binary
 from fairseq_xling.literals import literal
 from fairseq_xling.ranges import check_fields
@@ -91,11 +91,31 @@ def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
         parsed = parse(parser, *args, **kwargs)
         found = parsed[0] if isinstance(parsed, tuple) else parsed
         check_engine_options(vars(found))
+        _check_program(found)
         for config in _configurations(found):
             check_fields(config, found)
         return parsed
 
     return wrapper
+
+
+def _check_program(found: argparse.Namespace) -> None:
+    """Refuse fairseq-eval-lm, which alone has a context window, for tasks of this project.
+
+    Raises:
+        UserError: with what to take instead.
+    """
+    from fairseq.tasks import TASK_REGISTRY
+
+    chosen = TASK_REGISTRY.get(getattr(found, "task", None))
+    if not hasattr(found, "context_window") or chosen is None:
+        return
+    if chosen.__module__.partition(".")[0] == __name__.partition(".")[0]:
+        raise UserError(
+            "`fairseq-eval-lm` needs a model that predicts the next word, got `--task "
+            f"{found.task}`; `fairseq-xling eval` has bits per word of ours, and fairseq-validate "
+            "their loss"
+        )
 
 
 def _configurations(found: argparse.Namespace) -> Iterator[type]:

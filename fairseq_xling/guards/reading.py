@@ -58,6 +58,7 @@ class _CheckedTorch(types.ModuleType):
         checkpoints.check_archive(file, path)
         state = self._torch.load(file, weights_only=True, **kwargs)
         checkpoints.check_layout(state, path, checkpoints.TRAINED)
+        state["model"] = checkpoints.unwrapped(state["model"])
         checkpoints.check_tensors(state["model"], path)
         checkpoints.check_served(state, path)
         if _restoring.get():  # nothing is built from it: the options of the command line hold

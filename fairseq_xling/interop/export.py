@@ -77,7 +77,7 @@ def chosen_language(encoder: SeparableEncoder, language: str | None) -> str:
     """
     languages = encoder.languages
     if language is None:
-        if encoder.plan.any or (encoder.shape.language_embeddings and len(languages) > 1):
+        if len(languages) > 1 and (encoder.plan.any or encoder.shape.language_embeddings):
             what = f"private parts, {encoder.plan}" if encoder.plan.any else "language embeddings"
             raise UserError(
                 f"`--language` must name one of {', '.join(languages)}, since the model has {what}"

@@ -46,7 +46,8 @@ def check_precision(cfg: Any) -> None:
     unflattened = cfg.fp16_no_flatten_grads or cfg.memory_efficient_fp16
     if cfg.cpu and cfg.fp16 and not unflattened:
         raise UserError(
-            "`--fp16` with `--cpu` needs --fp16-no-flatten-grads; --cpu-bf16 is the faster one"
+            "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16, or, to train, "
+            "--fp16-no-flatten-grads"
         )
 
 

@@ -1,6 +1,8 @@
 """A pretrained encoder as a checkpoint and a data folder of ours, unchanged."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from fairseq_xling.errors import UserError, about
@@ -22,7 +24,8 @@ def import_encoder(
 ) -> str:
     """Write ``output/data`` and ``output/checkpoint.pt``; returns a text that describes them.
 
-    Hidden states are the source's: every symbol keeps its embedding under a new id.
+    Hidden states and the probabilities of masked words are the source's: every symbol keeps its
+    embedding and its bias under a new id.
 
     Args:
         folder: in Hugging Face format, with its tokenizer.
@@ -37,8 +40,11 @@ def import_encoder(
         with about("`--segment`"):
             segmentations.check(segment)
     if not folder.is_dir():
-        raise UserError(f"{folder}: must be a folder in Hugging Face format, with config.json")
-    source = read_source(folder)
+        said = f"{folder}: must be a folder in Hugging Face format, with config.json"
+        if folder.is_file():
+            said += "; a checkpoint has no tokenizer: `fairseq-xling init` starts from it"
+        raise UserError(said)
+    source = read_source(folder, untied=True)
     if "language_table.weight" in source.state:
         raise UserError(
             f"{folder}: an encoder with language embeddings ({source.family}) cannot be imported "
@@ -53,12 +59,26 @@ def import_encoder(
     options = PrepareOptions(
         languages=tuple(languages), aligner="none", segment=dict.fromkeys(languages, chosen)
     )
-    tokenizers = dict.fromkeys(languages, folder / "tokenizer.json")
-    prepare(output / "data", Sources(tokenizers=tokenizers), options)
-    return make_start(
-        output / "checkpoint.pt",
-        source,
-        output / "data",
-        ModelOptions(arch="separable_transformer_base", trilayer=False),
-        InitOptions(copy_shared=True, head="whole" if source.has_head else "reset"),
+    sources = Sources(tokenizers=dict.fromkeys(languages, folder / "tokenizer.json"))
+    model = ModelOptions(
+        arch="separable_transformer_base",
+        trilayer=False,
+        separate="" if source.tied else "softmax",
     )
+    head = "whole" if source.has_head else "reset"
+    initial = InitOptions(copy_shared=True, head=head, unchanged=True)
+    with _removed_if_useless(output):
+        prepare(output / "data", sources, options)
+        return make_start(output / "checkpoint.pt", source, output / "data", model, initial)
+
+
+@contextmanager
+def _removed_if_useless(output: Path) -> Iterator[None]:
+    """After an error, ``output`` is removed if it was not there before."""
+    before = output.exists()
+    try:
+        yield
+    except Exception:
+        if not before:
+            shutil.rmtree(output, ignore_errors=True)
+        raise

@@ -26,6 +26,10 @@ from fairseq_xling.registry import Registry
 from fairseq_xling.trelm.language_init import language_inits
 from fairseq_xling.trelm.words import WordRequest, word_ways
 
+# Below the lowest bias of the source: exp(-30) is nothing to a sum in float32, and a gradient can
+# still raise it, should the symbol be predicted one day.
+_NEVER = 30.0
+
 SPECIAL_ROWS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}
 
 # The 0-based number of the layer of N that the TRILayer is copied from.
@@ -40,7 +44,7 @@ class HeadWay:
 
     Attributes:
         layers: whether its dense layer and its LayerNorm are.
-        biases: whether symbols with the same spelling in the source keep their bias.
+        biases: whether symbols that the source also has keep their bias.
     """
 
     layers: bool = False
@@ -64,6 +68,8 @@ class InitOptions:
         trilayer_from: ``code`` is the (N/2 + 1)-th layer, ``text`` the N/2-th.
         language_init: name of a method in `trelm.language_init`.
         head: ``reset``, ``keep`` or ``whole``.
+        unchanged: whether a symbol that the source does not have gets a bias so low that the
+            probabilities of all others are the source's.
         seed: random seed.
     """
 
@@ -73,6 +79,7 @@ class InitOptions:
     trilayer_from: str = "code"
     language_init: str = "orthogonal"
     head: str = "reset"
+    unchanged: bool = False
     seed: int = 1
 
 
@@ -195,12 +202,15 @@ class _Maker:
     def _tokens(self, rest: str, lang: str) -> Tensor:
         # Languages with one table have one dictionary; those with two may differ in size.
         if lang not in self._tables:
-            self._tables[lang] = self._words(lang)
+            self._tables[lang] = self._words(lang, self.source)
         return self._tables[lang]
 
-    _output_tokens = (
-        _tokens  # if the softmax is not tied, it starts as a copy of the input embeddings
-    )
+    def _output_tokens(self, rest: str, lang: str) -> Tensor:
+        """If the softmax is not tied, it starts as a copy of the input embeddings, unless the
+        source's is not tied either."""
+        if self.source.tied:
+            return self._tokens(rest, lang)
+        return self._words(lang, self.source.as_output())
 
     def _positions(self, rest: str, lang: str) -> Tensor:
         rows = self.shape.max_positions
@@ -249,13 +259,13 @@ class _Maker:
         name = rest.removeprefix("shared.")
         theirs = f"softmax.shared.{name}"
         if name == "bias":
-            biases = torch.zeros(len(self.symbols[lang]))
+            tied = "tied to the embeddings" if self.source.tied else "with its own embeddings"
             if self.head.biases:
-                mine, its = self._in_common(lang)
-                biases[mine] = self._copied(theirs)[its]
-                self._note(f"head: tied to the embeddings, {len(mine):,} biases are the source's")
+                biases, kept = self._biases(lang, self._copied(theirs))
+                self._note(f"head: {tied}, {kept:,} biases are the source's")
             else:
-                self._note("head: tied to the embeddings, biases 0")
+                biases = torch.zeros(len(self.symbols[lang]))
+                self._note(f"head: {tied}, biases 0")
             return biases
         if self.head.layers:
             self._note("head: dense and LayerNorm are the source's")
@@ -267,14 +277,30 @@ class _Maker:
             return torch.zeros(self.shape.dim)
         return self._draw(f"head {name}", self.shape.dim, self.shape.dim)
 
+    def _biases(self, lang: str, theirs: Tensor) -> tuple[Tensor, int]:
+        """The biases (V,), and how many of them are the source's ``theirs``."""
+        never = float(theirs.min()) - _NEVER
+        biases = torch.full((len(self.symbols[lang]),), never if self.options.unchanged else 0.0)
+        mine, its = self._in_common(lang)
+        # One symbol may be two of ours, as XLM's separator: then it is predicted as the later one.
+        special = {
+            self.source.special_ids[kind]: row
+            for kind, row in SPECIAL_ROWS.items()
+            # A source never predicts <null>, but a model of slots that starts from it has to.
+            if kind in self.source.special_ids and (kind != "null" or self.options.unchanged)
+        }
+        mine, its = [*mine, *special.values()], [*its, *special]
+        biases[mine] = theirs[its]
+        return biases, len(mine)
+
     def _in_common(self, lang: str) -> tuple[list[int], list[int]]:
         """Ids here and in the source of the words with identical spelling."""
         theirs = {symbol: i for i, symbol in enumerate(self.source.symbols)}
         mine = [i for i, s in enumerate(self.symbols[lang]) if i >= SPECIALS and s in theirs]
         return mine, [theirs[self.symbols[lang][i]] for i in mine]
 
-    def _words(self, lang: str) -> Tensor:
-        symbols, source = self.symbols[lang], self.source
+    def _words(self, lang: str, source: SourceModel) -> Tensor:
+        symbols = self.symbols[lang]
         ready, generator = self.vectors.get(lang), self._generator(f"words {lang}")
         request = WordRequest(lang, symbols, source, generator, ready, self.options.keep_norms)
         rows, how = word_ways[self.options.embeddings].rows(request)

@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="folder in Hugging Face format (BERT, RoBERTa, XLM, XLM-R, DistilBERT or ELECTRA) "
-        "with a tokenizer.json",
+        help="folder in Hugging Face format (BERT, RoBERTa, XLM, XLM-R, CamemBERT, DistilBERT "
+        "or ELECTRA) with a tokenizer.json",
     )
     parser.add_argument(
         "--languages", required=True, metavar="CODES", help="its languages, comma-separated"

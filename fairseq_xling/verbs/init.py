@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="reset",
         metavar="HOW",
         help="LM head: reset, keep (the source's dense layer and LayerNorm), or whole (also the "
-        "biases of subwords of the same spelling)",
+        "biases of symbols of the same spelling)",
     )
     model.add_argument(
         "--separate",

@@ -2,6 +2,7 @@
 
 import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import fairseq_xling
+from fairseq_xling.engine import ENGINE_STEP
 
 ROOT = Path(__file__).parents[2]
 FILES = "setup.py pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff".split()
@@ -99,6 +101,20 @@ def test_the_metadata_describes_the_package(metadata):
     required = {line.partition(";")[0] for line in metadata.get_all("Requires-Dist")}
     assert "torch>=2.6" in required
     assert not [name for name in required if name.startswith("fairseq")]
+
+
+def test_the_page_lists_every_extra(metadata):
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([a-z]+)` \|", page, re.M)
+    assert sorted(listed) == sorted(metadata.get_all("Provides-Extra"))
+
+
+def test_the_first_step_installs_what_the_engine_is_built_with():
+    for page in ("README.md", "docs/install.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        steps = re.findall(r"^    (pip install .*)$", text, re.M)
+        assert "whl/cpu" in steps[0] and steps[1] == "pip install . wheel"
+        assert steps[2] == ENGINE_STEP
 
 
 @pytest.mark.slow

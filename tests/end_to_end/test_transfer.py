@@ -182,7 +182,7 @@ def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(s
         (["--valid-file", "en={text}"], "train.en.txt: nothing in it is annotated"),
         (["--batch-size", "0"], "`--batch-size` must be at least 1, got 0"),
         (["--lr", "0", "--head-lr", "1"], "`--head-lr` needs an `--lr` above 0, got 0"),
-        (["--fp16"], "`--fp16` with `--cpu` needs --fp16-no-flatten-grads"),
+        (["--fp16"], "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16"),
         (["--best-checkpoint-metric", "acc"], "unknown `--best-checkpoint-metric` 'acc'"),
         (["--unknown-labels", "skip"], "`--unknown-labels` must be refuse or wrong, got 'skip'"),
     ],

@@ -155,3 +155,22 @@ def test_a_list_of_numbers_is_one_or_a_line(text):
         literal_list(text, int)
     assert literal_list("1,2", int) == [1, 2] and literal_list([0.5]) == [0.5]
     assert literal_list(None) is None and literal_list("1e-3") == [0.001]
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        ({"cpu": True, "amp": True}, "`--amp` needs an accelerator; with `--cpu` take --cpu-bf16"),
+        ({"tpu": True}, "`--tpu` needs the package torch_xla"),
+    ],
+)
+def test_what_needs_another_machine_is_refused(values, rule):
+    with pytest.raises(UserError, match=rule):
+        check_engine_options(values)
+
+
+def test_the_program_for_language_models_is_refused_for_tasks_of_ours(tiny_corpus):
+    line = [str(tiny_corpus.path), "--path", "x.pt", "--task"]
+    with pytest.raises(SystemExit, match="`fairseq-eval-lm` needs a model that predicts the next"):
+        options.parse_args_and_arch(options.get_eval_lm_parser(), [*line, "bilingual_mlm"])
+    options.parse_args_and_arch(options.get_eval_lm_parser(), [*line, "language_modeling"])

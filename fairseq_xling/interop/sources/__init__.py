@@ -39,7 +39,10 @@ checkpoint_families: Registry[CheckpointFamily] = Registry("source checkpoint", 
 
 
 def read_source(
-    path: str | Path, data: str | Path | None = None, language: str | None = None
+    path: str | Path,
+    data: str | Path | None = None,
+    language: str | None = None,
+    untied: bool = False,
 ) -> SourceModel:
     """The pretrained encoder at ``path``.
 
@@ -48,23 +51,32 @@ def read_source(
             vocabulary, or a fairseq checkpoint.
         data: location of a checkpoint's data folder or ``dict.txt``, if not as in its training.
         language: for checkpoints of ours with private parts, the language whose parts are read.
+        untied: whether it may have a softmax that is not tied to its embeddings.
 
     Raises:
         UserError: if something is missing or damaged, or if our encoders cannot represent the
             architecture (the message names it).
     """
-    path = Path(path)
+    source = _read(Path(path), data, language)
+    if not (source.tied or untied):
+        raise UserError(f"{path}: its softmax must be tied to its embeddings, got one that is not")
+    return source
+
+
+def _read(path: Path, data: str | Path | None, language: str | None) -> SourceModel:
     if path.is_dir():
         folder = Folder.open(path)
         if folder.model_type not in folder_families:
             reason = DIFFERENCES.get(folder.model_type, "")
-            raise _unsupported(path, folder.model_type, reason and f" ({reason})")
+            kinds = f"Hugging Face folders of {', '.join(folder_families)}"
+            raise _unsupported(path, folder.model_type, kinds, reason and f" ({reason})")
         return folder_families[folder.model_type](folder)
     state = _load(path)
     for name in checkpoint_families:
         if checkpoint_families[name].matches(state["model"]):
             return checkpoint_families[name].read(path, state, data, language)
-    raise _unsupported(path, _architecture(state))
+    kinds = f"fairseq checkpoints of {', '.join(checkpoint_families)}"
+    raise _unsupported(path, _architecture(state), kinds)
 
 
 def folder_family(path: str | Path) -> str:
@@ -76,11 +88,8 @@ def folder_family(path: str | Path) -> str:
     return Folder.open(Path(path)).model_type if Path(path).is_dir() else ""
 
 
-def _unsupported(path: Path, found: str, reason: str = "") -> UserError:
-    return UserError(
-        f"{path}: unsupported architecture {found!r}{reason}; supported: Hugging Face folders of "
-        f"{', '.join(folder_families)}, and fairseq checkpoints of {', '.join(checkpoint_families)}"
-    )
+def _unsupported(path: Path, found: str, supported: str, reason: str = "") -> UserError:
+    return UserError(f"{path}: unsupported architecture {found!r}{reason}; supported: {supported}")
 
 
 def _load(path: Path) -> dict[str, Any]:

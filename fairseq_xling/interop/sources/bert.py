@@ -1,10 +1,14 @@
 """BERT and multilingual BERT in Hugging Face folders (Devlin et al., 2019)."""
 
+from collections.abc import Mapping
+
+from torch import Tensor
+
 from fairseq_xling.errors import about
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.interop.sources.table import convert, row
+from fairseq_xling.interop.sources.table import KeyRow, convert, row
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, read_vocabulary
@@ -67,16 +71,30 @@ def read(folder: Folder) -> SourceModel:
     Raises:
         UserError: as `read_source`.
     """
-    folder.require_plain_bert()
+    folder.require_plain_bert(False)
     layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
     shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
     vocabulary = read_vocabulary(folder.path, size, BERT_SPECIALS)
     tensors = without_prefix(folder.tensors(), "bert.")
     for old, new in _OLD:
         tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}
-    found = convert(tensors, TABLE, HEAD, layers, str(folder.path), r"encoder\.")
+    head = _head(folder, tensors)
+    found = convert(tensors, TABLE, head, layers, str(folder.path), r"encoder\.")
     return SourceModel.of_folder(
         folder, shape, vocabulary, found, segmentation=_segmentation(folder)
+    )
+
+
+def _head(folder: Folder, tensors: Mapping[str, Tensor]) -> tuple[KeyRow, ...]:
+    """The rows of its output layer: a decoder that is not tied has a matrix, and today a bias, of
+    its own."""
+    if folder.config.get("tie_word_embeddings", True):
+        return HEAD
+    bias = "cls.predictions.decoder.bias"
+    return (
+        *HEAD[:2],
+        row("softmax.shared.bias", bias) if bias in tensors else HEAD[2],
+        row("output_tokens.shared.weight", "cls.predictions.decoder.weight"),
     )
 
 

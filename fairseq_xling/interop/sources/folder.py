@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.checkpoints import check_archive, check_tensors
+from fairseq_xling.checkpoints import check_archive, check_tensors, unwrapped
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_json
 
@@ -103,12 +103,16 @@ class Folder:
         self.require(name, "gelu", *ACTIVATIONS)
         return ACTIVATIONS[self.config.get(name, "gelu")]
 
-    def require_plain_bert(self) -> None:
-        """Check what BERT and its relatives share with our layers, unlike their variants."""
+    def require_plain_bert(self, *untied: bool) -> None:
+        """Check what BERT and its relatives share with our layers, unlike their variants.
+
+        Args:
+            untied: False where `tie_word_embeddings` may also be that.
+        """
         self.require("position_embedding_type", "absolute", "absolute")
         self.require("is_decoder", False, False)
         self.require("add_cross_attention", False, False)
-        self.require("tie_word_embeddings", True, True)
+        self.require("tie_word_embeddings", True, True, *untied)
         self.require_multiple("hidden_size", "num_attention_heads")
 
     def require_multiple(self, width: str, heads: str) -> None:
@@ -123,7 +127,7 @@ class Folder:
                 f"{self.size(width)} and {self.size(heads)}"
             )
 
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> Mapping[str, Tensor]:
         """The weights by name, on the CPU.
 
         Raises:
@@ -132,9 +136,9 @@ class Folder:
         for stem, read in (("model.safetensors", _safetensors), ("pytorch_model.bin", _plain)):
             file, index = self.path / stem, self.path / f"{stem}.index.json"
             if file.is_file():
-                return read(file)
+                return unwrapped(read(file))
             if index.is_file():
-                return self._shards(index, read)
+                return unwrapped(self._shards(index, read))
         raise UserError(
             f"{self.path}: no weights (it has neither model.safetensors nor pytorch_model.bin)"
         )

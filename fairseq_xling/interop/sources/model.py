@@ -1,6 +1,6 @@
 """The common form of all families: an encoder's sizes, weights and vocabulary."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.text.tokenizers.spelling import is_placeholder
 
 HEAD = "softmax."  # the names that a source without an LM head lacks
+_TOKENS, _OUTPUT = "tokens.shared.weight", "output_tokens.shared.weight"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class SourceModel:
         origin: the folder or file.
         shape: its sizes and rates.
         state: its weights, float32, under the names of an encoder with nothing private; without
-            those of the LM head if the source has none.
+            those of the LM head if the source has none, and with ``output_tokens`` if the head is
+            not tied to the token embeddings.
         symbols: the vocabulary by id. Word starts are marked ``▁``; the five special symbols are
             spelt like ours (``<s>``, ``<pad>``, ``</s>``, ``<unk>``, ``<mask>``).
         special_ids: ids of ``cls``, ``pad``, ``sep``, ``unk``, ``mask``, and ``null`` if it has it.
@@ -74,7 +76,7 @@ class SourceModel:
         return model.checked(found.theirs, "config.json")
 
     def __post_init__(self) -> None:
-        size = len(self.state["tokens.shared.weight"])
+        size = len(self.embeddings)
         if len(self.symbols) != size:
             raise UserError(
                 f"{self.origin}: the vocabulary must have as many symbols as there are token "
@@ -87,9 +89,20 @@ class SourceModel:
         return any(name.startswith(HEAD) for name in self.state)
 
     @property
+    def tied(self) -> bool:
+        """Whether the LM head, if there is one, uses the token embeddings."""
+        return _OUTPUT not in self.state
+
+    def as_output(self) -> "SourceModel":
+        """This model with the embeddings of its LM head as those of tokens."""
+        if self.tied:
+            return self
+        return replace(self, state={**self.state, _TOKENS: self.state[_OUTPUT]})
+
+    @property
     def embeddings(self) -> Tensor:
         """The token embeddings (V, D), rows by the source's ids."""
-        return self.state["tokens.shared.weight"]
+        return self.state[_TOKENS]
 
     def words(self) -> list[int]:
         """The ids of all but special symbols and placeholders."""
@@ -106,7 +119,7 @@ class SourceModel:
         Without a head in the source, the one here is newly initialised.
         """
         encoder = self.empty_encoder()
-        state = dict(self.state)
+        state = {self._in_encoder(name): tensor for name, tensor in self.state.items()}
         if not self.has_head:
             state |= {k: v for k, v in encoder.state_dict().items() if k.startswith(HEAD)}
         encoder.load_state_dict(state)
@@ -115,7 +128,15 @@ class SourceModel:
     def empty_encoder(self) -> SeparableEncoder:
         """An encoder of the source's sizes with new weights."""
         sizes = {lang: len(self.symbols) for lang in self.languages}
-        return SeparableEncoder(self.shape, sizes, SharingPlan())
+        # Only a softmax of its own has its own embeddings.
+        plan = SharingPlan() if self.tied else SharingPlan(frozenset(["softmax"]))
+        return SeparableEncoder(self.shape, sizes, plan)
+
+    def _in_encoder(self, name: str) -> str:
+        """The name that a tensor of `state` has in `empty_encoder`."""
+        if self.tied or not name.startswith((HEAD, "output_tokens.")):
+            return name
+        return name.replace(".shared.", f".private.{self.languages[0]}.")
 
     def checked(self, theirs: dict[str, str], config: str) -> "SourceModel":
         """Itself, if every tensor has the shape that the sizes ask for.
@@ -136,10 +157,10 @@ class SourceModel:
             reason = str(error).splitlines()[0]
             raise UserError(f"{self.origin}: {config} describe no encoder ({reason})") from None
         for name, tensor in self.state.items():
-            if tensor.shape != expected[name].shape:
+            shape = expected[self._in_encoder(name)].shape
+            if tensor.shape != shape:
                 raise UserError(
-                    f"{self.origin}: `{theirs[name]}` must have shape "
-                    f"{tuple(expected[name].shape)} by "
-                    f"{config}, got {tuple(tensor.shape)}"
+                    f"{self.origin}: `{theirs[name]}` must have shape {tuple(shape)} by {config}, "
+                    f"got {tuple(tensor.shape)}"
                 )
         return self

@@ -1,4 +1,7 @@
-"""RoBERTa and XLM-R in Hugging Face folders (Liu et al., 2019; Conneau et al., 2020)."""
+"""RoBERTa, XLM-R and CamemBERT in Hugging Face folders.
+
+Liu et al. (2019), Conneau et al. (2020), Martin et al. (2020). They differ in their vocabularies.
+"""
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import folder_families
@@ -31,10 +34,11 @@ def table(padding_id: int) -> tuple[KeyRow, ...]:
     )
 
 
+@folder_families.register("camembert")
 @folder_families.register("roberta")
 @folder_families.register("xlm-roberta")
 def read(folder: Folder) -> SourceModel:
-    """The RoBERTa or XLM-R in ``folder``.
+    """The RoBERTa, XLM-R or CamemBERT in ``folder``.
 
     Raises:
         UserError: as `read_source`.

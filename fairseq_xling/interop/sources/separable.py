@@ -40,11 +40,6 @@ class Separable:
             )
         if language is not None and language not in encoder.languages:
             raise unknown_name("`--source-language`", language, encoder.languages)
-        if not encoder.tied:
-            raise UserError(
-                f"{path}: its softmax must be tied to its embeddings, got one that is "
-                f"not (`--separate {encoder.plan}`)"
-            )
         chosen = language or encoder.languages[0]
         weights = encoder.path_weights(chosen)
         embedded = encoder.shape.language_embeddings

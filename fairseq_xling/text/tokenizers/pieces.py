@@ -17,7 +17,11 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.pieces import Pieces, count_pieces
-from fairseq_xling.text.tokenizers.vocabulary import SPECIALS_OF_FAMILIES, read_vocabulary
+from fairseq_xling.text.tokenizers.vocabulary import (
+    SPECIALS_OF_FAMILIES,
+    read_vocabulary,
+    table_size,
+)
 from fairseq_xling.text.vocabularies import mode_of
 
 META = "meta.json"  # what makes a folder a data folder
@@ -88,7 +92,9 @@ def ready_tokenizer(file: str | Path) -> bytes:
     tokenizer = load_tokenizer(content, file)
     ids = tokenizer.get_vocab()
     specials = next((s for s in SPECIALS_OF_FAMILIES if set(s.values()) <= set(ids)), None)
-    symbols, _ = read_vocabulary(file.parent, max(ids.values()) + 1, specials or {})
+    # A row that no token has is kept, too: it takes part in the probabilities of all others.
+    size = table_size(file.parent, max(ids.values()) + 1)
+    symbols, _ = read_vocabulary(file.parent, size, specials or {})
     kept = {name: None if name in _OF_SENTENCES else part for name, part in content.items()}
     return json.dumps({"symbols": symbols, "tokenizer": kept}, ensure_ascii=False).encode()
 

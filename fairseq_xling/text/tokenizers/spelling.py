@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
+from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS
 from fairseq_xling.text.pieces import WORD_MARK
 
 _PLACEHOLDER = re.compile(r"\[unused\d+\]|<special\d+>|<unused\d+>|madeupword\d+")
@@ -66,21 +67,21 @@ def spell(
 ) -> list[str]:
     """``tokens`` in our spelling, all different.
 
-    Special tokens are named by ``special``; placeholders are kept. If two would have the same
-    spelling, the later one keeps its own. What ends a line of a dictionary has sentencepiece's form
-    of a byte.
+    Special tokens are named by ``special``, and no other has the name of one of ours; placeholders
+    are kept. If two would have the same spelling, the later one keeps its own. What a line of a
+    dictionary cannot hold has sentencepiece's form of its bytes.
 
     >>> spell(["[CLS]", "a", "##a", "##\\n"], wordpiece, {"[CLS]": "<s>"})
     ['<s>', '▁a', 'a', '<0x0A>']
     """
     symbols: list[str] = []
-    taken = set(special.values())
+    taken = {*SPECIAL_SYMBOLS, *special.values()}
     for number, token in enumerate(tokens):
         if token in special:
             symbols.append(special[token])
             continue
         symbol = token if is_placeholder(token) else how(token)
-        for candidate in map(_on_one_line, (symbol, token, f"{token}<{number}>")):
+        for candidate in map(_in_a_line, (symbol, token, f"{token}<{number}>")):
             if candidate and candidate not in taken:
                 symbols.append(candidate)
                 taken.add(candidate)
@@ -88,8 +89,13 @@ def spell(
     return symbols
 
 
-def _on_one_line(symbol: str) -> str:
-    return re.sub(r"[\r\n]", lambda found: f"<0x{ord(found[0]):02X}>", symbol)
+def _in_a_line(symbol: str) -> str:
+    """``symbol`` without ends of lines, half characters, and the mark by which a file may begin."""
+
+    def spelt(found: re.Match[str]) -> str:
+        return "".join(f"<0x{byte:02X}>" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+    return re.sub("[\r\n\ud800-\udfff]|^\ufeff+", spelt, symbol)
 
 
 @cache

@@ -15,13 +15,18 @@ from fairseq_xling.text.tokenizers.spelling import (
     wordpiece,
 )
 
-# Our spelling of each special symbol; the first five also name `special_ids`.
+# Our spelling of each special symbol that encoders have; the names are those of `special_ids`.
 SPECIAL_NAMES = {"cls": "<s>", "pad": "<pad>", "sep": "</s>", "unk": "<unk>", "mask": "<mask>"}
 
 # How families spell them, if a folder does not say.
 BERT_SPECIALS = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}
 ROBERTA_SPECIALS = SPECIAL_NAMES
 SPECIALS_OF_FAMILIES = (BERT_SPECIALS, ROBERTA_SPECIALS)
+_NULL = "<null>"  # which only our own encoders have, and folders that were exported of them
+
+# How many rows of embeddings may have no token, since sizes are rounded up: so many, or one of a
+# hundred.
+_PADDING, _SHARE = 128, 100
 
 Ids = dict[str, int]
 Spelling = Callable[[str], str]
@@ -38,8 +43,8 @@ def read_vocabulary(
             unless the folder says otherwise.
 
     Raises:
-        UserError: if there is no vocabulary, it is damaged, it is too large, or a special symbol
-            is not in it.
+        UserError: if there is no vocabulary, it is damaged, it is too large or much too small for
+            ``size``, or a special symbol is not in it.
     """
     check_bound("ids", size, folder)
     file, ids, how = _read_ids(folder)
@@ -47,18 +52,45 @@ def read_vocabulary(
         raise UserError(
             f"{file}: ids must lie below the config's `vocab_size`, {size}, got {max(ids.values())}"
         )
+    most, tokens = max(_PADDING, size // _SHARE), len(set(ids.values()))
+    if size - tokens > most:
+        raise UserError(
+            f"{file}: must have a token for each of the {size} rows of the embeddings, of which at "
+            f"most {most} may be padding, got {tokens}; put the tokenizer that the model was "
+            "trained with into the folder"
+        )
     names = {**specials, **_declared(folder)}
     found = {}
     for kind in SPECIAL_NAMES:
         if names.get(kind) not in ids:
             raise UserError(f"{file}: has no {kind} token {names.get(kind, '')!r}")
         found[kind] = ids[names[kind]]
-    tokens = [f"<unused{number}>" for number in range(size)]
+    spelt = [f"<unused{number}>" for number in range(size)]
     for token, number in ids.items():
-        tokens[number] = token
+        spelt[number] = token
     # The separator last: XLM begins a sentence with it, too.
     ours = {names[kind]: SPECIAL_NAMES[kind] for kind in ("cls", "pad", "unk", "mask", "sep")}
-    return spell(tokens, how, ours), found
+    if _NULL in ids:
+        found["null"], ours[_NULL] = ids[_NULL], _NULL
+    return spell(spelt, how, ours), found
+
+
+def table_size(folder: Path, least: int) -> int:
+    """How many rows the embeddings of a Hugging Face folder have: at least those of its tokens.
+
+    Args:
+        least: so many ids its tokenizer has.
+    """
+    config = _config(folder)
+    found = [config.get(name) for name in ("vocab_size", "n_words")]
+    return max([least, *(size for size in found if type(size) is int)])
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    """What ``config.json`` says; nothing if there is none."""
+    file = folder / "config.json"
+    found = read_json(file) if file.is_file() else None
+    return found if isinstance(found, dict) else {}
 
 
 def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
@@ -93,8 +125,11 @@ def _vocab_json(file: Path) -> tuple[Ids, Spelling]:
 
 
 def _sentencepiece(file: Path) -> tuple[Ids, Spelling]:
-    """XLM-R: fairseq's ids, which put <s>, <pad>, </s> instead of the model's own first three
-    symbols and one id before all others, and <mask> at the end."""
+    """fairseq's ids, with <mask> at the end.
+
+    XLM-R has <s>, <pad> and </s> instead of the model's own first three symbols, and one id before
+    all others. CamemBERT has four before all of the model's, whose unknown symbol is not its own.
+    """
     import sentencepiece
 
     model = sentencepiece.SentencePieceProcessor()
@@ -102,9 +137,14 @@ def _sentencepiece(file: Path) -> tuple[Ids, Spelling]:
         model.load(str(file))
     except (RuntimeError, OSError):
         raise UserError(f"{file}: damaged or not a sentencepiece model") from None
-    ids = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
-    ids |= {model.id_to_piece(i): i + 1 for i in range(3, model.get_piece_size())}
-    return ids | {"<mask>": model.get_piece_size() + 1}, as_is
+    own = ["<s>", "<pad>", "</s>", "<unk>"]
+    pieces = [model.id_to_piece(number) for number in range(model.get_piece_size())]
+    if _config(file.parent).get("model_type") == "camembert":
+        own = ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"]
+        pieces[0] = "<unk>NOTUSED"
+    else:
+        pieces = pieces[3:]
+    return {token: number for number, token in enumerate([*own, *pieces, "<mask>"])}, as_is
 
 
 def _tokenizer_json(file: Path) -> tuple[Ids, Spelling]:
@@ -148,10 +188,10 @@ def _declared(folder: Path) -> dict[str, str]:
     return names
 
 
-# The first that exists is used; tokenizer.json varies most, so it is the last resort.
+# The first that exists is used.
 _READERS: dict[str, Callable[[Path], tuple[Ids, Spelling]]] = {
     "vocab.txt": _vocab_txt,
     "vocab.json": _vocab_json,
-    "sentencepiece.bpe.model": _sentencepiece,
     "tokenizer.json": _tokenizer_json,
+    "sentencepiece.bpe.model": _sentencepiece,
 }

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,8 @@ FAMILIES = {
     "xlm-roberta": {"pad_token_id": 1, "type_vocab_size": 2},
     "bert with relu": {"hidden_act": "relu"},
     "bert with gelu_new": {"hidden_act": "gelu_new"},
+    "bert with an untied softmax": {"tie_word_embeddings": False},
+    "camembert": {"pad_token_id": 1, "type_vocab_size": 1},
     "distilbert": {},
     "distilbert with relu": {"activation": "relu"},
     "distilbert with sinusoids": {"sinusoidal_pos_embds": True},
@@ -73,11 +76,13 @@ def assert_close(ours, other, src, tolerance: float = 1e-5) -> None:
 def test_states_of_every_layer_and_logits_equal_the_sources(family, tmp_path):
     changes = FAMILIES[family]
     model = write_folder(tmp_path, family.split()[0], **changes)
-    source = read_source(tmp_path)
+    source = read_source(tmp_path, untied=True)
     encoder, src = source.encoder(), batch(family)
     segments = source.shape.num_segments > 1
     if not segments:
         src.pop("segments")
+    with pytest.raises(UserError, match="must be tied") if not source.tied else nullcontext():
+        read_source(tmp_path)
     languages = source.shape.language_embeddings
     assert (segments, languages) == (
         changes.get("type_vocab_size", 2) > 1 and family.split()[0] not in ("xlm", "distilbert"),
@@ -85,9 +90,10 @@ def test_states_of_every_layer_and_logits_equal_the_sources(family, tmp_path):
     )
 
     states, logits = theirs(model, family, src, segments, languages)
-    ours = encoder.states(src)
+    pair = ("source", "source")
+    ours = encoder.states(src, pair)
     assert_close(ours, states, src)
-    assert_close([encoder.logits(ours[-1])], [logits], src)
+    assert_close([encoder.logits(ours[-1], pair)], [logits], src)
 
 
 def test_languages_of_xlm_are_named_by_its_configuration(tmp_path):
@@ -196,8 +202,10 @@ def test_weights_in_shards_old_names_half_precision_and_torch_files_are_the_same
     model.save_pretrained(variant("shards"), max_shard_size="3KB")
     assert (tmp_path / "shards" / "model.safetensors.index.json").is_file()
     save_file(old, variant("old") / "model.safetensors")
+    wrapped = {f"module.{name}": tensor for name, tensor in whole.items()}
+    save_file(wrapped, variant("wrapped") / "model.safetensors")
     torch.save(whole, variant("torch") / "pytorch_model.bin")
-    for name in ("shards", "old", "torch"):
+    for name in ("shards", "old", "wrapped", "torch"):
         state = read_source(tmp_path / name).state
         assert state.keys() == expected.keys()
         assert all(torch.equal(state[key], expected[key]) for key in expected)
@@ -236,8 +244,8 @@ def test_weights_that_would_run_code_are_refused_and_do_not(tmp_path):
 
 
 SUPPORTED = (
-    "supported: Hugging Face folders of bert, distilbert, electra, roberta, xlm, xlm-roberta, and "
-    "fairseq checkpoints of roberta, separable_transformer"
+    "supported: Hugging Face folders of bert, camembert, distilbert, electra, roberta, xlm, "
+    "xlm-roberta"
 )
 # Family, changed settings, the line after the path of the folder.
 REFUSED = {
@@ -281,8 +289,13 @@ REFUSED = {
         {"is_decoder": True},
         "/config.json: unsupported architecture: `is_decoder` must be False, got True",
     ),
-    "an untied softmax": (
+    "an untied softmax without its embeddings": (
         "bert",
+        {"tie_word_embeddings": False},
+        ": has no tensor `cls.predictions.decoder.weight`",
+    ),
+    "an untied softmax of another family": (
+        "roberta",
         {"tie_word_embeddings": False},
         "/config.json: unsupported architecture: `tie_word_embeddings` must be True, got False",
     ),
@@ -413,8 +426,8 @@ def test_missing_and_damaged_files_are_named(tmp_path):
 
     (tmp_path / "vocab.txt").unlink()
     assert message() == (
-        ": no vocabulary (it has none of vocab.txt, vocab.json, sentencepiece.bpe.model, "
-        "tokenizer.json)"
+        ": no vocabulary (it has none of vocab.txt, vocab.json, tokenizer.json, "
+        "sentencepiece.bpe.model)"
     )
     with pytest.raises(UserError, match=r"nowhere\.pt: no such source checkpoint$"):
         read_source(tmp_path / "nowhere.pt")

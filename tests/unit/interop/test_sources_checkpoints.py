@@ -57,6 +57,18 @@ def test_names_of_earlier_versions_of_fairseq_are_the_same_weights(tmp_path):
     assert all(torch.equal(state[name], expected[name]) for name in expected)
 
 
+def test_weights_of_several_gpus_and_without_an_optimiser_are_the_same_weights(tmp_path):
+    write_fairseq_roberta(tmp_path)
+    expected = read_from(tmp_path).state
+    checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
+    wrapped = {f"module.{name}": tensor for name, tensor in checkpoint["model"].items()}
+    changed = {**checkpoint, "model": wrapped, "optimizer_history": []}
+    torch.save(changed, tmp_path / "model.pt")
+    state = read_from(tmp_path).state
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+
+
 def test_numbers_of_byte_pieces_are_spelt_out_where_their_list_is_beside_them(tmp_path):
     write_fairseq_roberta(tmp_path)
     lines = ["7 9", "5 3", "madeupword0000 0", *(f"{n} 1" for n in range(100, 111))]
@@ -127,9 +139,8 @@ def test_missing_and_wrong_dictionaries_and_checkpoints_of_other_models_are_name
     assert message(tmp_path / "x") == f"{path}: no dictionary; looked for {tmp_path}/x/dict.txt"
     torch.save({"cfg": {"model": {"_name": "transformer"}}, "model": {"w": torch.ones(1)}}, path)
     assert message() == (
-        f"{path}: unsupported architecture 'transformer'; supported: Hugging Face folders of bert, "
-        "distilbert, electra, roberta, xlm, xlm-roberta, and fairseq checkpoints of roberta, "
-        "separable_transformer"
+        f"{path}: unsupported architecture 'transformer'; supported: fairseq checkpoints of "
+        "roberta, separable_transformer"
     )
     torch.save({"weights": torch.ones(1)}, path)
     assert message() == f"{path}: not a fairseq checkpoint (it contains no model)"

@@ -7,7 +7,10 @@ import re
 import pytest
 import sentencepiece
 
+from fairseq_xling.data.dictionary import read_dictionary
+from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError
+from fairseq_xling.text.dictionary import write_dictionary
 from fairseq_xling.text.tokenizers.spelling import as_is, byte_level, spell, word_end, wordpiece
 from fairseq_xling.text.tokenizers.vocabulary import read_vocabulary
 from tests.tiny_sources import vocabulary, write_vocabulary
@@ -40,10 +43,16 @@ def test_xlm_begins_sentences_with_its_separator(tmp_path):
     write_vocabulary(tmp_path, "xlm")
     symbols, special_ids = read_vocabulary(tmp_path, 20, XLM)
     assert special_ids == {"cls": 1, "pad": 2, "sep": 1, "unk": 3, "mask": 5}
-    assert symbols[:7] == ["<s>", "</s>", "<pad>", "<unk>", "<special0>", "<mask>", "▁word0"]
+    assert symbols[:7] == ["<s><0>", "</s>", "<pad>", "<unk>", "<special0>", "<mask>", "▁word0"]
 
 
-def test_xlm_r_numbers_the_pieces_of_its_model_as_fairseq_does(tmp_path):
+@pytest.mark.parametrize(
+    ("family", "first", "own", "cls"), [("xlm-roberta", 3, 4, 0), ("camembert", 1, 5, 5)]
+)
+def test_pieces_of_a_sentencepiece_model_are_numbered_as_fairseq_does(
+    family, first, own, cls, tmp_path
+):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": family}))
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(["the dogs run", "the dog ran", "a dog and dogs"] * 20),
@@ -53,12 +62,35 @@ def test_xlm_r_numbers_the_pieces_of_its_model_as_fairseq_does(tmp_path):
         minloglevel=2,
     )
     (tmp_path / "sentencepiece.bpe.model").write_bytes(model.getvalue())
-    symbols, special_ids = read_vocabulary(tmp_path, 27, FAIRSEQ)
-    assert special_ids == {"cls": 0, "pad": 1, "sep": 2, "unk": 3, "mask": 26}
+    size = 25 - first + own + 1
+    symbols, special_ids = read_vocabulary(tmp_path, size, FAIRSEQ)
+    sep = 2 if cls == 0 else 6
+    assert special_ids == {"cls": cls, "pad": 1, "sep": sep, "unk": 3, "mask": size - 1}
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
-    # What the published tokenizer does: id + 1 for every piece but the model's own first three.
     for piece in processor.encode("the dogs ran", out_type=str):
-        assert symbols[processor.piece_to_id(piece) + 1] == piece
+        assert symbols[processor.piece_to_id(piece) - first + own] == piece
+
+
+def test_a_vocabulary_much_smaller_than_the_embeddings_is_of_another_model(tmp_path):
+    write_vocabulary(tmp_path, "bert")
+    assert len(read_vocabulary(tmp_path, 148, BERT)[0]) == 148
+    with pytest.raises(UserError) as error:
+        read_vocabulary(tmp_path, 149, BERT)
+    assert str(error.value) == (
+        f"{tmp_path}/vocab.txt: must have a token for each of the 149 rows of the embeddings, of "
+        "which at most 128 may be padding, got 20; put the tokenizer that the model was trained "
+        "with into the folder"
+    )
+    with pytest.raises(UserError, match="of which at most 1000 may be padding, got 20"):
+        read_vocabulary(tmp_path, 100_000, BERT)
+
+
+def test_our_null_keeps_its_name_and_no_word_has_that_of_a_special_symbol(tmp_path):
+    ids = {token: number for number, token in enumerate([*BERT.values(), "##<s>", "<null>"])}
+    (tmp_path / "vocab.json").write_text(json.dumps(ids))
+    symbols, special_ids = read_vocabulary(tmp_path, 7, BERT)
+    assert special_ids["null"] == 6 and symbols[6] == "<null>"
+    assert len(set(symbols)) == 7 and symbols[special_ids["cls"]] == "<s>"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +160,16 @@ def test_symbols_are_all_different_and_placeholders_stay_as_they_are():
     assert spell(["Ġ", "âĸģ"], byte_level, {}) == ["▁", "âĸģ"]
     assert spell(["a</w>", "▁a"], word_end, {}) == ["▁a", "▁a<1>"]
     assert spell(["<s>", "[CLS]"], as_is, {"[CLS]": "<s>"}) == ["<s><0>", "<s>"]
+
+
+def test_a_dictionary_holds_every_character_as_a_symbol(tmp_path):
+    characters = [chr(number) for number in range(0x10000)]
+    pairs = [first + second for first in "\t \x85\ufeff" for second in "\t \x85\ufeffa"]
+    for how in (as_is, wordpiece, word_end, byte_level):
+        symbols = spell([*characters, *pairs], how, {})
+        assert len(symbols) == len(set(symbols)) == len(characters) + len(pairs)
+        write_dictionary(tmp_path / "dict.txt", dict.fromkeys(symbols, 0))
+        assert read_dictionary(tmp_path / "dict.txt")[SPECIALS:] == symbols
 
 
 def test_bad_vocabularies_are_named(tmp_path):

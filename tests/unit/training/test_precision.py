@@ -23,7 +23,7 @@ def config(**changes):
     [
         ({"cpu_precision": "fp16"}, "`--cpu-precision` must be auto or fp32 or bf16, got 'fp16'"),
         ({"bf16": True}, "`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16"),
-        ({"fp16": True}, "`--fp16` with `--cpu` needs --fp16-no-flatten-grads"),
+        ({"fp16": True}, "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16"),
     ],
 )
 def test_formats_that_a_cpu_cannot_train_in_are_refused(changes, message):

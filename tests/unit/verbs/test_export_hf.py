@@ -80,8 +80,10 @@ def test_states_and_logits_are_those_of_the_model(model):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("model", ["private", "language embeddings"], indirect=True)
-def test_what_is_imported_again_has_the_same_states(model, tmp_path):
+@pytest.mark.parametrize(
+    "model", ["private", "private softmax", "language embeddings", "relu"], indirect=True
+)
+def test_what_is_imported_again_has_the_same_states_and_predictions(model, tmp_path):
     encoder, folder = model
     again = tmp_path / "again"
     assert main(["import", str(folder), "--languages", "de", "--output", str(again)]) == 0
@@ -92,6 +94,14 @@ def test_what_is_imported_again_has_the_same_states(model, tmp_path):
         states.append([found[:, words] for _, found, words in one.states(texts, "de")])
     for one, other in zip(*states, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+    symbols = [one.task.dictionaries["de"].symbols for one in (encoder, back)]
+    theirs = [symbols[1].index(symbol) for symbol in symbols[0]]
+    assert sorted(theirs) == list(range(len(symbols[1])))
+    middle = states[0][0][-1]
+    ours, again = (one.model.encoder.logits(middle, ("de", "de")) for one in (encoder, back))
+    torch.testing.assert_close(
+        again.log_softmax(-1)[:, theirs], ours.log_softmax(-1), rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
