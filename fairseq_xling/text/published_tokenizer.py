@@ -100,6 +100,21 @@ def special_tokens(content: Mapping[str, Any]) -> dict[str, str]:
     return {f"{kind}_token": names[number] for kind, number in kinds.items()}
 
 
+def differences(content: Mapping[str, Any]) -> list[str]:
+    """What a user has to know of a `tokenizer_json`: where its library departs from sentencepiece.
+
+    It looks up whole grapheme clusters in sentencepiece's table of replacements, of which it drops
+    what follows a match, and long ones character by character.
+    """
+    parts = content["normalizer"]["normalizers"]
+    if not any(part["type"] == "Precompiled" for part in parts):
+        return []
+    return [
+        "combining marks and joiners after an emoji or a symbol such as ① may be cut in another "
+        "way than by sentencepiece"
+    ]
+
+
 def _sentencepiece(
     model: bytes, id_of: Callable[[str], int], symbols: Sequence[str]
 ) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from fairseq_xling.interop.remote_model import copy_code, remote_config, remote_
 from fairseq_xling.interop.sources.bert import SEGMENTATION
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.text.published_tokenizer import special_tokens, tokenizer_json
+from fairseq_xling.text.published_tokenizer import differences, special_tokens, tokenizer_json
 from fairseq_xling.verbs.parts.export_card import Loading, write_card
 from fairseq_xling.verbs.parts.export_hf_heads import bert_heads
 
@@ -62,7 +62,7 @@ def write(job: Job) -> str:
         copy_code(job.folder)
     else:
         made = language_model(module, language)
-    write_model(job.folder, loaded.folder, language, made)
+    notes = [*made.notes, *differences(write_model(job.folder, loaded.folder, language, made))]
     loader, trusted = made.architecture, ""
     if module.reorders:
         loader, trusted = "AutoModelForMaskedLM", ", trust_remote_code=True"
@@ -70,9 +70,9 @@ def write(job: Job) -> str:
 
 tokenizer = AutoTokenizer.from_pretrained("{job.output.name}"{trusted})
 model = {loader}.from_pretrained("{job.output.name}"{trusted})"""
-    loading = Loading("transformers", made.architecture, code, made.notes)
+    loading = Loading("transformers", made.architecture, code, notes)
     write_card(job, loaded, language, loading)
-    return "; ".join([f"{made.architecture}, {language}", *made.notes])
+    return "; ".join([f"{made.architecture}, {language}", *notes])
 
 
 def write_model(folder: Path, data: DataFolder, language: str, made: Published) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.interop.bert import bert_config, bert_weights
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.export import chosen_language
+from fairseq_xling.text.published_tokenizer import differences
 from fairseq_xling.text.tokenizers.pieces import load_tokenizer
 from fairseq_xling.verbs.parts.export_card import Loading, write_card
 from fairseq_xling.verbs.parts.export_hf import ROWS, Published, write_model
@@ -71,7 +72,7 @@ def write(job: Job, layer: int | None) -> str:
         for n, path in enumerate(("", *parts))
     ]
     write_json(job.folder / "modules.json", listed)
-    write_card(job, loaded, language, _loading(job))
+    write_card(job, loaded, language, _loading(job, differences(tokenizer)))
     return f"{language}, layer {depth}"
 
 
@@ -89,11 +90,11 @@ def _word_weights(tokenizer: Mapping[str, Any], rows: int) -> dict[str, Any]:
     return {"vocab": tokens, "word_weights": weights, "unknown_word_weight": 1.0}
 
 
-def _loading(job: Job) -> Loading:
+def _loading(job: Job, notes: list[str]) -> Loading:
     code = f"""from sentence_transformers import SentenceTransformer
 
 model = SentenceTransformer("{job.output.name}")
 vectors = model.encode(["A dog runs."])"""
     note = "the vector of a text is the mean over its subwords; special symbols are left out"
     header = "pipeline_tag: sentence-similarity\n"
-    return Loading("sentence-transformers", "SentenceTransformer", code, [note], header)
+    return Loading("sentence-transformers", "SentenceTransformer", code, [note, *notes], header)

@@ -229,6 +229,18 @@ def test_the_head_is_new_or_the_sources_but_for_the_biases_of_words():
     assert kept["softmax.shared.bias"].tolist() == [0] * SIZE
 
 
+def test_a_whole_head_keeps_biases_and_null_can_be_predicted_unless_nothing_may_change():
+    source = tiny_source()
+    theirs = source.state["softmax.shared.bias"]
+    whole = init(source, head="whole")["softmax.shared.bias"]
+    same = init(source, head="whole", unchanged=True)["softmax.shared.bias"]
+    for biases in (whole, same):
+        assert torch.equal(biases[:5], theirs[list(SPECIAL_ROWS.values())])
+        assert torch.equal(biases[7:11], theirs[10:14])
+    assert whole[[5, 6, 11, 12]].tolist() == [0] * 4
+    assert bool((same[[5, 6, 11, 12]] == theirs.min() - 30).all())
+
+
 @pytest.mark.row("T4")
 def test_tables_may_be_shorter_and_segments_more_than_the_sources():
     source = tiny_source()

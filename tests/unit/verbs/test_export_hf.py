@@ -153,7 +153,10 @@ def test_the_card_names_languages_figures_and_a_licence_to_fill_in(data, tmp_pat
     assert export(checkpoint, tmp_path / "out") == 0
     card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
     assert card.startswith("---\nlanguage:\n- en\n- de\nlicense: ")
-    for figure in ("| updates | 0 |", "| text, train, de | 200 sentences |", "float16"):
+    for figure in (
+        *("| updates | 0 |", "| text, train, de | 200 sentences |", "float16"),
+        "combining marks and joiners",
+    ):
         assert figure in card
 
 
