@@ -9,10 +9,11 @@ import json
 import lzma
 import os
 import re
+import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,13 +43,14 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """A file that is written to ``path`` atomically.
 
     It is written in the same folder, flushed to disk and renamed; if killed or after an error, the
-    previous file is kept. What killed writes of the same file have left is removed. A link stays,
-    and the file that it leads to is written.
+    previous file is kept. What killed writes of the same file have left is removed. A link is
+    replaced by the file: in a folder from elsewhere it could lead to any file of ours. Only those
+    of the system, such as ``/dev/stdout``, are followed.
 
     Raises:
         UserError: if ``path`` is a folder, a pipe or a device.
     """
-    path = Path(os.path.realpath(path) if os.path.islink(path) else path)
+    path = Path(os.path.realpath(path) if _is_systems_link(path) else path)
     if path.exists() and not path.is_file():
         raise UserError(f"{path}: {_what(path)}")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,6 +71,10 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
         raise
     finally:
         os.close(held)
+
+
+def _is_systems_link(path: str | Path) -> bool:
+    return os.path.islink(path) and Path(os.path.abspath(path)).parts[1] in ("dev", "proc")
 
 
 def opened_output(path: str | Path | None) -> contextlib.AbstractContextManager[IO[Any]]:
@@ -152,6 +158,38 @@ def remove_unfinished(folder: str | Path) -> None:
         _remove_if_abandoned(folder, name)
 
 
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there; of a link nothing but itself."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remove_links(folder: str | Path) -> None:
+    """Remove every link in ``folder`` and below, which none of our programs makes in its own.
+
+    What is written there next, file by file, then stays there.
+    """
+    for above, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            unlink_link(os.path.join(above, name))
+
+
+def unlink_link(path: str | Path) -> None:
+    """Remove ``path`` if it is a link, so that what is written to it next stays where it is."""
+    if os.path.islink(path):
+        os.unlink(path)
+
+
+def replace_link(path: Path) -> None:
+    """Put a copy of the file in the place of a link to one, so that more can be appended to it."""
+    if path.is_file() and path.is_symlink():
+        with open(path, "rb") as old, atomic_write(path) as new:
+            shutil.copyfileobj(old, new)
+    unlink_link(path)
+
+
 def is_unfinished(name: str) -> bool:
     """Whether a file of this name is what `atomic_write` writes before it renames it.
 
@@ -206,6 +244,19 @@ def read_json(path: str | Path) -> Any:
         UserError: if the file is missing, is not JSON, or exceeds a bound.
     """
     return decode_json(path, read_text(path, "json"))
+
+
+def read_record(path: str | Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """What a command noted in a JSON file for the next one: the entries of these types, by name.
+
+    What is missing, damaged or of another type is as if it had never been noted.
+    """
+    try:
+        found = read_json(path)
+    except UserError:
+        return {}
+    entries = found.items() if isinstance(found, dict) else ()
+    return {name: value for name, value in entries if isinstance(value, kinds.get(name, ()))}
 
 
 def read_text(path: str | Path, kind: str) -> str:

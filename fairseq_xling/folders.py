@@ -25,6 +25,8 @@ from fairseq_xling.files import (
     exclusive,
     is_unfinished,
     read_json,
+    remove,
+    remove_links,
     same_place,
     write_json,
 )
@@ -92,8 +94,9 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
         begun = folder / _SETTINGS
         if not begun.is_file() or read_json(begun) != settings:
             for path in folder.iterdir():
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                remove(path)
             write_json(begun, settings)
+        remove_links(folder)
         try:
             yield folder
         except (UserError, MemoryError):

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import unlink_link
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,8 @@ def hold(path: str | Path, taken: str, owner: object, shared: bool = False) -> N
     Raises:
         UserError: with the text ``taken``, if another process excludes it.
     """
+    if not shared:
+        unlink_link(path)
     handle = os.open(path, os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT, 0o644)
     found = os.fstat(handle)
     key = found.st_dev, found.st_ino

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.files import read_record, write_json
 
 _HEADER = 128  # bytes; numpy's own headers of such arrays have this size
 
@@ -34,9 +34,12 @@ class GrowingArrays:
     def __init__(self, folder: Path, shapes: Mapping[str, tuple[tuple[int, ...], np.dtype]]):
         self._folder, self._shapes = folder, dict(shapes)
         self._state = folder / "state.json"
-        state = read_json(self._state) if self._state.is_file() else {}
+        state = read_record(self._state, {"done": int, "rows": dict})
+        rows = state.get("rows", {})
+        if not all(type(rows.get(name)) is int for name in shapes):
+            state = {}  # nothing noted yet, or damaged
         self.done: int = state.get("done", 0)
-        self.rows: dict[str, int] = state.get("rows", dict.fromkeys(self._shapes, 0))
+        self.rows: dict[str, int] = state.get("rows", dict.fromkeys(shapes, 0))
         self._files = {}
         for name in self._shapes:
             path = folder / f"{name}.npy"

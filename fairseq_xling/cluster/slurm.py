@@ -17,18 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError, program_error
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.files import read_record, write_json
 from fairseq_xling.options import option
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.forking import OFF, VARIABLE
 from fairseq_xling.runs.launchers import LAUNCHERS, Launcher, StepFailed
-from fairseq_xling.runs.step import Stamp, Step, appears, gpus_of
+from fairseq_xling.runs.step import Stamp, Step, appears, gpus_of, read_stamp
 
 _PROGRAMS = ("sbatch", "srun", "squeue", "sinfo", "scancel", "sacct")
 _ALIVE = ("PENDING", "RUNNING", "REQUEUED", "COMPLETING", "CONFIGURING", "SUSPENDED", "RESIZING")
 _WORDS = ("partition", "account", "qos", "constraint")
 _REQUEUES = 3
+_ENTRIES = {"id": str, "digest": str, "begun": int, "tries": int, "last": int}  # of a job's record
 _LOOK_S = 0.5  # seconds between two looks whether a job has done its step
 _ENDING_S = 1.0  # the same, whether the last process of one that has ended is gone
 
@@ -74,7 +75,7 @@ class StepJob:
         """What submitit requeues before the end of the job's time, or None for nothing."""
         from submitit.helpers import DelayedSubmission
 
-        begun = read_json(self.stamp).get("begun", 0) if self.stamp.exists() else 0
+        begun = read_stamp(self.stamp).get("begun", 0)
         return DelayedSubmission(self) if begun < self.last else None
 
 
@@ -145,9 +146,8 @@ class Slurm(Launcher):
 
     def _kept(self, step: Step, stamp: Stamp) -> dict[str, Any] | None:
         """The record of the job that an earlier command submitted, if it lives."""
-        path = self._record(step)
-        record = read_json(path) if path.exists() else {}
-        if not record or self._gone(record["id"]):
+        record = read_record(self._record(step), _ENTRIES)
+        if len(record) < len(_ENTRIES) or self._gone(record["id"]):
             return None
         if record["digest"] != stamp.digest:
             raise UserError(

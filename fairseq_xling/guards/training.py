@@ -12,6 +12,7 @@ from typing import Any
 
 from fairseq_xling import checkpoints
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.files import unlink_link
 from fairseq_xling.locks import hold
 from fairseq_xling.registry import unknown_name
 
@@ -74,6 +75,7 @@ def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(obj: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
         try:
             with _without_tracebacks("fairseq.checkpoint_utils"):
+                unlink_link(f"{filename}.tmp")
                 return save(obj, filename, *args, **kwargs)
         except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
             with contextlib.suppress(FileNotFoundError):
@@ -147,6 +149,7 @@ def _hold_folders(cfg: Any, trainer: Any) -> None:
 def _atomic_copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
     """fairseq copies checkpoint_last.pt in place; a kill in between would leave half of it."""
     temporary = f"{dst_path}.tmp"
+    unlink_link(temporary)
     shutil.copyfile(src_path, temporary)
     os.replace(temporary, dst_path)
     return True

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import itertools
 import json
-import shutil
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,8 +18,16 @@ from typing import Any
 
 import fairseq_xling
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, read_json, sha256, write_json
+from fairseq_xling.files import check_files, read_record, remove, sha256, write_json
 
+_ENTRIES = {  # of a stamp
+    "digest": str,
+    "state": str,
+    "outputs": dict,
+    "begun": int,
+    "seconds": int | float,
+    "message": str,
+}
 _LATENCY = 5.0  # seconds, after which a machine sees what another has written on a shared disk
 
 
@@ -208,12 +216,7 @@ class Stamp:
         interrupted = self.state() == "interrupted"
         if not interrupted:
             for path in self._step.outputs:
-                if self._folder.resolve() not in path.resolve().parents:
-                    raise ValueError(f"output {path} of {self._step.name!r} is outside the run")
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink(missing_ok=True)
+                _remove(path, self._folder)
         self._before = self.seconds() if interrupted else 0.0
         self._begun = self.begun() + 1
         self._start, self._over = time.monotonic(), False
@@ -255,10 +258,7 @@ class Stamp:
             self._write({"state": "done", "outputs": self._sizes()})
 
     def _read(self) -> dict[str, Any]:
-        try:
-            return read_json(self.path)
-        except UserError:
-            return {}
+        return read_stamp(self.path)
 
     def _write(self, record: dict[str, Any]) -> None:
         write_json(self.path, {**record, "digest": self.digest, "seconds": self._spent()})
@@ -290,12 +290,38 @@ def stamp_path(folder: Path, step: Step) -> Path:
     return folder / ".steps" / f"{step.name}.json"
 
 
+def read_stamp(stamp: Path) -> dict[str, Any]:
+    """What a `Stamp` has noted; nothing if there is none, or it is damaged."""
+    record = read_record(stamp, _ENTRIES)
+    for name in ("begun", "seconds"):
+        if not 0 <= record.get(name, 0) < 2**53:
+            del record[name]
+    return record
+
+
 def seconds_noted(stamp: Path) -> float:
     """What a stamp says of the time of its step; 0 if there is none, or it is damaged."""
-    try:
-        return float(read_json(stamp).get("seconds", 0.0))
-    except UserError:
-        return 0.0
+    return float(read_stamp(stamp).get("seconds", 0.0))
+
+
+def _remove(path: Path, run: Path) -> None:
+    """Remove an output, whose folders may be links to other disks; nothing of what it leads to
+    itself if it is a link, but for a folder that is empty, which stays the place of the output.
+
+    Raises:
+        UserError: for a link to a folder that contains something.
+        ValueError: if it is outside the run.
+    """
+    if Path(os.path.abspath(run)) not in Path(os.path.abspath(path)).parents:
+        raise ValueError(f"output {path} is outside the run")
+    if path.is_symlink() and path.is_dir():
+        if any(path.iterdir()):
+            raise UserError(
+                f"{path}: is a link to a folder that contains something; empty the folder, or "
+                "remove the link"
+            )
+    else:
+        remove(path)
 
 
 def last_line(log: Path) -> str:

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import exclusive, is_unfinished, read_json, write_json
+from fairseq_xling.files import (
+    exclusive,
+    is_unfinished,
+    read_json,
+    read_record,
+    remove,
+    remove_links,
+    unlink_link,
+    write_json,
+)
 
 WORK = ".work"
 _LOCK = "lock"
@@ -65,8 +74,7 @@ def start(out: Path, settings: dict[str, Any], inputs: dict[str, Any], facts: An
 
 def known_facts(out: Path) -> Any:
     """What the interrupted run found out about its input files; None if there was none."""
-    started = out / WORK / "started.json"
-    return read_json(started)["facts"] if started.is_file() else None
+    return read_record(out / WORK / "started.json", {"facts": object}).get("facts")
 
 
 def written(out: Path) -> list[str]:
@@ -86,10 +94,8 @@ def start_anew(out: Path) -> None:
         for path in out.glob(pattern):
             path.unlink()
     for path in (out / WORK).glob("*"):
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != _LOCK:
-            path.unlink()
+        if path.name != _LOCK:
+            remove(path)
 
 
 @contextlib.contextmanager
@@ -131,8 +137,11 @@ def locked(out: Path) -> Iterator[None]:
     work = out / WORK
     work.mkdir(parents=True, exist_ok=True)
     lock = work / _LOCK
+    unlink_link(lock)
     lock.touch()
     with exclusive(lock, f"{out}: another `prepare` is at work in this folder"):
+        remove_links(work)
+        remove_links(out / "aligner")
         for folder in (out, out / "mono", out / "parallel", work):
             for path in folder.glob(".*.tmp"):
                 path.unlink()

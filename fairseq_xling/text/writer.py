@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.data.mmap import write_index
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.files import read_record, write_json
 
 Block = tuple[np.ndarray, np.ndarray]  # values of some items back to back, and their sizes
 
@@ -38,11 +38,11 @@ class ResumableFiles:
         self._stem.parent.mkdir(parents=True, exist_ok=True)
         self._journal = Path(f"{self._stem}.journal.json")
         state = {"position": start, "counts": {}, "lengths": {}, "complete": False, "read": 0}
-        if self._journal.is_file():
-            found = read_json(self._journal)
-            # An earlier version that wrote less began this; what it left out is missing.
-            if len(found["lengths"]) == 2 * len(self._outputs):
-                state = found
+        kinds = {name: object if name == "position" else type(state[name]) for name in state}
+        noted = read_record(self._journal, kinds)
+        # Else there is none yet, it is damaged, or an earlier version that wrote less began this.
+        if len(noted) == len(state) and len(noted["lengths"]) == 2 * len(self._outputs):
+            state = noted
         self.position: Any = state["position"]
         self.counts: dict[str, int] = state["counts"]
         self.read: int = state["read"]

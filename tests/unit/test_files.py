@@ -3,6 +3,8 @@ import hashlib
 import lzma
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -13,7 +15,9 @@ from fairseq_xling.files import (
     open_binary,
     read_json,
     read_lines,
+    read_record,
     refuse_files_above,
+    remove_links,
     same_place,
     sha256,
     write_json,
@@ -220,15 +224,49 @@ def test_a_pipe_or_a_device_is_not_replaced_by_a_file(tmp_path):
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_through_a_link_the_file_is_written_that_it_leads_to(tmp_path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to("folder/file")  # not there yet
-    for text in ("a", "b"):
-        with atomic_write(tmp_path / "link", "w") as file:
-            file.write(text)
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "folder" / "file").read_text() == text
-    assert os.listdir(tmp_path / "folder") == ["file"]
+def test_a_link_is_replaced_and_what_it_leads_to_kept(tmp_path):
+    (tmp_path / "bashrc").write_text("precious")
+    for name, target in (("link", "bashrc"), ("dangling", "new"), ("loop", "loop")):
+        (tmp_path / name).symlink_to(target)
+        with atomic_write(tmp_path / name, "w") as file:
+            file.write("ours")
+        assert not (tmp_path / name).is_symlink() and (tmp_path / name).read_text() == "ours"
+    assert (tmp_path / "bashrc").read_text() == "precious"
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_folders_of_a_written_file_may_be_links(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "models").symlink_to("disk")
+    with atomic_write(tmp_path / "models" / "a", "w") as file:
+        file.write("a")
+    assert (tmp_path / "disk" / "a").read_text() == "a"
+
+
+def test_standard_output_by_its_name_is_no_link_to_replace(tmp_path):
+    code = "from fairseq_xling.files import write_json; write_json('/dev/stdout', 1)"
+    with open(tmp_path / "out", "w") as out:
+        subprocess.run([sys.executable, "-c", code], stdout=out, check=True)
+    assert (tmp_path / "out").read_text() == "1\n" and os.path.islink("/dev/stdout")
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "null", "{", '{"a": [], "c": 1}'])
+def test_a_damaged_record_is_as_if_never_noted(tmp_path, text):
+    (tmp_path / "a.json").write_text(text)
+    assert read_record(tmp_path / "a.json", {"a": int, "b": str}) == {}
+    write_json(tmp_path / "a.json", {"a": 1, "b": 2})
+    assert read_record(tmp_path / "a.json", {"a": int, "b": str}) == {"a": 1}
+
+
+def test_links_below_a_folder_are_removed_and_no_more(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("x")
+    (tmp_path / "work" / "deep").mkdir(parents=True)
+    for place in ("work/a", "work/deep/b"):
+        (tmp_path / place).symlink_to(tmp_path / "kept")
+    remove_links(tmp_path / "work")
+    assert os.listdir(tmp_path / "work") == ["deep"] and not os.listdir(tmp_path / "work/deep")
+    assert (tmp_path / "kept" / "file").exists()
 
 
 def test_xz_is_read_by_its_name_and_named_when_damaged(tmp_path):

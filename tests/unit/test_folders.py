@@ -70,6 +70,16 @@ def test_a_link_leads_to_the_folder_that_is_filled(tmp_path, there):
     assert [path.name for path in target.parent.iterdir()] == ["target"]
 
 
+def test_links_in_a_begun_folder_are_not_written_through(tmp_path):
+    partial = tmp_path / ".out.partial"
+    partial.mkdir()
+    write_json(partial / "settings.json", SETTINGS)
+    (tmp_path / "victim").write_text("precious")
+    (partial / "rows").symlink_to(tmp_path / "victim")
+    write(tmp_path / "out")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
 def test_the_current_folder_is_refused_before_anything_is_done(tmp_path, monkeypatch):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")

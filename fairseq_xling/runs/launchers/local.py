@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive
+from fairseq_xling.files import exclusive, replace_link, unlink_link
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.forking import Forked, fork, fork_server
 from fairseq_xling.runs.launchers import LAUNCHERS, Launcher, StepFailed
@@ -47,6 +47,7 @@ class Local(Launcher):
 
     def carry_out(self, step: Step, stamp: Stamp) -> None:
         mine = stamp.path.with_suffix(".lock")
+        unlink_link(mine)
         mine.touch()
         taken = f"step {step.name!r} is being carried out by another process, here or as a job"
         with exclusive(mine, taken) as held:
@@ -54,6 +55,7 @@ class Local(Launcher):
             stamp.begin()
             log = step.log(self.folder)
             log.parent.mkdir(exist_ok=True)
+            replace_link(log)
             with open(log, "wb" if fresh else "ab") as file:
                 if step.call is not None:
                     step.call()

@@ -280,3 +280,39 @@ def test_steps_for_a_gpu_are_refused_where_there_is_none(tmp_path, monkeypatch):
 
 def refuse(device):
     raise UserError(f"no {device} here")
+
+
+def test_no_link_of_a_received_run_is_written_through(tmp_path):
+    run, victim = tmp_path / "run", tmp_path / "bashrc"
+    (run / "logs").mkdir(parents=True)
+    (run / ".steps").mkdir()
+    victim.write_text("precious")
+    for name in ("commands.sh", "logs/a.log", ".steps/a.json", ".steps/b.lock", "a.txt"):
+        (run / name).symlink_to(victim)
+    (run / "logs" / "b.log").symlink_to(tmp_path / "new")
+    go(run, chain(run))
+    assert victim.read_text() == "precious" and not (tmp_path / "new").exists()
+    assert (run / "b.txt").read_text() == "text\ntext\n"
+
+
+def test_a_run_continues_in_folders_on_another_disk(tmp_path):
+    run = tmp_path / "run"
+    for name in ("logs", ".steps"):
+        (tmp_path / "disk" / name).mkdir(parents=True)
+        run.mkdir(exist_ok=True)
+        (run / name).symlink_to(tmp_path / "disk" / name)
+    go(run, chain(run))
+    assert "a: done before" in go(run, chain(run))
+    assert (tmp_path / "disk" / "logs" / "a.log").exists()
+
+
+def test_a_log_that_is_a_link_is_continued_as_a_copy(tmp_path):
+    run, log = tmp_path / "run", tmp_path / "run" / "logs" / "a.log"
+    step = shell("a", f"echo more; touch {run}/a", outputs=[run / "a"], resumable=True)
+    log.parent.mkdir(parents=True)
+    (tmp_path / "moved").write_text("begun\n")
+    log.symlink_to(tmp_path / "moved")
+    Stamp(run, step, digests([step])["a"]).begin()
+    go(run, [step])
+    assert log.read_text() == "begun\nmore\n" and not log.is_symlink()
+    assert (tmp_path / "moved").read_text() == "begun\n"

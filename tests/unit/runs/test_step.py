@@ -197,6 +197,58 @@ def test_nothing_outside_the_run_is_ever_removed(tmp_path):
     assert outside.exists()
 
 
+def test_outputs_may_lie_in_linked_folders(tmp_path):
+    run, disk = tmp_path / "run", tmp_path / "disk"
+    run.mkdir()
+    (disk / "a").mkdir(parents=True)
+    (disk / "a" / "old").write_text("x")
+    (run / "models").symlink_to(disk)
+    stamp = Stamp(run, Step("a", commands=[["true"]], outputs=[run / "models" / "a"]), "digest")
+    stamp.begin()
+    assert not (disk / "a").exists()
+    (run / "models" / "a").mkdir()
+    stamp.finish()
+    assert stamp.state() == "done"
+
+
+def test_an_output_that_is_a_link_loses_nothing_it_leads_to(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("x")
+    (run / "report.html").symlink_to(tmp_path / "precious" / "file")
+    (run / "data").symlink_to(tmp_path / "precious")
+    Stamp(run, Step("a", [["true"]], outputs=[run / "report.html"]), "digest").begin()
+    assert not (run / "report.html").is_symlink()
+    stamp = Stamp(run, Step("b", [["true"]], outputs=[run / "data"]), "digest")
+    with pytest.raises(UserError, match="data: is a link to a folder that contains something"):
+        stamp.begin()
+    assert (tmp_path / "precious" / "file").read_text() == "x"
+    (tmp_path / "precious" / "file").unlink()
+    stamp.begin()  # an empty one is where the user wants it
+    assert (run / "data").is_symlink()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[]", "7", "null", "{"),
+        '{"digest": "digest", "state": "running", "begun": [], "seconds": "x"}',
+        '{"digest": "digest", "begun": -1, "seconds": 1e999, "message": 7}',
+    ],
+)
+def test_a_damaged_stamp_is_one_that_says_nothing(tmp_path, text):
+    step = Step("a", commands=[["true"]], resumable=True)
+    stamp = Stamp(tmp_path, step, "digest")
+    stamp.path.parent.mkdir()
+    stamp.path.write_text(text)
+    stamp.state()
+    assert (stamp.begun(), stamp.seconds(), stamp.failure()) == (0, 0, "")
+    stamp.begin()
+    stamp.finish()
+    assert stamp.state() == "done"
+
+
 def test_time_before_a_kill_counts_for_a_resumable_step(tmp_path, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("fairseq_xling.runs.step.time.monotonic", lambda: now[0])
