@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.files import kept
+from fairseq_xling.named_files import arguments_of, check_outputs
 from fairseq_xling.registry import did_you_mean, question
 from fairseq_xling.runs.command_line import build_parser, join_words, verbs
 
@@ -30,14 +32,16 @@ def main(argv: list[str] | None = None) -> int:
     _check_verb(argv)
     typed = given[: 1 + len(given) - len(argv)]
     try:
-        args = build_parser(argv, " ".join(typed)).parse_args(argv)
+        parser = build_parser(argv, " ".join(typed))
+        args = parser.parse_args(argv)
         args.argv = given  # for a run whose steps are commands of their own
+        read = check_outputs(arguments_of(parser, args))
         # Only now: it takes NumPy, which help does without.
         from fairseq_xling.compat import bound_shape_caches, lean_engine, quiet_engine
 
         bound_shape_caches()
         lean_engine()
-        with quiet_engine():
+        with quiet_engine(), kept(read):
             args.run(args)
     except (UserError, OSError, MemoryError) as error:
         print(one_line(error), file=sys.stderr)

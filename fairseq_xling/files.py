@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,11 +48,13 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     of the system, such as ``/dev/stdout``, are followed.
 
     Raises:
-        UserError: if ``path`` is a folder, a pipe or a device.
+        UserError: if ``path`` is a folder, a pipe or a device, or is `kept`.
     """
     path = Path(os.path.realpath(path) if _is_systems_link(path) else path)
     if path.exists() and not path.is_file():
         raise UserError(f"{path}: {_what(path)}")
+    if path.is_file() and _identity(path) in _kept:
+        raise UserError(f"{path}: is read by this command, and must not be written over by it")
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
     handle, name = _unfinished(path)
@@ -71,6 +73,25 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
         raise
     finally:
         os.close(held)
+
+
+_kept: set[tuple[int, int]] = set()  # by device and inode
+
+
+@contextlib.contextmanager
+def kept(paths: Iterable[Path]) -> Iterator[None]:
+    """Meanwhile `atomic_write` replaces none of these files, under whatever name."""
+    before = set(_kept)
+    _kept.update(map(_identity, paths))
+    try:
+        yield
+    finally:
+        _kept.intersection_update(before)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _is_systems_link(path: str | Path) -> bool:
@@ -183,7 +204,7 @@ def unlink_link(path: str | Path) -> None:
 
 
 def replace_link(path: Path) -> None:
-    """Put a copy of the file in the place of a link to one, so that more can be appended to it."""
+    """Replace a link to a file by a copy of the file, so that more can be appended to it."""
     if path.is_file() and path.is_symlink():
         with open(path, "rb") as old, atomic_write(path) as new:
             shutil.copyfileobj(old, new)
@@ -217,17 +238,6 @@ def same_place(one: str | Path, other: str | Path) -> bool:
     True
     """
     return os.path.realpath(one) == os.path.realpath(other)  # unlike `resolve`, of loops as well
-
-
-def check_input_and_output(source: str | None, output: str | None) -> None:
-    """Check ``--input`` and ``--output`` of a program that writes one text while it reads another.
-
-    Raises:
-        UserError: if the input is missing, or if both are one file.
-    """
-    check_files(source, of="`--input`")
-    if source and output and same_place(source, output):
-        raise UserError(f"`--output` must be another file than `--input`, got {output}")
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -328,6 +338,11 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
             raise UserError(f"{of} {path}: {what}".lstrip())
 
 
+def stat_of(path: str | Path) -> os.stat_result:
+    """What the disk says of a file that the user named; of a column, of its whole file."""
+    return on_disk(path).stat()
+
+
 def _what(path: Path) -> str:
     return f"is {'a folder' if path.is_dir() else 'a pipe or a device'}, not a file"
 
@@ -411,9 +426,10 @@ def read_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]
 
 
 def sha256(path: str | Path) -> str:
-    """Hex digest of a file's bytes, read in pieces; of a column, those of its whole file."""
-    digest = hashlib.sha256()
-    with open(on_disk(path), "rb") as file:
+    """Hex digest of a file's bytes, read in pieces; of a column, of its whole file and its name."""
+    digest, file_path = hashlib.sha256(), on_disk(path)
+    with open(file_path, "rb") as file:
         while piece := file.read(1 << 20):
             digest.update(piece)
+    digest.update(str(Path(path)).removeprefix(str(file_path)).encode())
     return digest.hexdigest()

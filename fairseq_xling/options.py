@@ -24,13 +24,20 @@ def option(
     least: float | None = None,
     range: Range = ANY,
     choices: tuple[str, ...] = (),
+    reads: bool = False,
 ) -> Any:
     """A field with help; ``range`` holds the numbers allowed, or ``least`` the smallest of them,
-    and ``choices`` all texts allowed."""
+    ``choices`` all texts allowed; one that ``reads`` names files or folders."""
     numbers = range if least is None else Range(least)
     return dataclasses.field(
-        default=default, metadata={"help": help, "range": numbers, "choices": choices}
+        default=default,
+        metadata={"help": help, "range": numbers, "choices": choices, "reads": reads},
     )
+
+
+def reads(default: Any, help: str) -> Any:
+    """An `option` that names files or folders to read."""
+    return option(default, help, reads=True)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import fairseq_xling
-from fairseq_xling.files import sha256
+from fairseq_xling.columns import on_disk
+from fairseq_xling.files import sha256, stat_of
 
 _PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq", "sentencepiece")
 
@@ -40,7 +41,11 @@ def provenance(files: Mapping[str, str | Path]) -> dict[str, Any]:
         "machine": machine(),
         "versions": versions(),
         "inputs": {
-            role: {"path": str(path), "bytes": Path(path).stat().st_size, "sha256": sha256(path)}
+            role: {
+                "path": str(path),
+                "bytes": stat_of(path).st_size,
+                "sha256": sha256(on_disk(path)),  # that other programs find, too
+            }
             for role, path in files.items()
         },
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fairseq_xling.errors import UserError, about
+from fairseq_xling.named_files import NEW_FOLDER, YAML
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.launchers import LAUNCHERS, Launcher
 from fairseq_xling.runs.options import load_config
@@ -16,7 +17,7 @@ _OWN = ("--launcher", "--launcher-args", "--launcher-config", "--export", ONE)
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """``--output`` and how steps are carried out, which every study has."""
-    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+    parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder of the run")
     add_launch_options(parser)
 
 
@@ -29,7 +30,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     text = "options of the launcher, such as partition=gpu,gpus_per_node=4,timeout_min=600"
     add("--launcher-args", default="", metavar="NAME=VALUE,...", help=text)
     text = "file with values for the same options; --launcher-args takes precedence"
-    add("--launcher-config", metavar="YAML", help=text)
+    add("--launcher-config", metavar=YAML, help=text)
     text = "write the steps for another program and stop: snakemake"
     add("--export", metavar="FORMAT", help=text)
     text = "carry out this step alone, here, as a job of a cluster does; those before it are done"

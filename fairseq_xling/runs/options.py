@@ -16,6 +16,7 @@ import yaml
 
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import read_text
+from fairseq_xling.named_files import YAML, Argument, Input, OutputFolder, check_outputs
 from fairseq_xling.options import chosen
 from fairseq_xling.ranges import WORDS, option_name
 from fairseq_xling.registry import unknown_name
@@ -31,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool
     if file_option:
         parser.add_argument(
             "--config",
-            metavar="YAML",
+            metavar=YAML,
             help="file with values for the options below; the command line takes precedence",
         )
     for field, text in describe_fields(config):
@@ -40,6 +41,8 @@ def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool
             kind = {"action": "append"}
         elif isinstance(field.default, bool):
             kind = {"nargs": "?", "const": "true"}
+        if field.metadata["reads"]:
+            kind["metavar"] = Input(field.name.upper())
         parser.add_argument(
             f"--{option_name(field.name)}", default=argparse.SUPPRESS, help=text, **kind
         )
@@ -76,7 +79,22 @@ def load_config(
         if chosen not in (presets or {}):
             raise unknown_name("`--preset`", chosen, sorted(presets or {}))
         values = {**presets[chosen], **values}  # type: ignore[index]
-    return config(**{n: _checked(known[n], v) for n, v in values.items() if v is not None})
+    values = {n: _checked(known[n], v) for n, v in values.items() if v is not None}
+    _check_output(config, values, args)
+    return config(**values)
+
+
+def _check_output(config: type, values: Mapping[str, Any], args: argparse.Namespace) -> None:
+    """The folder of the run against what the file names, too."""
+    output = getattr(args, "output", None)
+    if output is not None:
+        arguments: list[Argument] = [("--output", OutputFolder(), str(output))]
+        for field in dataclasses.fields(config):
+            if field.metadata["reads"] and field.name in values:
+                value = values[field.name]
+                for text in value if isinstance(value, tuple) else (value,):
+                    arguments.append((f"--{option_name(field.name)}", Input(), text))
+        check_outputs(arguments)
 
 
 class _OnceEach(yaml.SafeLoader):

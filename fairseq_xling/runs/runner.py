@@ -21,7 +21,15 @@ from fairseq_xling.runs.command_check import check_command, find_program
 from fairseq_xling.runs.display import Display, clock
 from fairseq_xling.runs.launchers import Launcher, StepFailed
 from fairseq_xling.runs.launchers.local import Local, threads_of
-from fairseq_xling.runs.step import Stamp, Step, appears, digests, last_lines, predecessors
+from fairseq_xling.runs.step import (
+    Stamp,
+    Step,
+    appears,
+    digests,
+    last_lines,
+    predecessors,
+    refuse_removed_inputs,
+)
 from fairseq_xling.runs.time_left import TimeLeft
 
 _NOTE_EVERY = 5.0  # seconds, after which running steps note how long they have run
@@ -64,8 +72,10 @@ class Runner:
         """Find now what a program would refuse after hours of earlier steps, or before any.
 
         Raises:
-            UserError: for a program that is missing, or an argument that one refuses.
+            UserError: for a program that is missing, an argument that one refuses, or a file from
+                outside that a step would remove.
         """
+        refuse_removed_inputs(self.steps)
         for step, state in states:
             for command in step.commands if state != "done" else ():
                 find_program(command[0])

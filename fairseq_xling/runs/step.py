@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import fairseq_xling
+from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, read_record, remove, sha256, write_json
+from fairseq_xling.files import check_files, read_record, remove, sha256, stat_of, write_json
 
 _ENTRIES = {  # of a stamp
     "digest": str,
@@ -164,6 +165,25 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
     return result
 
 
+def refuse_removed_inputs(steps: Sequence[Step]) -> None:
+    """Check that no step removes, as what an earlier run of it left, what one reads from outside.
+
+    Raises:
+        UserError: otherwise; names both.
+    """
+    makers = {os.path.realpath(path): step for step in steps for path in step.outputs}
+    earlier = predecessors(steps)
+    for step in steps:
+        for path in from_outside([*step.inputs, *step.unread], earlier[step.name]):
+            place = Path(os.path.realpath(path))
+            for above in map(str, (place, *place.parents)):
+                if above in makers:
+                    raise UserError(
+                        f"step {step.name!r} reads {path}, which step {makers[above].name!r} of "
+                        "this run would write over; choose another `--output`"
+                    )
+
+
 def _without_folders(text: str, paths: Sequence[Path]) -> str:
     """JSON in which each of ``paths`` has its number instead of the folder that it lies in.
 
@@ -179,7 +199,7 @@ def _without_folders(text: str, paths: Sequence[Path]) -> str:
 
 
 def _content(path: Path) -> Any:
-    if path.is_file():
+    if on_disk(path).is_file():
         return sha256(path)
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
@@ -190,7 +210,8 @@ def _content(path: Path) -> Any:
 def _surface(path: Path) -> list[int]:
     """What tells that a file has changed, without looking into it."""
     check_files(path)
-    return [path.stat().st_size, path.stat().st_mtime_ns]
+    found = stat_of(path)
+    return [found.st_size, found.st_mtime_ns]
 
 
 class Stamp:

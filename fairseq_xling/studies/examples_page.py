@@ -14,6 +14,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.named_files import NEW_FILE, RUN
 from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import find_results, kind_of, make_page
@@ -52,12 +53,12 @@ def write_page(
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="`--output` of a run")
+    parser.add_argument("runs", nargs="*", type=Path, metavar=RUN, help="`--output` of a run")
     parser.add_argument(
         "--output",
         type=Path,
         default=Path(script).with_name("README.md"),
-        metavar="FILE",
+        metavar=NEW_FILE,
         help="page to write (default: README.md in this script's folder)",
     )
     args = parser.parse_args()

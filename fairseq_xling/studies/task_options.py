@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.studies.gold_tasks import GoldTask, parse_tasks
@@ -42,9 +42,9 @@ class TaskOptions:
     task_head: str = option(
         "", "head of an additional task, with your own files, as in `fairseq-xling eval transfer`"
     )
-    task_train: tuple = option((), "LANG=FILE to train it on, of the first language")
-    task_valid: tuple = option((), "LANG=FILE to select its epoch by, of the first language")
-    task_test: tuple = option((), "LANG=FILE to test it on; repeatable, one for each language")
+    task_train: tuple = reads((), "LANG=FILE to train it on, of the first language")
+    task_valid: tuple = reads((), "LANG=FILE to select its epoch by, of the first language")
+    task_test: tuple = reads((), "LANG=FILE to test it on; repeatable, one for each language")
     task_columns: str = option("", "which column of these files holds what, e.g. text=0,label=1")
     task_args: str = option(
         "", "more options for every `fairseq-xling eval transfer`, as one quoted text"

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import byte_lines, check_files
+from fairseq_xling.files import byte_lines, check_files, stat_of
 from fairseq_xling.progress import progress
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.anchors import Entry, read_entries
@@ -49,7 +49,7 @@ def surfaces(sources: Sources) -> dict[str, list[dict[str, Any]]]:
 
 
 def _surface(path: Path) -> dict[str, Any]:
-    found = on_disk(path).stat()
+    found = stat_of(path)
     return {"file": path.name, "bytes": found.st_size, "mtime_ns": found.st_mtime_ns}
 
 
@@ -58,7 +58,7 @@ def _checked_roles(sources: Sources) -> dict[str, tuple[Path, ...]]:
     for files in roles.values():
         for file in files:
             check_files(file)
-            if on_disk(file).stat().st_size == 0:
+            if stat_of(file).st_size == 0:
                 raise UserError(f"{file}: is empty")
     return roles
 
@@ -70,7 +70,7 @@ def fingerprint(sources: Sources) -> dict[str, list[dict[str, Any]]]:
         UserError: if a file is missing or empty.
     """
     roles = _checked_roles(sources)
-    total = sum(on_disk(file).stat().st_size for files in roles.values() for file in files)
+    total = sum(stat_of(file).st_size for files in roles.values() for file in files)
     digests: dict[Path, dict[str, Any]] = {}
     with progress(total, "reading input files", checks=True) as bar:
         for files in roles.values():

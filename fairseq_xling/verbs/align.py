@@ -8,6 +8,7 @@ counted from 0. `fairseq-xling prepare --alignment` reads such files.
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FILE, Input
 from fairseq_xling.ranges import Number, Range
 
 GROUP = "Data"
@@ -21,9 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fwd (each target word at most one source word), rev (each source word at most one "
         "target word), or both combined: intersection, union, gdfa (grow-diag-final-and)",
     )
-    parser.add_argument("source", metavar="SOURCE", help="text, a sentence per line (also .gz)")
-    parser.add_argument("target", metavar="TARGET", help="its translation, line by line")
-    parser.add_argument("--output", required=True, metavar="FILE", help="file of links to write")
+    parser.add_argument(
+        "source", metavar=Input("SOURCE"), help="text, a sentence per line (also .gz)"
+    )
+    parser.add_argument("target", metavar=Input("TARGET"), help="its translation, line by line")
+    parser.add_argument("--output", required=True, metavar=NEW_FILE, help="file of links to write")
     parser.add_argument(
         "--aligner",
         default="fast_align",

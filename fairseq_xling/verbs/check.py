@@ -11,11 +11,13 @@ Folders of earlier versions have digests of their dictionaries alone.
 
 import argparse
 
+from fairseq_xling.named_files import Input
+
 GROUP = "Data"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="data folder, written by `prepare`")
+    parser.add_argument("folder", metavar=Input("FOLDER"), help="data folder, written by `prepare`")
 
 
 def run(args: argparse.Namespace) -> None:

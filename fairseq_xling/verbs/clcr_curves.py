@@ -10,6 +10,8 @@ logs separated by commas: annealed=transform.log,lm1.log,lm2.log
 
 import argparse
 
+from fairseq_xling.named_files import Input
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C4", "C5")
 
@@ -18,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.parts.comparison import add_output
 
     add = parser.add_argument
-    add("trainings", nargs="+", metavar="TRAINING", help="NAME=LOG or NAME=LOG,LOG")
+    add("trainings", nargs="+", metavar=Input("TRAINING"), help="NAME=LOG or NAME=LOG,LOG")
     add("--tag", default="valid", help="which log records to read: valid, train or train_inner")
     add_output(parser)
 

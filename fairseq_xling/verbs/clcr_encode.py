@@ -14,6 +14,7 @@ fairseq_xling.clcr.sequences.Sequences. An interrupted call resumes when repeate
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
 from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Number, Range
 
 GROUP = "CLCR"
@@ -22,9 +23,9 @@ SPEC_ROWS = ("C14",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr")
-    add("--data", metavar="DATA", help="its data folder, if it has moved")
-    add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
+    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr")
+    add("--data", metavar=DATA, help="its data folder, if it has moved")
+    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
     add(
         "--row",
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "likelihood; for rel also sign, the paper's (default: likelihood)")  # fmt: skip
     add(
         "--translation",
-        metavar="FILE",
+        metavar=FILE,
         help="the text in the other language, for rows T+pGA and T+pGA-target",
     )
     add(
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--output",
         required=True,
-        metavar="DIR",
+        metavar=NEW_FOLDER,
         help="folder to write; it must be new; {row} in it stands for the row's name",
     )
 

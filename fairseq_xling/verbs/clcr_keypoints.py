@@ -8,6 +8,7 @@ Words with p(key-point) > delta are kept as key-points and compared with the pse
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
 from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "CLCR"
@@ -16,9 +17,9 @@ SPEC_ROWS = ("C10",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr, with extraction")
-    add("--data", metavar="DATA", help="its data folder, if it has moved")
-    add("--labels", required=True, metavar="LABELS", help="folder of `fairseq-xling clcr label`")
+    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr, with extraction")
+    add("--data", metavar=DATA, help="its data folder, if it has moved")
+    add("--labels", required=True, metavar=LABELS, help="folder of `fairseq-xling clcr label`")
     add("--split", default="valid", help="of the data folder's parallel text")
     add("--delta", default="0.2,0.5", metavar="P,P", help="thresholds of p(key-point)")
     add(
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add(
         "--output",
-        metavar="JSON",
+        metavar=NEW_RESULTS,
         help="file for the results; the table is written next to it as .csv",
     )
     parser.set_defaults(figure=None)

@@ -16,6 +16,7 @@ An interrupted call resumes when repeated, with the same result.
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, NEW_FOLDER
 from fairseq_xling.ranges import COUNT, POSITIVE, Number
 
 GROUP = "CLCR"
@@ -24,8 +25,8 @@ SPEC_ROWS = ("C6",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr, with a transform")
-    add("--data", metavar="DATA", help="its data folder, if it has moved")
+    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr, with a transform")
+    add("--data", metavar=DATA, help="its data folder, if it has moved")
     add("--splits", default="train,valid", help="of the data folder's parallel text")
     add(
         "--threshold",
@@ -46,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum padded tokens per side and batch",
     )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar="DIR", help="folder to write")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -11,6 +11,7 @@ the source.
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
 from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "CLCR"
@@ -19,9 +20,9 @@ SPEC_ROWS = ("C11", "C12", "C13")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr --clcr-module order")
-    add("--data", metavar="DATA", help="its data folder, if it has moved")
-    add("--labels", required=True, metavar="LABELS", help="folder of `fairseq-xling clcr label`")
+    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr --clcr-module order")
+    add("--data", metavar=DATA, help="its data folder, if it has moved")
+    add("--labels", required=True, metavar=LABELS, help="folder of `fairseq-xling clcr label`")
     add("--split", default="valid", help="of the data folder's parallel text")
     add("--searches", default="beam:1,beam:10,hungarian,local", metavar="NAMES",
         help="searches for an order from a head's scores; :N is the beam width, and :N:COST "
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add(
         "--output",
-        metavar="JSON",
+        metavar=NEW_RESULTS,
         help="file for the results; the table is written next to it as .csv",
     )
     parser.set_defaults(figure=None)

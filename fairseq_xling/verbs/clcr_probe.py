@@ -18,6 +18,8 @@ the same command resumes.
 
 import argparse
 
+from fairseq_xling.named_files import DATA, NEW_FOLDER, Input
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C16",)
 
@@ -26,19 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.probe import add_examples, add_probe
 
     add = parser.add_argument
-    add(
-        "--data", required=True, metavar="DATA", help="data folder that the texts were encoded with"
-    )
+    add("--data", required=True, metavar=DATA, help="data folder that the texts were encoded with")
     add(
         "--vectors",
         action="append",
         default=[],
-        metavar="ROW=FOLDERS",
+        metavar=Input("ROW=FOLDERS"),
         help="a row of the table and its folders of sequences, see above; repeatable",
     )
     add_examples(parser)
     add_probe(parser)
-    add("--output", required=True, metavar="DIR", help="folder to write")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -17,6 +17,7 @@ position by position, as a model reads them, up to the shorter length.
 
 import argparse
 
+from fairseq_xling.named_files import DATA, FILE, LANG_FILE, MODEL, Input
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number, Range
 from fairseq_xling.seeds import SEED
 
@@ -28,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.parts.comparison import add_output
 
     add = parser.add_argument
-    add("x", metavar="X", help="folder of sequences")
-    add("y", metavar="Y", help="folder of sequences of their translations")
+    add("x", metavar=Input("X"), help="folder of sequences")
+    add("y", metavar=Input("Y"), help="folder of sequences of their translations")
     add("--distance", default="matched,positions", metavar="NAMES", help="distances to compute")
     add("--norm", default="l2", help="of the difference of two vectors: l1 or l2")
     add("--tau", type=Number(float, NOT_NEGATIVE), default=0.0, metavar="X",
@@ -42,14 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="random partners per sentence",
     )
     add("--seed", type=SEED, default=1, metavar="N", help="of the random partners")
-    add("--scored", nargs=2, metavar=("X", "Y"), help="folders of the scored pairs")
-    add("--scores", metavar="FILE", help="their scores, one line each, tab-separated columns")
+    add("--scored", nargs=2, metavar=(Input("X"), Input("Y")), help="folders of the scored pairs")
+    add("--scores", metavar=FILE, help="their scores, one line each, tab-separated columns")
     add("--score-column", default="-1", metavar="COLUMN",
         help="column of the score: a number from 0, or from the end, or a heading")  # fmt: skip
-    add("--checkpoint", metavar="MODEL", help="model whose vectors in context are measured")
-    add("--text", action="append", default=[], metavar="LANG=FILE",
+    add("--checkpoint", metavar=MODEL, help="model whose vectors in context are measured")
+    add("--text", action="append", default=[], metavar=LANG_FILE,
         help="text to measure them on; repeatable")  # fmt: skip
-    add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    add("--data", metavar=DATA, help="the model's data folder, if it has moved")
     add("--sentences", type=Number(int, COUNT), default=1000, metavar="N",
         help="lines of each such text to read, a word of each is replaced")  # fmt: skip
     add("--device", default="cpu", help="of the model: cpu, cuda or cuda:N")

@@ -9,6 +9,7 @@ the key-points: the gold matrix, and the head's probabilities (Figure 3).
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS
 from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "CLCR"
@@ -19,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.parts.comparison import add_output
 
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="of fairseq-train --task clcr, with extraction")
-    add("--data", metavar="DATA", help="its data folder, if it has moved")
-    add("--labels", required=True, metavar="LABELS", help="folder of `fairseq-xling clcr label`")
+    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr, with extraction")
+    add("--data", metavar=DATA, help="its data folder, if it has moved")
+    add("--labels", required=True, metavar=LABELS, help="folder of `fairseq-xling clcr label`")
     add("--split", default="valid", help="of the data folder's parallel text")
     add(
         "--sentence",

@@ -9,16 +9,20 @@ checkpoint. The next phase starts with `fairseq-train --finetune-from-model comb
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FILE, Input
+
 GROUP = "Migrate"
 SPEC_ROWS = ("T7",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("forward", metavar="FORWARD", help="checkpoint of `--trelm-phase forward`")
     parser.add_argument(
-        "backward", metavar="BACKWARD", help="checkpoint of `--trelm-phase backward`"
+        "forward", metavar=Input("FORWARD"), help="checkpoint of `--trelm-phase forward`"
     )
-    parser.add_argument("--output", required=True, metavar="FILE", help="checkpoint to write")
+    parser.add_argument(
+        "backward", metavar=Input("BACKWARD"), help="checkpoint of `--trelm-phase backward`"
+    )
+    parser.add_argument("--output", required=True, metavar=NEW_FILE, help="checkpoint to write")
 
 
 def run(args: argparse.Namespace) -> None:

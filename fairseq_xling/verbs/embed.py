@@ -9,6 +9,7 @@ fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --outp
 import argparse
 
 from fairseq_xling.errors import UserError, about
+from fairseq_xling.named_files import DATA, FILE, NEW_FOLDER, NEW_REPORTED, Input
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Number, Range
 from fairseq_xling.seeds import SEED
 
@@ -46,12 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description=_INSPECT,
         formatter_class=formatter,
     )
-    inspect.add_argument("vectors", nargs="+", metavar="VECTORS", help="file(s) of vectors")
+    inspect.add_argument("vectors", nargs="+", metavar=Input("VECTORS"), help="file(s) of vectors")
     inspect.add_argument("--word", required=True, metavar="WORD", help="the word to look at")
     inspect.add_argument(
         "--top", type=Number(int, Range(2)), default=50, metavar="N", help="neighbours shown"
     )
-    inspect.add_argument("--output", required=True, metavar="DIR", help="folder for the results")
+    inspect.add_argument(
+        "--output", required=True, metavar=NEW_FOLDER, help="folder for the results"
+    )
 
 
 _TRAIN = """\
@@ -92,8 +95,8 @@ Writes inspect.svg, inspect.png, histogram.csv, neighbours.csv and inspect.json.
 
 def _add_train(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", help="data folder")
-    add("--output", required=True, metavar="FILE", help="vectors file to write (safetensors)")
+    add("data", metavar=DATA, help="data folder")
+    add("--output", required=True, metavar=NEW_REPORTED, help="vectors file to write (safetensors)")
     add(
         "--languages",
         default="",
@@ -103,7 +106,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--vec",
-        metavar="FILE",
+        metavar=FILE,
         help="read the vectors from this text file in word2vec's format (also .gz) instead of "
         "training them; words missing from it are counted",
     )
@@ -190,8 +193,8 @@ def _add_learning(parser: argparse.ArgumentParser, lr: float | None) -> None:
 
 def _add_link(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", help="data folder")
-    add("--output", required=True, metavar="FILE", help="vectors file to write (safetensors)")
+    add("data", metavar=DATA, help="data folder")
+    add("--output", required=True, metavar=NEW_REPORTED, help="vectors file to write (safetensors)")
     add("--pair", required=True, metavar="A-B", help="the source's language, the new language")
     add(
         "--language",
@@ -201,18 +204,18 @@ def _add_link(parser: argparse.ArgumentParser) -> None:
     add(
         "--source-vectors",
         required=True,
-        metavar="FILE",
+        metavar=FILE,
         help="the source's embeddings (from `fairseq-xling init SOURCE --source-vectors FILE`)",
     )
 
 
 def _add_words(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", help="data folder, for its segmentation")
+    add("data", metavar=DATA, help="data folder, for its segmentation")
     add("--lang", required=True, help="language of the text")
-    add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
-    add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
-    add("--words", metavar="FILE", help="write only these words, the first column of each line")
+    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write; it must be new")
+    add("--words", metavar=FILE, help="write only these words, the first column of each line")
     add(
         "--most",
         type=Number(int, COUNT),
@@ -220,7 +223,7 @@ def _add_words(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="without --words, the N most frequent words",
     )
-    add("--vec", metavar="FILE", help="ready vectors in word2vec's text format, also .gz")
+    add("--vec", metavar=FILE, help="ready vectors in word2vec's text format, also .gz")
     add("--dim", type=Number(int, COUNT), default=300, metavar="N", help="width")
     _add_skipgram(parser, "words", epochs=5, negative=5, min_count=5)
     _add_ngrams(parser, 3, 6, 200_000)

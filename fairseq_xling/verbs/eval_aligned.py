@@ -9,6 +9,7 @@ fitted on, of any encoders. Prints a row for each layer.
 
 import argparse
 
+from fairseq_xling.named_files import FILE
 from fairseq_xling.seeds import SEED
 
 GROUP = "Analyse"
@@ -25,11 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--alignments",
         required=True,
-        metavar="FILE",
+        metavar=FILE,
         help="links i-j of each line, as `fairseq-xling align` writes them",
     )
     add_fields(parser, AlignmentOptions)
-    add("--map", metavar="FILE", help="map of X into the space of Y (`fairseq-xling map`)")
+    add("--map", metavar=FILE, help="map of X into the space of Y (`fairseq-xling map`)")
     add("--seed", type=SEED, default=0, help="seed of the words at random")
 
 

@@ -10,6 +10,8 @@ dictionary has a source and a target word on each line, separated by a tab or a 
 
 import argparse
 
+from fairseq_xling.named_files import FILE
+
 GROUP = "Analyse"
 SPEC_ROWS = ("S4", "S5", "S16")
 
@@ -20,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     comparison.add_arguments(parser)
     add = parser.add_argument
-    add("--dictionary", required=True, metavar="FILE", help="words of X with translations in Y")
+    add("--dictionary", required=True, metavar=FILE, help="words of X with translations in Y")
     comparison.add_search(parser)
     add(
         "--candidates",

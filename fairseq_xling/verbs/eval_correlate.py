@@ -10,6 +10,8 @@ over all points.
 
 import argparse
 
+from fairseq_xling.named_files import Input
+
 GROUP = "Analyse"
 SPEC_ROWS = ("S9",)
 
@@ -18,7 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.parts.comparison import add_output
 
     add = parser.add_argument
-    add("results", nargs="+", metavar="RESULTS", help="two per pair: its first and second measure")
+    add(
+        "results",
+        nargs="+",
+        metavar=Input("RESULTS"),
+        help="two per pair: its first and second measure",
+    )
     add("--x", metavar="CURVE", help="column of each first file (default: its main one)")
     add("--y", metavar="CURVE", help="column of each second file (default: its main one)")
     add_output(parser)

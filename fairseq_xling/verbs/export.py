@@ -11,6 +11,8 @@ it can stand for both. `--format` chooses other forms, for programs that do not 
 import argparse
 from pathlib import Path
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, NEW_FOLDER
+
 GROUP = "Migrate"
 
 
@@ -18,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.export_formats import FORMATS
 
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="model file")
-    add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
-    add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    add("checkpoint", metavar=CHECKPOINT, help="model file")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write; it must be new")
+    add("--data", metavar=DATA, help="the model's data folder, if it has moved")
     forms = "; ".join(f"{name}: {FORMATS[name].help}" for name in FORMATS)
     add("--format", default="fairseq", metavar="NAME", help=f"form of the folder ({forms})")
     add(

@@ -14,6 +14,7 @@ An interrupted call resumes when repeated, with the same result.
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
 from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "States and maps"
@@ -25,9 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.units import units
 
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="model file")
-    add("--data", required=True, metavar="DATA", help="the model's data folder")
-    add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
+    add("checkpoint", metavar=CHECKPOINT, help="model file")
+    add("--data", required=True, metavar=DATA, help="the model's data folder")
+    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text")
     add("--unit", default="sentences", help=f"unit of a row: {', '.join(units)}")
     add("--layers", default="all", help="such as 0,2-4; 0 is the output of the embeddings")
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum padded tokens per batch",
     )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar="DIR", help="folder to write; it must be new")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write; it must be new")
     for name in units:
         units[name].add_arguments(parser.add_argument_group(f"unit {name}"))
 

@@ -13,6 +13,8 @@ OUTPUT/data            data folder with its vocabulary and tokenizer, without te
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FOLDER, Input
+
 GROUP = "Data"
 SPEC_ROWS = ("T24", "T27")
 
@@ -20,7 +22,7 @@ SPEC_ROWS = ("T24", "T27")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
-        metavar="SOURCE",
+        metavar=Input("SOURCE"),
         help="folder in Hugging Face format (BERT, RoBERTa, XLM, XLM-R, CamemBERT, DistilBERT "
         "or ELECTRA) with a tokenizer.json",
     )
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what counts as a word, as in `fairseq-xling prepare`; subwords are the tokenizer's "
         "either way (default: basic for BERT's kind of tokenizer, else pre)",
     )
-    parser.add_argument("--output", required=True, metavar="DIR", help="folder to write")
+    parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ languages of the data folder. Train it with `fairseq-train --finetune-from-model
 
 import argparse
 
+from fairseq_xling.named_files import DATA, FILE, NEW_FILE, Input
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
 from fairseq_xling.seeds import SEED
 
@@ -19,21 +20,21 @@ SPEC_ROWS = ("T4", "T24", "T27")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
-        metavar="SOURCE",
+        metavar=Input("SOURCE"),
         help="folder in Hugging Face format (BERT, RoBERTa, XLM-R or XLM, with its vocabulary), "
         "or a fairseq checkpoint (RoBERTa, or separable_transformer*)",
     )
-    parser.add_argument("--data", metavar="DATA", help="data folder with the new vocabulary")
-    parser.add_argument("--output", metavar="FILE", help="checkpoint to write")
+    parser.add_argument("--data", metavar=DATA, help="data folder with the new vocabulary")
+    parser.add_argument("--output", metavar=NEW_FILE, help="checkpoint to write")
     parser.add_argument(
         "--source-vectors",
-        metavar="FILE",
+        metavar=NEW_FILE,
         help="write the source's raw embeddings as a file of vectors, for `fairseq-xling map`; "
         "without --output, do only this",
     )
     parser.add_argument(
         "--source-data",
-        metavar="DIR",
+        metavar=Input("DIR"),
         help="location of a source checkpoint's dict.txt or data folder (default: as in its "
         "training)",
     )
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--vectors",
         action="append",
         default=[],
-        metavar="FILE",
+        metavar=FILE,
         help="vectors of the data folder's subwords, mapped onto the source's; repeatable where "
         "each language has its own vocabulary",
     )

@@ -23,6 +23,7 @@ import argparse
 import sys
 from dataclasses import fields
 
+from fairseq_xling.named_files import FILE, NEW_FOLDER, NEW_REPORTED, Input
 from fairseq_xling.options import add_fields, values_of
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
 
@@ -56,9 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         sub = subparser(name, paired.help, "Map hidden states", _fit_map)
         _add_paired(sub, paired)
     sub = subparser("apply", "a mapped copy of a folder of states", "Map hidden states", _apply)
-    sub.add_argument("map", metavar="MAP", help="file of a map")
-    sub.add_argument("folder", metavar="FOLDER", help="folder of `fairseq-xling extract`")
-    sub.add_argument("--output", required=True, metavar="DIR", help="folder to write; must be new")
+    sub.add_argument("map", metavar=Input("MAP"), help="file of a map")
+    sub.add_argument("folder", metavar=Input("FOLDER"), help="folder of `fairseq-xling extract`")
+    sub.add_argument(
+        "--output", required=True, metavar=NEW_FOLDER, help="folder to write; must be new"
+    )
     sub.add_argument(
         "--side",
         default="moving",
@@ -73,16 +76,18 @@ def _add_paired(parser: argparse.ArgumentParser, method) -> None:
 
     add = parser.add_argument
     add(
-        "moving", metavar="MOVING", help="folder of `fairseq-xling extract` whose states are mapped"
+        "moving",
+        metavar=Input("MOVING"),
+        help="folder of `fairseq-xling extract` whose states are mapped",
     )
-    add("fixed", metavar="FIXED", help="folder with the states that they are mapped to")
+    add("fixed", metavar=Input("FIXED"), help="folder with the states that they are mapped to")
     if method.any_pairs:
         kinds = ", ".join(f"{name}{' FILE' if PAIRS[name].reads else ''}" for name in PAIRS)
         add(
             "--pairs",
             nargs="+",
             required=True,
-            metavar=("KIND", "FILE"),
+            metavar=("KIND", FILE),
             help=f"pairs to fit on: {kinds}",
         )
     else:
@@ -91,7 +96,7 @@ def _add_paired(parser: argparse.ArgumentParser, method) -> None:
             dest="pairs",
             type=lambda file: ["alignments", file],
             required=True,
-            metavar="FILE",
+            metavar=FILE,
             help="links i-j of each line, as `fairseq-xling align` writes them",
         )
     add_fields(parser, method.options)
@@ -107,7 +112,12 @@ def _add_paired(parser: argparse.ArgumentParser, method) -> None:
         help="normalisation of all rows of either side: "
         f"{', '.join(NORMALIZATIONS)}, comma-separated, or none",
     )
-    add("--output", required=True, metavar="FILE", help="map to write; FILE.json is its report")
+    add(
+        "--output",
+        required=True,
+        metavar=NEW_REPORTED,
+        help="map to write; FILE.json is its report",
+    )
     for name in PAIRS:
         if fields(PAIRS[name].options):
             add_fields(parser.add_argument_group(f"pairs {name}"), PAIRS[name].options)
@@ -117,9 +127,14 @@ def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
     from fairseq_xling.mapping.normalize import NORMALIZATIONS
 
     add = parser.add_argument
-    add("--source-vectors", required=True, metavar="U", help="vectors file that stays unchanged")
-    add("--vectors", required=True, metavar="V", help="vectors file to map")
-    add("--output", required=True, metavar="FILE", help="vectors file to write")
+    add(
+        "--source-vectors",
+        required=True,
+        metavar=Input("U"),
+        help="vectors file that stays unchanged",
+    )
+    add("--vectors", required=True, metavar=Input("V"), help="vectors file to map")
+    add("--output", required=True, metavar=NEW_REPORTED, help="vectors file to write")
     add(
         "--seeds",
         default="1,2,3,4,5",

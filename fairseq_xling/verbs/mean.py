@@ -11,6 +11,7 @@ provenance. An interrupted call resumes when repeated.
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FILE
 from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "States and maps"
@@ -19,11 +20,11 @@ SPEC_ROWS = ("S10",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="model file")
-    add("--data", required=True, metavar="DATA", help="the model's data folder")
+    add("checkpoint", metavar=CHECKPOINT, help="model file")
+    add("--data", required=True, metavar=DATA, help="the model's data folder")
     add("--lang", required=True, help="language of the text")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
+    source.add_argument("--text", metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
     source.add_argument(
         "--split", help="split of the data folder instead of a text: train, valid, test, test1, ..."
     )
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum padded tokens per batch",
     )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar="FILE", help="safetensors file to write")
+    add("--output", required=True, metavar=NEW_FILE, help="safetensors file to write")
 
 
 def run(args: argparse.Namespace) -> None:

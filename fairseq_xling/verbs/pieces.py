@@ -9,12 +9,14 @@ n-gram model of such text is what `--ngram` of `fairseq-xling translate` reads.
 
 import argparse
 
+from fairseq_xling.named_files import DATA, FILE, NEW_FILE
+
 GROUP = "Data"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", help="data folder")
+    add("data", metavar=DATA, help="data folder")
     add("--language", required=True, metavar="LANG", help="language of the text")
     add(
         "--split",
@@ -22,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPLIT",
         help="text of the folder to write: monolingual, or else its side of sentence pairs",
     )
-    add("--input", metavar="FILE", help="another UTF-8 text, also .gz, instead of the folder's")
-    add("--output", metavar="FILE", help="file to write (default: standard output)")
+    add("--input", metavar=FILE, help="another UTF-8 text, also .gz, instead of the folder's")
+    add("--output", metavar=NEW_FILE, help="file to write (default: standard output)")
 
 
 def run(args: argparse.Namespace) -> None:

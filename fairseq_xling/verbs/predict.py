@@ -10,6 +10,7 @@ Each language uses its own private parts of the encoder.
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
 from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "Transfer"
@@ -19,13 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "checkpoint",
-        metavar="CHECKPOINT",
+        metavar=CHECKPOINT,
         help="of fairseq-train --task cross_lingual_transfer, adversarial_tagging or "
         "bilstm_baseline",
     )
-    add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.tsv")
-    add("--output", required=True, metavar="DIR", help="folder for the predictions")
-    add("--data", metavar="DATA", help="the encoder's data folder, if it has moved")
+    add("files", nargs="+", metavar=LANG_FILE, help="what to predict, e.g. de=test.de.tsv")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder for the predictions")
+    add("--data", metavar=DATA, help="the encoder's data folder, if it has moved")
     add("--format", metavar="NAME", help="format of the files (default: as in training)")
     add(
         "--columns",

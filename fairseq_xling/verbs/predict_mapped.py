@@ -13,6 +13,7 @@ to that one must be those that the map was fitted on: train it with `--freeze-la
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, Input
 from fairseq_xling.ranges import NOT_NEGATIVE, Number
 
 GROUP = "Transfer"
@@ -23,12 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     predict.add_arguments(parser)
     add = parser.add_argument_group("the lower layers").add_argument
-    add("--encoder", required=True, metavar="CHECKPOINT", help="the encoder of the files' language")
-    add("--encoder-data", metavar="DATA", help="its data folder, if it has moved")
+    add("--encoder", required=True, metavar=CHECKPOINT, help="the encoder of the files' language")
+    add("--encoder-data", metavar=DATA, help="its data folder, if it has moved")
     add(
         "--map",
         required=True,
-        metavar="MAP",
+        metavar=Input("MAP"),
         help="map from its states to those of the fine-tuned model; none leaves them unchanged",
     )
     add(

@@ -17,6 +17,7 @@ valid,valid1` validates on both and chooses checkpoint_best.pt by the first alon
 
 import argparse
 
+from fairseq_xling.named_files import Input, OutputFolder
 from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Number, Range
 from fairseq_xling.seeds import SEED
 
@@ -27,7 +28,7 @@ SPEC_ROWS = ("D3", "D4", "D6", "D8", "G10")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.launching import add_launch_options
 
-    parser.add_argument("out", metavar="OUT", help="data folder to write")
+    parser.add_argument("out", metavar=OutputFolder("OUT"), help="data folder to write")
     files = parser.add_argument_group("text (repeat an option for more files)")
     files.add_argument(
         "--languages", required=True, metavar="CODES", help="languages, separated by commas"
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument(
         "--from",
         dest="folder",
-        metavar="DIR",
+        metavar=Input("DIR"),
         help="folder in the layout of `fairseq-xling synthesize`: reads its mono/SPLIT.LANG.txt, "
         "parallel/SPLIT.A-B.LANG.txt with SPLIT.A-B.pharaoh, and dictionary/A-B.tsv",
     )
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mono",
         action="append",
         default=[],
-        metavar="SPLIT.LANG=FILE[,FILE...]",
+        metavar=Input("SPLIT.LANG=FILE[,FILE...]"),
         help="monolingual text; SPLIT is train, valid or test, and valid1, test1 and so on are "
         "further sets; blank lines are left out; a FILE may be a column of a table, as in "
         "FILE.parquet:text, FILE.arrow:text, FILE.jsonl:text or, between tabs, FILE.tsv:3",
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--parallel",
         action="append",
         default=[],
-        metavar="SPLIT.A-B=FILE_A,FILE_B",
+        metavar=Input("SPLIT.A-B=FILE_A,FILE_B"),
         help="parallel text, line n of one file translating line n of the other; pairs with an "
         "empty side are left out",
     )
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--alignment",
         action="append",
         default=[],
-        metavar="SPLIT.A-B=FILE",
+        metavar=Input("SPLIT.A-B=FILE"),
         help="existing word alignment of that parallel text, lines of Pharaoh links i-j counted "
         "from 0 (or see --links-from) over the words after --segment (or see --align-unit); "
         "without it, --aligner makes one",
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dictionary",
         action="append",
         default=[],
-        metavar="A-B=FILE",
+        metavar=Input("A-B=FILE"),
         help="word pairs for extra anchors, source TAB target [TAB weight] a line, used in both "
         "directions",
     )
@@ -131,7 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tokenizer",
         action="append",
         default=[],
-        metavar="LANG=FOLDER",
+        metavar=Input("LANG=FOLDER"),
         help="use the vocabulary and the tokenizer.json of a Hugging Face folder, or those of a "
         "data folder with the same --vocab and --vocab-type, instead of learning one; with --vocab "
         "joint, name every language with the same folder. "

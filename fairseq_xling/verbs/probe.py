@@ -16,6 +16,7 @@ predictions in the format of the test files. If interrupted, the same command re
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
 from fairseq_xling.ranges import BELOW_ONE, COUNT, Number, Range
 
 GROUP = "Analyse"
@@ -24,8 +25,8 @@ SPEC_ROWS = ("E8",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="model file")
-    add("--data", required=True, metavar="DATA", help="the model's data folder")
+    add("checkpoint", metavar=CHECKPOINT, help="model file")
+    add("--data", required=True, metavar=DATA, help="the model's data folder")
     add_examples(parser)
     add(
         "--layers",
@@ -44,19 +45,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="maximum padded tokens per batch",
     )
-    add("--output", required=True, metavar="DIR", help="folder to write")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 
 def add_examples(parser: argparse.ArgumentParser) -> None:
     """The files of a probe."""
     add = parser.add_argument
-    add("--train", required=True, metavar="LANG=FILE", help="examples to train on")
-    add("--valid", required=True, metavar="LANG=FILE", help="examples for early stopping")
+    add("--train", required=True, metavar=LANG_FILE, help="examples to train on")
+    add("--valid", required=True, metavar=LANG_FILE, help="examples for early stopping")
     add(
         "--test",
         required=True,
         action="append",
-        metavar="LANG=FILE",
+        metavar=LANG_FILE,
         help="examples to predict, and score where they have labels; repeatable",
     )
     add("--offsets", default="tokens", choices=["tokens", "characters"], help="unit of spans")

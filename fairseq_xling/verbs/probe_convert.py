@@ -15,19 +15,21 @@ rated 4 or 5). Of SemEval-2010 task 8, or of the structures of `struct` (.json, 
 
 import argparse
 
+from fairseq_xling.named_files import FILE, NEW_FILE
+
 GROUP = "Analyse"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", metavar="FILE", help="annotated file, also .gz")
+    add("source", metavar=FILE, help="annotated file, also .gz")
     add(
         "--task",
         required=True,
         help="what is probed: pos, deps, entities, consts, srl, coref, spr or relations",
     )
     add("--columns", help="of a tagged file, such as token=0,tag=1")
-    add("--output", required=True, metavar="FILE", help="JSON lines to write")
+    add("--output", required=True, metavar=NEW_FILE, help="JSON lines to write")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -7,14 +7,16 @@
 
 import argparse
 
+from fairseq_xling.named_files import FILE, NEW_FILE
+
 GROUP = "Analyse"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", metavar="FILE", help="rows of `fairseq-xling probe`, also .gz")
+    add("source", metavar=FILE, help="rows of `fairseq-xling probe`, also .gz")
     add("--offsets", default="tokens", choices=["tokens", "characters"], help="unit of spans")
-    add("--output", required=True, metavar="FILE", help="text to write")
+    add("--output", required=True, metavar=NEW_FILE, help="text to write")
 
 
 def run(args: argparse.Namespace) -> None:

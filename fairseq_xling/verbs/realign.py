@@ -11,16 +11,18 @@ their boundaries.
 
 import argparse
 
+from fairseq_xling.named_files import FILE, NEW_FILE
+
 GROUP = "Transfer"
 SPEC_ROWS = ("E3",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", metavar="FILE", help="tagged characters, also .gz")
-    add("--words", required=True, metavar="FILE", help="the segmenter's output, also .gz")
+    add("source", metavar=FILE, help="tagged characters, also .gz")
+    add("--words", required=True, metavar=FILE, help="the segmenter's output, also .gz")
     add("--columns", default="", help="of the tagged file, such as token=0,tag=1")
-    add("--output", required=True, metavar="FILE", help="tagged words to write")
+    add("--output", required=True, metavar=NEW_FILE, help="tagged words to write")
 
 
 def run(args: argparse.Namespace) -> None:

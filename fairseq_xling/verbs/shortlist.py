@@ -9,6 +9,7 @@ frequent tokens go through the output layer.
 
 import argparse
 
+from fairseq_xling.named_files import DATA, NEW_FILE
 from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "Migrate"
@@ -16,10 +17,10 @@ GROUP = "Migrate"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", help="data folder with word alignments")
+    add("data", metavar=DATA, help="data folder with word alignments")
     add("--from", dest="source", required=True, metavar="LANG", help="source language")
     add("--to", dest="target", required=True, metavar="LANG", help="target language")
-    add("--output", required=True, metavar="FILE", help="file to write")
+    add("--output", required=True, metavar=NEW_FILE, help="file to write")
     add("--split", default="train", metavar="SPLIT", help="parallel text to count")
     add(
         "--linked",

@@ -8,6 +8,8 @@ fairseq-xling struct matrix --task roles --train en=en.jsonl,zh=zh.jsonl --valid
 
 import argparse
 
+from fairseq_xling.named_files import DATA, FILE, LANG_FILE, MODEL, NEW_FOLDER, Input
+
 GROUP = "Transfer"
 SPEC_ROWS = ("E13", "G17")
 
@@ -58,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action = actions.add_parser(
             name, help=what, description=text, formatter_class=parser.formatter_class
         )
-        action.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+        action.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder of the run")
         add_options(action, config)
     predict = actions.add_parser(
         "predict",
@@ -71,29 +73,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="folder of `struct train`, or its model.safetensors")
-    add("files", nargs="+", metavar="LANG=FILE", help="what to predict, e.g. de=test.de.jsonl")
-    add("--output", required=True, metavar="DIR", help="folder for the predictions")
+    add("model", metavar=MODEL, help="folder of `struct train`, or its model.safetensors")
+    add("files", nargs="+", metavar=LANG_FILE, help="what to predict, e.g. de=test.de.jsonl")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder for the predictions")
     add("--format", default="json_lines", metavar="NAME", help="json_lines, tacred or kbp37")
     add("--segment", default="", metavar="NAME", help="segmentation of kbp37's text (as `pre`)")
     add(
         "--trees",
         default="",
-        metavar="PARSER",
+        metavar=Input("PARSER"),
         help="trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,...",
     )
-    add(
-        "--trees-data", default="", metavar="DATA", help="the parser's data folder, if it has moved"
-    )
+    add("--trees-data", default="", metavar=DATA, help="the parser's data folder, if it has moved")
     add(
         "--vectors",
         action="append",
         default=[],
-        metavar="LANG=FILE,...",
+        metavar=Input("LANG=FILE,..."),
         help="word vectors (default: those of training); repeatable",
     )
-    add("--encoder", default="", metavar="FILE", help="encoder (default: that of training)")
-    add("--encoder-data", default="", metavar="DATA", help="its data folder, if it has moved")
+    add("--encoder", default="", metavar=FILE, help="encoder (default: that of training)")
+    add("--encoder-data", default="", metavar=DATA, help="its data folder, if it has moved")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
 
 

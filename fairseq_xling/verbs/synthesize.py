@@ -22,6 +22,7 @@ xs (words split), xm (words merged).
 
 import argparse
 
+from fairseq_xling.named_files import OutputFolder
 from fairseq_xling.ranges import NOT_NEGATIVE, Number
 from fairseq_xling.seeds import SEED
 
@@ -30,7 +31,7 @@ GROUP = "Data"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("out", metavar="OUT", help="folder to write; it must be new or empty")
+    add("out", metavar=OutputFolder("OUT"), help="folder to write; it must be new or empty")
     add("--languages", default="en,de", help="comma-separated; the first is paired with the rest")
     add(
         "--sentences",

@@ -19,6 +19,7 @@ model adds, with --rescore
 import argparse
 
 from fairseq_xling import precision
+from fairseq_xling.named_files import DATA, FILE, MODEL, NEW_FILE
 from fairseq_xling.ranges import (
     ANY,
     CANDIDATES,
@@ -35,12 +36,12 @@ GROUP = "Migrate"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="checkpoint, or folder of `fairseq-xling export`")
-    add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    add("model", metavar=MODEL, help="checkpoint, or folder of `fairseq-xling export`")
+    add("--data", metavar=DATA, help="the model's data folder, if it has moved")
     add("--from", dest="source", metavar="LANG", help="language of the text, if several are known")
     add("--to", dest="target", metavar="LANG", help="language to write, if several are known")
-    add("--input", metavar="FILE", help="UTF-8 text, also .gz (default: standard input)")
-    add("--output", metavar="FILE", help="file to write (default: standard output)")
+    add("--input", metavar=FILE, help="UTF-8 text, also .gz (default: standard input)")
+    add("--output", metavar=NEW_FILE, help="file to write (default: standard output)")
     add(
         "--ordering",
         metavar="NAME",
@@ -73,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--ngram",
-        metavar="FILE",
+        metavar=FILE,
         help="n-gram model (ARPA) of the target language, in pieces as `fairseq-xling pieces` "
         "writes them, whose score the search adds to its own",
     )
@@ -91,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--rescore",
-        metavar="FILE",
+        metavar=FILE,
         help="checkpoint of `--task translation` with the same vocabulary, which chooses among the "
         "hypotheses",
     )
@@ -109,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--shortlist",
-        metavar="FILE",
+        metavar=FILE,
         help="of `fairseq-xling shortlist`: write only its words for the sentence's words",
     )
     add("--nbest", type=Number(int, CANDIDATES), default=1, metavar="N", help="hypotheses to write")

@@ -15,6 +15,7 @@ layers and alphas can be added later.
 
 import argparse
 
+from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, OutputFile
 from fairseq_xling.ranges import ANY, COUNT, Number
 
 GROUP = "Analyse"
@@ -23,12 +24,12 @@ SPEC_ROWS = ("S11", "S12")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="model file")
-    add("--data", required=True, metavar="DATA", help="the model's data folder")
+    add("checkpoint", metavar=CHECKPOINT, help="model file")
+    add("--data", required=True, metavar=DATA, help="the model's data folder")
     add("--from", required=True, dest="source", metavar="LANG", help="language of the text")
     add("--to", required=True, dest="target", metavar="LANG", help="language to write")
-    add("--text", required=True, metavar="FILE", help="UTF-8 text, a sentence per line, also .gz")
-    add("--reference", metavar="FILE", help="its translation, line by line, for BLEU-1")
+    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
+    add("--reference", metavar=FILE, help="its translation, line by line, for BLEU-1")
     add("--layer", type=Number(int, COUNT), help="layer to shift, from 1")
     add(
         "--alpha",
@@ -45,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--means",
         nargs=2,
-        metavar="FILE",
+        metavar=FILE,
         help="means of both languages, of `fairseq-xling mean` (default: those of --means-split)",
     )
     add(
@@ -68,7 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="maximum padded tokens per batch",
     )
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar="OUTPUT", help="file to write, or folder of a grid")
+    add(
+        "--output",
+        required=True,
+        metavar=OutputFile("OUTPUT", "{}.json"),
+        help="file to write, or folder of a grid",
+    )
 
 
 def run(args: argparse.Namespace) -> None:

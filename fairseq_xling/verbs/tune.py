@@ -15,6 +15,7 @@ translation, and not kept with the model.
 
 import argparse
 
+from fairseq_xling.named_files import DATA, FILE, MODEL, NEW_FILE
 from fairseq_xling.ranges import HYPOTHESES, Number, Range
 
 GROUP = "Migrate"
@@ -22,22 +23,22 @@ GROUP = "Migrate"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("model", metavar="MODEL", help="checkpoint of `--emission ctc` or lattice")
-    add("--output", required=True, metavar="FILE", help="checkpoint to write, to translate with")
-    add("--data", metavar="DATA", help="the model's data folder, if it has moved")
+    add("model", metavar=MODEL, help="checkpoint of `--emission ctc` or lattice")
+    add("--output", required=True, metavar=NEW_FILE, help="checkpoint to write, to translate with")
+    add("--data", metavar=DATA, help="the model's data folder, if it has moved")
     add("--split", default="valid", metavar="SPLIT", help="parallel text to translate")
     add("--from", dest="source", metavar="LANG", help="source language, if several are known")
     add("--to", dest="target", metavar="LANG", help="target language, if several are known")
     add("--tokenizer", help="sacrebleu's (default: 13a, zh for zh, char for ja)")
-    add("--ngram", metavar="FILE", help="ARPA model of the target language, to find its values")
-    add("--rescore", metavar="FILE", help="checkpoint of `--task translation`, to find its values")
+    add("--ngram", metavar=FILE, help="ARPA model of the target language, to find its values")
+    add("--rescore", metavar=FILE, help="checkpoint of `--task translation`, to find its values")
     add(
         "--slot-beam",
         type=Number(int, Range(2, HYPOTHESES.most)),
         metavar="N",
         help="hypotheses of the search with --rescore, and up to 20 with --ngram (default: 20)",
     )
-    add("--json", metavar="FILE", help="also write BLEU of each value as JSON")
+    add("--json", metavar=NEW_FILE, help="also write BLEU of each value as JSON")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
 
 

@@ -379,10 +379,8 @@ def test_a_model_with_nothing_to_tune_says_so(aligned, trained, tmp_path, capsys
     for model, options, line in (
         (aligned, (), "a model with `--emission aligned` has no value of its own to tune"),
         (trained, ("--split", "absent"), "absent"),
-        (trained, ("--output", trained), "`--output` must be another file than MODEL"),
+        (trained, ("--output", trained), "`--output` must be another file than `MODEL`"),
         (trained, ("--tokenizer", "bogus", "--split", "test"), "`--tokenizer` must be one of"),
-        (trained, ("--ngram", out), "`--output` must be another file than `--ngram`"),
-        (trained, ("--rescore", out), "`--output` must be another file than `--rescore`"),
         (
             *(trained, ("--slot-beam", "4")),
             "`--slot-beam` has no effect without `--ngram` or `--rescore`, got 4",

@@ -227,7 +227,7 @@ def test_mistakes_about_runs_are_answered_in_one_line(at_home, capsys, arguments
 
 def test_a_runs_own_folder_is_not_written_over(at_home, capsys):
     line = fails(capsys, "overlap", "ner", "--output", "joint/../ner")
-    assert line == "`--output` must be another folder than the run's, got joint/../ner"
+    assert line == "`--output` must be another folder than `RUN`, got joint/../ner"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 `HOSTILE_REPORT=FILE` in the environment appends the failing cases of each kind to FILE.
 """
 
+import json
 import re
 import tempfile
 from collections.abc import Iterable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_xling.cli import main
 from tests.hostile import checkpoints, folders, gold, inputs, options
 from tests.hostile.calls import (
     POINTERS,
@@ -109,6 +111,46 @@ def test_hostile_text_states_and_maps_of_each_sort_are_refused(world, limit):
 
 def test_hostile_options_of_each_sort_are_refused(world, limit):
     assert_refused(options.quick_cases(), world, limit, 45)
+
+
+# What reads text in lines, with the words that are added to its call.
+_READ_LINES = {
+    "extract": "",
+    "mean": "",
+    "predict": "",
+    "translate-mds": "--reference {w}/text/parallel/test.en-de.de.txt",
+    "embed words": "",
+    "pieces": "",
+    "align": "",
+    "map anchored": "",
+    "eval": "--targets de --measure retrieval --retrieval-text "
+    "{w}/text/parallel/test.en-de.en.txt {w}/text/parallel/test.en-de.de.txt",
+}
+
+
+@pytest.mark.parametrize("verb", _READ_LINES)
+def test_a_text_may_be_a_column_of_a_table(world, verb, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+
+    def as_column(match: re.Match) -> str:
+        lines = Path(match[0]).read_text(encoding="utf-8").splitlines()
+        rows = (json.dumps({"text": line, "other": line[::-1]}) + "\n" for line in lines)
+        Path(f"{match[1]}.jsonl").write_text("".join(rows))
+        return f"{match[1]}.jsonl:text"
+
+    call = f"{VERBS[verb]} {_READ_LINES[verb]}".replace("{w}", str(world.root))
+    call = re.sub(rf"{world.root}/text/\w+/([\w.-]+)\.(?:txt|tsv)\b", as_column, call)
+    assert main([*verb.split(), *call.split()]) == 0, capsys.readouterr().err
+
+
+def test_states_of_another_column_are_not_taken_for_finished(world, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("t.jsonl").write_text(2 * '{"a": "the dog", "b": "the cat"}\n')
+    call = VERBS["extract"].replace("{w}", str(world.root)).split()
+    for column, status in (("a", 0), ("a", 0), ("b", 1)):
+        call[call.index("--text") + 1] = f"t.jsonl:{column}"
+        assert main(["extract", *call]) == status
+    assert "must be new; it contains something else" in capsys.readouterr().err
 
 
 # ---- the rest, thousands

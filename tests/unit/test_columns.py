@@ -14,6 +14,7 @@ from fairseq_xling import columns
 from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, open_binary, read_lines, sha256
+from fairseq_xling.provenance import provenance
 from tests.end_to_end.engine import BIN
 
 TEXTS = [
@@ -66,7 +67,8 @@ def test_a_column_is_read_as_lines_one_per_row(name, column, tmp_path):
     file = write(tmp_path / name)
     assert list(read_lines(f"{file}:{column}")) == LINES
     check_files(f"{file}:{column}")
-    assert sha256(f"{file}:{column}") == sha256(file) and on_disk(f"{file}:{column}") == file
+    assert sha256(f"{file}:{column}") != sha256(f"{file}:another")
+    assert on_disk(f"{file}:{column}") == file
 
 
 @pytest.mark.parametrize("name", FILES[:3])
@@ -238,3 +240,11 @@ def test_a_refused_table_ends_the_program_with_one_line_and_does_not_abort_it(tm
         assert done.returncode == 1, done.stderr
         (line,) = done.stderr.splitlines()
         assert line.endswith("has no column `nothing`, only text")
+
+
+def test_provenance_of_a_column_is_that_of_its_table(tmp_path):
+    file = write(tmp_path / "a.jsonl")
+    for given in (f"{file}:text", file):
+        found = provenance({"text": given})["inputs"]["text"]
+        assert found["path"] == str(given) and found["bytes"] == file.stat().st_size
+        assert found["sha256"] == sha256(file)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.named_files import LANG_FILE, Input
 from fairseq_xling.ranges import COUNT, Number, Range
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
@@ -41,19 +42,19 @@ class TrelmTransfers(TrelmStudy):
         add = group.add_argument
         add(
             "--multilingual",
-            metavar="SOURCE",
+            metavar=Input("SOURCE"),
             required=True,
             help="a Hugging Face folder or a checkpoint, as `--source`",
         )
         add(
             "--multilingual-data",
-            metavar="DIR",
+            metavar=Input("DIR"),
             default="",
             help="its data folder, if it is a checkpoint",
         )
         add(
             "--word-vectors",
-            metavar="LANG=FILE",
+            metavar=LANG_FILE,
             action="append",
             default=[],
             help="vectors of words in one space, for RositaWORD; repeatable (default: trained on "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fairseq_xling.clcr.row_folders import RowFolders, parse_rows, places_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.items import parse_files
 
@@ -22,10 +22,10 @@ TRAIN, VALID = "train", "valid"
 class ClassifyConfig:
     """One sentence of help per field."""
 
-    train: str = option("", "LANG=FILE of labelled pairs to train on")
-    valid: str = option("", "LANG=FILE, in the language of --train, for selecting the epoch")
-    test: tuple[str, ...] = option((), "LANG=FILE to test on; repeatable")
-    vectors: tuple[str, ...] = option(
+    train: str = reads("", "LANG=FILE of labelled pairs to train on")
+    valid: str = reads("", "LANG=FILE, in the language of --train, for selecting the epoch")
+    test: tuple[str, ...] = reads((), "LANG=FILE to test on; repeatable")
+    vectors: tuple[str, ...] = reads(
         (),
         "ROW=FOLDERS, a row of the table and its folders of sequences: {file} stands for the name "
         "of a labelled file without its ending, {name} without its language either, {lang} for its "
@@ -34,10 +34,10 @@ class ClassifyConfig:
     )
     format: str = option("", "format of the labelled files: tsv or json_lines (default: tsv)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,pair=1,label=2")
-    beside: tuple[str, ...] = option(
+    beside: tuple[str, ...] = reads(
         (), "finished run of `eval transfer` to include in the table; repeatable"
     )
-    baseline: tuple[str, ...] = option(
+    baseline: tuple[str, ...] = reads(
         (),
         "NAME=RUN, the same under a name such as mBERT, translate-train or translate-test; "
         "repeatable",

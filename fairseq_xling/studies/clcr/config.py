@@ -13,7 +13,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.phases import ENCODERS, FROZEN, annealed_phases
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import parse_seeds, split_words
@@ -49,12 +49,10 @@ class ClcrRunConfig:
     """One sentence of help per field."""
 
     preset: str = option("", "values of the published system: paper")
-    data: str = option("", "data folder with parallel text, whose ids both encoders share")
+    data: str = reads("", "data folder with parallel text, whose ids both encoders share")
     pair: str = option("", "the two languages, e.g. en,de (default: the folder's only pair)")
-    encoder: tuple[str, ...] = option(
-        (), "LANG=PATH of a pretrained encoder; one for each language"
-    )
-    encoder_data: tuple[str, ...] = option(
+    encoder: tuple[str, ...] = reads((), "LANG=PATH of a pretrained encoder; one for each language")
+    encoder_data: tuple[str, ...] = reads(
         (), "LANG=DIR, an encoder's own data folder, if not as in its training"
     )
     layer: str = option("", "layer to use, e.g. 9 or en=9,de=4 (default: three quarters up)")
@@ -112,10 +110,10 @@ class ClcrRunConfig:
     rows: str = option(
         "T,T+E,T+E+R", "sequences to write: T, T+E, T+E+R, T+pGA, T+pGA-target, states"
     )
-    encode_pairs: tuple[str, ...] = option(
+    encode_pairs: tuple[str, ...] = reads(
         (), "NAME=FILE_A,FILE_B of translations to encode, in the pair's order; repeatable"
     )
-    encode_text: tuple[str, ...] = option(
+    encode_text: tuple[str, ...] = reads(
         (), "NAME.LANG=FILE of text to encode, in rows that need no translation; repeatable"
     )
     dtype: str = option("float16", "type of vectors on disk", choices=("float16", "float32"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairseq_xling.clcr.row_folders import places_of
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.studies.clcr.classify_config import (
     SIDES,
     ClassifyConfig,
@@ -20,11 +20,11 @@ from fairseq_xling.studies.clcr.texts import Text
 class ClcrTaskConfig(ClcrRunConfig):
     """One sentence of help per field."""
 
-    train: str = option(
+    train: str = reads(
         "", "LANG=FILE of labelled pairs to train a classifier on (default: no classifier)"
     )
-    valid: str = option("", "LANG=FILE, in the language of --train, for selecting its epoch")
-    test: tuple[str, ...] = option((), "LANG=FILE to test it on; repeatable")
+    valid: str = reads("", "LANG=FILE, in the language of --train, for selecting its epoch")
+    test: tuple[str, ...] = reads((), "LANG=FILE to test it on; repeatable")
     format: str = option("", "format of the labelled files: tsv or json_lines (default: tsv)")
     columns: str = option("", "which column of them holds what, e.g. text=0,pair=1,label=2")
     classify_args: str = option("", "more options of `fairseq-xling clcr classify`, as one text")

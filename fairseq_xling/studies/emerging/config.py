@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fairseq_xling.data.splits import check_test_set
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.options import load_config as read_config
@@ -29,12 +29,12 @@ class _Compared:
     """What is compared, on which text."""
 
     preset: str = option("", PRESET_HELP)
-    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
-    other_text: str = option("", "second text in that layout, of another domain (setting A2)")
+    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
+    other_text: str = reads("", "second text in that layout, of another domain (setting A2)")
     languages: str = option(
         "en,de", "a bilingual model is trained on the first with each other one"
     )
-    dictionary: str = option("", "TSV or folder of them (default: that of data-text)")
+    dictionary: str = reads("", "TSV or folder of them (default: that of data-text)")
     settings: str = option("", "codes of the settings to run (default: all that the text allows)")
     seeds: str = option("1,2,3", "seeds of training")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
@@ -23,7 +23,7 @@ class _Mapped(TaskOptions):
 
     preset: str = option("", PRESET_HELP)
     tasks: str = option("ner,parsing", "tasks, from data-text/gold: nli, ner, pos, parsing")
-    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
+    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "tasks are trained in the first, tested in each of the others")
     rows: str = option(
         "mapped,unmapped,bilingual,bilingual-mapped", f"encoders to compare: {', '.join(ROWS)}"
@@ -42,12 +42,12 @@ class _Mapped(TaskOptions):
     links: str = option(
         "intersection", "word pairs to use, as in `fairseq-xling align`", choices=LINKS
     )
-    encoder: tuple = option(
+    encoder: tuple = reads(
         (),
         "LANG=CHECKPOINT, existing instead of trained; LANG-LANG for a bilingual one; {seed} in it "
         "stands for the seed",
     )
-    data: tuple = option((), "LANG=FOLDER, the data folder of an existing encoder")
+    data: tuple = reads((), "LANG=FOLDER, the data folder of an existing encoder")
     seeds: str = option("1", "seeds of the encoders' training")
     vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
 

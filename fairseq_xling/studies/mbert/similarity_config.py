@@ -6,7 +6,7 @@ from pathlib import Path
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.paired import PAIRED
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
@@ -26,30 +26,30 @@ class _Compared:
     """What is compared, on which text."""
 
     preset: str = option("", PRESET_HELP)
-    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
+    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
     rows: str = option(
         "bilingual,sep-emb,mapped,unmapped,random", f"encoders to compare: {', '.join(ROWS)}"
     )
     same: bool = option(True, "also compare two encoders of the first language, with other seeds")
-    paraphrase: str = option(
+    paraphrase: str = reads(
         "",
         "valid=FILE,test=FILE, paraphrases (such as back-translations) of the first language's "
         "sentences in data-text/parallel, line by line; what the second of its two encoders reads "
         "(default: the same sentences)",
     )
     measures: str = option(",".join(MEASURES), "what to measure")
-    dictionary: str = option("", "TSV or folder of them, to be split (default: that of data-text)")
-    dictionary_train: str = option("", "entries that maps are fitted on, instead of a split")
-    dictionary_test: str = option("", "entries that are scored, instead of a split")
+    dictionary: str = reads("", "TSV or folder of them, to be split (default: that of data-text)")
+    dictionary_train: str = reads("", "entries that maps are fitted on, instead of a split")
+    dictionary_test: str = reads("", "entries that are scored, instead of a split")
     test_share: float = option(0.5, "share of the dictionary's source words that are scored")
     split_seed: int = option(1, "seed of the dictionary's split", least=0)
-    encoder: tuple = option(
+    encoder: tuple = reads(
         (),
         "LANG=CHECKPOINT, existing instead of trained; LANG-LANG for a bilingual one; {seed} in it "
         "stands for the seed",
     )
-    data: tuple = option((), "LANG=FOLDER, the data folder of an existing encoder")
+    data: tuple = reads((), "LANG=FOLDER, the data folder of an existing encoder")
     seeds: str = option("1,2,3", "seeds of training")
     vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
 

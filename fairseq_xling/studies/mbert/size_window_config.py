@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.mbert.ready_encoders import Ready
@@ -37,9 +37,9 @@ class SizeWindowConfig(TaskOptions):
     """One sentence of help per field; lists are comma-separated text."""
 
     preset: str = option("", "values of the published study: paper")
-    data_text: str = option("", "text in the layout of `fairseq-xling synthesize`")
+    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
-    dictionary: str = option("", "TSV or folder of them (default: that of data-text)")
+    dictionary: str = reads("", "TSV or folder of them (default: that of data-text)")
     models: str = option("glove,word2vec,encoder", "rows: glove, word2vec, encoder")
     sizes: str = option("1000,5000", "numbers of first training sentences of each language")
     windows: str = option("64,8", "lengths of the segments that text is cut into, in tokens")
@@ -73,7 +73,7 @@ class SizeWindowConfig(TaskOptions):
         "every model; 0 is the smallest size",
         least=0,
     )
-    ready: tuple = option(
+    ready: tuple = reads(
         (),
         "NAME=CHECKPOINT:DATA, an existing encoder to evaluate, with its data folder; repeatable",
     )

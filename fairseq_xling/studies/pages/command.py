@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import same_place
 from fairseq_xling.results.lines import write_lines
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.page_file import write_page
@@ -38,8 +37,6 @@ def run_report(args: argparse.Namespace) -> None:
     if output.exists() and not output.is_dir():
         raise UserError(f"`--output` must be a folder, got the file {output}")
     results = [result for run in args.runs for result in find_results(Path(run))]
-    if args.jsonl and any(same_place(args.jsonl, result.path) for result in results):
-        raise UserError(f"`--jsonl` must be another file than the results, got {args.jsonl}")
     drawn = args.output is not None or args.figures is not None
     made = [(result, make_page(result, drawn)) for result in results]
     made += make_joined(results, drawn)

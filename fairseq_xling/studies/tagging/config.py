@@ -6,7 +6,7 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.paired import Claim
@@ -60,16 +60,16 @@ class AdversarialTaggingConfig:
     """One sentence of help per field; ``{lang}`` in a path stands for a language."""
 
     languages: str = option("en,de", "the annotated language, then the targets")
-    train: str = option("", "annotated files for training, e.g. text/gold/tags.train.{lang}.tsv")
-    valid: str = option("", "annotated files to select the epoch by")
-    test: str = option("", "annotated files to test on")
+    train: str = reads("", "annotated files for training, e.g. text/gold/tags.train.{lang}.tsv")
+    valid: str = reads("", "annotated files to select the epoch by")
+    test: str = reads("", "annotated files to test on")
     columns: str = option("", "which column of these holds what, e.g. token=0,tag=2")
     head: str = option("ner", "what is predicted: ner, slots or pos")
-    unlabelled: str = option("", "text of the targets for the adversary, words separated by spaces")
-    text: tuple[str, ...] = option(
+    unlabelled: str = reads("", "text of the targets for the adversary, words separated by spaces")
+    text: tuple[str, ...] = reads(
         (), "text that word vectors are trained on (default: as --unlabelled); repeatable"
     )
-    vectors: tuple[str, ...] = option(
+    vectors: tuple[str, ...] = reads(
         (), "LANG=FILE of ready vectors (.vec or ours), for all languages; repeatable"
     )
     segment: str = option("", "LANG=HOW for `fairseq-xling prepare` of --text, comma-separated")

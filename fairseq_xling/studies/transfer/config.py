@@ -5,7 +5,7 @@ import math
 import shlex
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import parse_numbers, parse_seeds
 from fairseq_xling.runs.settled import precision_option
@@ -24,11 +24,11 @@ class TransferConfig:
     """One sentence of help per field."""
 
     preset: str = option("", f"values of a published evaluation: {', '.join(PRESETS)}")
-    encoder: tuple[str, ...] = option((), "[NAME=]CHECKPOINT of a trained encoder; repeatable")
-    scratch: tuple[str, ...] = option(
+    encoder: tuple[str, ...] = reads((), "[NAME=]CHECKPOINT of a trained encoder; repeatable")
+    scratch: tuple[str, ...] = reads(
         (), "[NAME=]CHECKPOINT to reset to random weights of its sizes (a baseline); repeatable"
     )
-    data: tuple[str, ...] = option((), "[NAME=]DATA folder of all encoders, or of one; repeatable")
+    data: tuple[str, ...] = reads((), "[NAME=]DATA folder of all encoders, or of one; repeatable")
     head: str = option("classification", "what is predicted")
     head_options: str = option("", "settings of the head, e.g. dropout=0.2")
     metric: str = option("", "figure to select by on dev and to report (default: the head's first)")
@@ -40,17 +40,17 @@ class TransferConfig:
         choices=("wrong", "refuse"),
     )
     too_long: str = option("truncate", TOO_LONG_HELP, choices=TOO_LONG)
-    train: tuple[str, ...] = option((), "LANG=FILE to train on; repeatable")
-    valid: tuple[str, ...] = option((), "LANG=FILE to select epoch and setting by; repeatable")
-    test: tuple[str, ...] = option(
+    train: tuple[str, ...] = reads((), "LANG=FILE to train on; repeatable")
+    valid: tuple[str, ...] = reads((), "LANG=FILE to select epoch and setting by; repeatable")
+    test: tuple[str, ...] = reads(
         (), "LANG=FILE to test on, or test1.LANG=FILE for a further test set; repeatable"
     )
-    translate_train: tuple[str, ...] = option(
+    translate_train: tuple[str, ...] = reads(
         (),
         "LANG=FILE, the training file translated to a target language, for its own model; "
         "repeatable",
     )
-    translate_test: tuple[str, ...] = option(
+    translate_test: tuple[str, ...] = reads(
         (),
         "LANG=FILE, a target's test file translated to the source language (or test1.LANG=FILE); "
         "repeatable",
@@ -78,7 +78,7 @@ class TransferConfig:
     shift_alphas: str = option(
         PAPER, "sizes that auto tries: numbers separated by commas, or FIRST:LAST:STEP"
     )
-    shift_dev: tuple[str, ...] = option((), "LANG=FILE of a target to select alpha by; repeatable")
+    shift_dev: tuple[str, ...] = reads((), "LANG=FILE of a target to select alpha by; repeatable")
     shift_sentences: int = option(
         1000, "sentences of the data folder's validation text for the means", least=1
     )

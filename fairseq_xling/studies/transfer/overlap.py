@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.columns import on_disk
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.errors import UserError
@@ -24,7 +25,6 @@ from fairseq_xling.studies.transfer.plan import data_folder
 from fairseq_xling.studies.transfer.scatter_result import (
     Point,
     Property,
-    check_output,
     write_scatter,
 )
 from fairseq_xling.tasks.encode import Codec
@@ -100,7 +100,7 @@ def measure(cell: FinishedFigure) -> tuple[Point, dict[str, Path]]:
     trained = [(lang, path) for lang, path in training_files(cell.config) if lang in cell.sources]
     test = cell.tested
     for path in (data, *(path for _, path in trained), test):
-        if not path.exists():
+        if not on_disk(path).exists():
             raise UserError(
                 f"{path}: no such file; the files of the run {cell.run} are relative to the folder "
                 "where it was started"
@@ -136,7 +136,6 @@ def run_overlap(args: argparse.Namespace) -> str:
             nothing is written then.
     """
     output = Path(args.output)
-    check_output(output, args.runs)
     cells = read_runs(args.runs)
     head = cells[0].config.head
     if not issubclass(heads[head], Ner):

@@ -11,7 +11,6 @@ from typing import Any
 
 from fairseq_xling.analysis.correlation import LEAST, correlation
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import same_place
 from fairseq_xling.results.figures import Points, draw_scatter
 from fairseq_xling.results.page import RESULTS, Measured, Page, Result, Table, caption
 from fairseq_xling.results.report import Section
@@ -52,13 +51,6 @@ class Point:
     cell: FinishedFigure
     x: float | None
     details: Mapping[str, Any]
-
-
-def check_output(output: Path, runs: Sequence[str]) -> None:
-    """Refuse to overwrite a run, whose report and results have the same names."""
-    for run in runs:
-        if same_place(output, run):
-            raise UserError(f"`--output` must be another folder than the run's, got {output}")
 
 
 def write_scatter(

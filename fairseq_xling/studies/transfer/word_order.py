@@ -16,7 +16,6 @@ from fairseq_xling.studies.transfer.finished import FinishedFigure, read_runs
 from fairseq_xling.studies.transfer.scatter_result import (
     Point,
     Property,
-    check_output,
     write_scatter,
 )
 
@@ -116,7 +115,6 @@ def run_word_order(args: argparse.Namespace) -> str:
             nothing is written then.
     """
     output = Path(args.output)
-    check_output(output, args.runs)
     cells, table = read_runs(args.runs), read_features(args.features)
     points = measure(args.features, table, cells)
     size = len(next(iter(table.values())))

@@ -16,7 +16,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.objectives import objectives
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.options import parse_numbers, parse_seeds, split_words
@@ -48,16 +48,16 @@ class TrelmConfig(TargetTasks):
     """One sentence of help per field."""
 
     preset: str = option("", "values of a published system: trelm, or trelm-id")
-    source: str = option("", "source encoder: a Hugging Face folder or a fairseq checkpoint")
-    source_data: str = option("", "location of a source checkpoint's dict.txt or data folder")
+    source: str = reads("", "source encoder: a Hugging Face folder or a fairseq checkpoint")
+    source_data: str = reads("", "location of a source checkpoint's dict.txt or data folder")
     source_language: str = option("", "language whose private parts of the source are used")
     languages: str = option("en,de", "the source's language, then one target or more")
 
-    text: str = option("", "folder of text in the layout of `fairseq-xling synthesize`")
-    mono: tuple[str, ...] = option((), "SPLIT.LANG=FILE[,FILE...], as for prepare; repeatable")
-    parallel: tuple[str, ...] = option((), "SPLIT.A-B=FILE_A,FILE_B, as for prepare; repeatable")
-    alignment: tuple[str, ...] = option((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
-    data: str = option("", "existing data folder of all languages, instead of text")
+    text: str = reads("", "folder of text in the layout of `fairseq-xling synthesize`")
+    mono: tuple[str, ...] = reads((), "SPLIT.LANG=FILE[,FILE...], as for prepare; repeatable")
+    parallel: tuple[str, ...] = reads((), "SPLIT.A-B=FILE_A,FILE_B, as for prepare; repeatable")
+    alignment: tuple[str, ...] = reads((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
+    data: str = reads("", "existing data folder of all languages, instead of text")
     vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
     vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
     vocab_size: int = option(8000, "pieces of the vocabulary of a language pair", least=1)
@@ -85,7 +85,7 @@ class TrelmConfig(TargetTasks):
         "vectors of the new subwords: skip-gram, fasttext (with character n-grams), random, or "
         "linked (means of the source's embeddings by word alignment, which need no map)",
     )
-    vectors: str = option("", "existing text file of vectors (.vec), instead of training them")
+    vectors: str = reads("", "existing text file of vectors (.vec), instead of training them")
     embed_languages: str = option(
         TARGET,
         "language whose text trains the vectors of a joint vocabulary: target, or both",
@@ -172,7 +172,7 @@ class TrelmConfig(TargetTasks):
     glancing: float = option(
         0.0, "share of its errors that training shows the words of at first", range=SHARE
     )
-    teacher: str = option(
+    teacher: str = reads(
         "",
         "what it learns from instead of the references: autoregressive (translations of a model "
         "that is trained for it), a checkpoint of fairseq's translation task in this vocabulary, "
@@ -186,7 +186,7 @@ class TrelmConfig(TargetTasks):
         "if there is one, chooses among them in another; 1 is neither",
         least=1,
     )
-    ngram: str = option(
+    ngram: str = reads(
         "",
         "n-gram model (ARPA) of the target language's pieces, as --ngram of fairseq-generate; "
         "compared with the search alone",

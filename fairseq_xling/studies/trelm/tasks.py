@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_mean, transfer_step
 from fairseq_xling.studies.task_options import TaskOptions, check_tasks
@@ -30,9 +30,9 @@ class TargetTasks(TaskOptions):
     tasks: str = option(
         "", "tasks trained and tested in the target, from text/gold: nli, ner, pos, parsing"
     )
-    task_train: tuple = option((), "LANG=FILE to train it on; repeatable, one for each target")
-    task_valid: tuple = option((), "LANG=FILE to select its epoch by, likewise")
-    task_test: tuple = option((), "LANG=FILE to test it on, likewise")
+    task_train: tuple = reads((), "LANG=FILE to train it on; repeatable, one for each target")
+    task_valid: tuple = reads((), "LANG=FILE to select its epoch by, likewise")
+    task_test: tuple = reads((), "LANG=FILE to test it on, likewise")
 
 
 def check_target_tasks(config: "TrelmConfig") -> None:

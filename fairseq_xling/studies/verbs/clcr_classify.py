@@ -18,6 +18,8 @@ the test files. If interrupted, the same command resumes with the next training.
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FOLDER
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C15",)
 
@@ -26,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.options import add_options
     from fairseq_xling.studies.clcr.classify_config import ClassifyConfig
 
-    parser.add_argument("--output", required=True, metavar="DIR", help="folder of the run")
+    parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder of the run")
     add_options(parser, ClassifyConfig)
 
 

@@ -10,18 +10,23 @@ sequences of both as --vectors "T+E=seq/TE/{file}.{side}".
 
 import argparse
 
+from fairseq_xling.named_files import FILE, OutputFile
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C15",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "source", metavar="FILE", help="labelled pairs, as `fairseq-xling clcr classify` reads them"
-    )
+    add("source", metavar=FILE, help="labelled pairs, as `fairseq-xling clcr classify` reads them")
     add("--format", default="", help="tsv or json_lines (default: tsv)")
     add("--columns", default="", help="which column holds what, e.g. text=0,pair=1,label=2")
-    add("--output", required=True, metavar="STEM", help="files to write are STEM.premise, ...")
+    add(
+        "--output",
+        required=True,
+        metavar=OutputFile("STEM", "{}.premise", "{}.hypothesis"),
+        help="files to write are STEM.premise, ...",
+    )
 
 
 def run(args: argparse.Namespace) -> None:

@@ -11,6 +11,8 @@ resumes; `fairseq-xling clcr run` with the same settings continues from here.
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FOLDER, Input
+
 GROUP = "CLCR"
 SPEC_ROWS = ("C5",)
 
@@ -20,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.options import add_options
     from fairseq_xling.studies.clcr.config import ClcrRunConfig
 
-    parser.add_argument("config", nargs="?", metavar="CONFIG", help="YAML file of options")
+    parser.add_argument("config", nargs="?", metavar=Input("CONFIG"), help="YAML file of options")
     parser.add_argument(
         "--output",
-        metavar="DIR",
+        metavar=NEW_FOLDER,
         help="folder of the run (default: runs/clcr/ and the name of the configuration file)",
     )
     add_launch_options(parser)

@@ -10,6 +10,7 @@ command resumes.
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FOLDER
 from fairseq_xling.ranges import COUNT, Number
 from fairseq_xling.seeds import SEED
 
@@ -27,7 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tiny (a smoke test of a minute), mini (about 5 minutes on two cores) or small (about "
         "20 minutes, with an autoregressive model to compare with)",
     )
-    parser.add_argument("--output", default="runs/demo", metavar="DIR", help="folder of the run")
+    parser.add_argument(
+        "--output", default="runs/demo", metavar=NEW_FOLDER, help="folder of the run"
+    )
     parser.add_argument("--seed", type=SEED, default=1, help="seed of the corpus and of training")
     parser.add_argument(
         "--jobs",

@@ -9,14 +9,16 @@ overlap.csv, a report and results.json; prints the table and the correlations.
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FOLDER, RUN
+
 GROUP = "Transfer"
 SPEC_ROWS = ("E9",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("runs", nargs="+", metavar="RUN", help="folder of a finished run with --head ner")
-    add("--output", required=True, metavar="DIR", help="folder for plot, tables and report")
+    add("runs", nargs="+", metavar=RUN, help="folder of a finished run with --head ner")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder for plot, tables and report")
 
 
 def run(args: argparse.Namespace) -> None:

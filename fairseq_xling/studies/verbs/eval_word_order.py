@@ -10,15 +10,17 @@ scatter plot, word_order.csv, a report and results.json; prints the table and th
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FOLDER, RUN, Input
+
 GROUP = "Transfer"
 SPEC_ROWS = ("E10",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("runs", nargs="+", metavar="RUN", help="folder of a finished run")
-    add("--features", required=True, metavar="TSV", help="features by language")
-    add("--output", required=True, metavar="DIR", help="folder for plot, table and report")
+    add("runs", nargs="+", metavar=RUN, help="folder of a finished run")
+    add("--features", required=True, metavar=Input("TSV"), help="features by language")
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder for plot, table and report")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -15,6 +15,7 @@ command to run for it, and the latest measured figure.
 
 import argparse
 
+from fairseq_xling.named_files import FILE, NEW_FILE, NEW_FOLDER, RUN, Input
 from fairseq_xling.ranges import Number
 from fairseq_xling.results.figure_file import DPI, WIDTHS
 
@@ -23,16 +24,18 @@ GROUP = "Studies and reports"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("runs", nargs="*", metavar="RUN", help="folder of a finished run, or its JSON file")
-    add("--output", metavar="DIR", help="folder for the pages")
+    add("runs", nargs="*", metavar=RUN, help="folder of a finished run, or its JSON file")
+    add("--output", metavar=NEW_FOLDER, help="folder for the pages")
     add(
         "--jsonl",
-        metavar="FILE",
+        metavar=NEW_FILE,
         help="file for every score as a line of JSON: model, seed, task, language, metric, value, "
         "provenance",
     )
     add(
-        "--figures", metavar="DIR", help="folder for every figure as a file of its own, for a paper"
+        "--figures",
+        metavar=NEW_FOLDER,
+        help="folder for every figure as a file of its own, for a paper",
     )
     add(
         "--figure-format",
@@ -51,14 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tests",
         action="append",
         default=[],
-        metavar="FILE",
+        metavar=FILE,
         help="test outcomes, from `pytest --rows FILE`; repeatable",
     )
     add(
         "--recipes",
         action="append",
         default=[],
-        metavar="PATH",
+        metavar=Input("PATH"),
         help="recipe (YAML) or folder of them that names rows, such as examples; repeatable",
     )
 

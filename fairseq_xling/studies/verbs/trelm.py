@@ -11,6 +11,8 @@ not done again.
 
 import argparse
 
+from fairseq_xling.named_files import NEW_FOLDER, Input
+
 GROUP = "Migrate"
 SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
 
@@ -27,10 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description="Run a migration from start to finish. Every option may be set in the "
         "configuration file (without the leading dashes); the command line takes precedence.",
     )
-    run.add_argument("config", nargs="?", metavar="CONFIG", help="YAML file of options")
+    run.add_argument("config", nargs="?", metavar=Input("CONFIG"), help="YAML file of options")
     run.add_argument(
         "--output",
-        metavar="DIR",
+        metavar=NEW_FOLDER,
         help="folder of the run (default: runs/trelm/ and the name of the configuration file)",
     )
     add_launch_options(run)

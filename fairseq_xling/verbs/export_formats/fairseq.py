@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.named_files import FILE
 from fairseq_xling.verbs.export_formats import FORMATS, Job
 
 
@@ -19,7 +20,7 @@ class Fairseq:
         """That of translation."""
         parser.add_argument(
             "--shortlist",
-            metavar="FILE",
+            metavar=FILE,
             help="of `fairseq-xling shortlist`, with which the folder then translates",
         )
 

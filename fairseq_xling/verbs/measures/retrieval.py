@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
+from fairseq_xling.named_files import Input
 from fairseq_xling.ranges import NOT_NEGATIVE, Number
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.verbs.measures import MEASURES, Findings
@@ -30,7 +31,7 @@ class Retrieval:
         parser.add_argument(
             "--retrieval-text",
             nargs=2,
-            metavar=("SOURCE", "TARGET"),
+            metavar=(Input("SOURCE"), Input("TARGET")),
             help="search in these two text files instead, which translate each other line by line; "
             "the languages are --source and the single one of --targets",
         )

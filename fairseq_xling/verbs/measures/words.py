@@ -4,6 +4,7 @@ import argparse
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
+from fairseq_xling.named_files import Input
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
 from fairseq_xling.verbs.measures import MEASURES, Findings
 
@@ -15,7 +16,7 @@ class Words:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--dictionary",
-            metavar="TSV",
+            metavar=Input("TSV"),
             help="source word, tab, target word on each line; or a folder with "
             "<source>-<target>.tsv for every pair",
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import refuse_files_above
+from fairseq_xling.named_files import FILE, NEW_FILE, NEW_RESULTS, Input
 from fairseq_xling.ranges import COUNT, Number
 from fairseq_xling.results.figure_file import WIDTHS
 
@@ -22,8 +23,8 @@ FORMAT = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of all of these verbs."""
     add = parser.add_argument
-    add("x", metavar="X", help="folder written by `fairseq-xling extract`")
-    add("y", metavar="Y", help="folder to compare it with")
+    add("x", metavar=Input("X"), help="folder written by `fairseq-xling extract`")
+    add("y", metavar=Input("Y"), help="folder to compare it with")
     add("--layers", metavar="LAYERS", help="such as 0,2-4 (default: all, equal in both folders)")
     add_output(parser)
 
@@ -31,8 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Options for the results."""
     add = parser.add_argument
-    add("--output", metavar="JSON", help="file for the results; the table is next to it as .csv")
-    add("--figure", metavar="FILE", help="figure to draw, .svg, .png or .pdf")
+    add(
+        "--output",
+        metavar=NEW_RESULTS,
+        help="file for the results; the table is next to it as .csv",
+    )
+    add("--figure", metavar=NEW_FILE, help="figure to draw, .svg, .png or .pdf")
     add(
         "--figure-width",
         type=Number(float, WIDTHS),
@@ -47,7 +52,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.mapping.nearest import WAYS
 
     add = parser.add_argument
-    add("--map", metavar="FILE", help="map of X into the space of Y (`fairseq-xling map`)")
+    add("--map", metavar=FILE, help="map of X into the space of Y (`fairseq-xling map`)")
     add("--nearest", default=",".join(WAYS), metavar="WAYS", help="nearest-neighbour criteria")
     add(
         "--k",

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from fairseq_xling.analysis.extracted import common_layers
 from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import sha256, write_json
+from fairseq_xling.files import check_files, sha256, stat_of, write_json
 from fairseq_xling.folders import work_folder
 from fairseq_xling.mapping.fit import fit_layer
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, pack_layer, unpack_layer, write_map
@@ -141,15 +141,14 @@ def parse_pairs(words: list[str]) -> tuple[str, Path | None]:
         wanted = "a file" if PAIRS[kind].reads else "no file"
         got = ", ".join(files) or "none"
         raise UserError(f"`--pairs {kind}` expects {wanted}, got {got}")
-    if files and not Path(files[0]).is_file():
-        what = "is a folder, not a file" if Path(files[0]).is_dir() else "no such file"
-        raise UserError(f"{files[0]}: {what}")
+    check_files(*files)
     return kind, Path(files[0]) if files else None
 
 
 def _state_of(path: Path) -> list[int]:
     """A signature that changes with a large file, without reading it."""
-    return [path.stat().st_size, path.stat().st_mtime_ns]
+    found = stat_of(path)
+    return [found.st_size, found.st_mtime_ns]
 
 
 def _warnings(pairs: int, width: int) -> list[str]:

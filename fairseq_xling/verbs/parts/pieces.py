@@ -9,7 +9,7 @@ import numpy as np
 from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import DataFolder, text_mask
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.files import check_input_and_output, opened_output
+from fairseq_xling.files import check_files, opened_output
 from fairseq_xling.progress import progress
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
@@ -24,7 +24,7 @@ def write_pieces(args: argparse.Namespace) -> None:
         UserError: for no such language or split, or a line that is not UTF-8; a file of
             ``args.output`` is not written then.
     """
-    check_input_and_output(args.input, args.output)
+    check_files(args.input, of="`--input`")
     encoder = TextEncoder.load(args.data, args.language)
     folder = DataFolder(args.data)
     symbols = np.array(read_dictionary(folder.dictionary_path(args.language)))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fairseq_xling.files import check_files
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.structures.data import Reader
@@ -23,23 +23,23 @@ class CommonConfig:
     """One sentence of help per field."""
 
     task: str = option("relations", "what is predicted: relations or roles")
-    train: tuple[str, ...] = option((), "LANG=FILE,... to train on; repeatable")
-    valid: tuple[str, ...] = option((), "LANG=FILE,... for selecting the epoch; repeatable")
-    test: tuple[str, ...] = option((), "LANG=FILE,... to predict after training; repeatable")
+    train: tuple[str, ...] = reads((), "LANG=FILE,... to train on; repeatable")
+    valid: tuple[str, ...] = reads((), "LANG=FILE,... for selecting the epoch; repeatable")
+    test: tuple[str, ...] = reads((), "LANG=FILE,... to predict after training; repeatable")
     format: str = option("json_lines", "format of all files: json_lines, tacred or kbp37")
     segment: str = option("", "segmentation of kbp37's text: pre, space, char or basic (as `pre`)")
-    trees: str = option(
+    trees: str = reads(
         "", "trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,..."
     )
-    trees_data: str = option("", "the parser's data folder, if it has moved")
+    trees_data: str = reads("", "the parser's data folder, if it has moved")
     features: str = option(
         "word,pos,entity,relation", "representations of a word, also trigger, comma-separated"
     )
-    vectors: tuple[str, ...] = option(
+    vectors: tuple[str, ...] = reads(
         (), "LANG=FILE,... of word vectors in one space (.vec, also .gz); repeatable"
     )
-    encoder: str = option("", "checkpoint of an encoder whose last layer is the word vectors")
-    encoder_data: str = option("", "the encoder's data folder, if it has moved")
+    encoder: str = reads("", "checkpoint of an encoder whose last layer is the word vectors")
+    encoder_data: str = reads("", "the encoder's data folder, if it has moved")
     pool: str = option(
         "first", "vector of a word with several subwords: first or mean", choices=POOLS
     )
@@ -122,7 +122,7 @@ class MatrixConfig(CommonConfig):
     networks: str = option("gcn,lstm", "networks, comma-separated; the first is ablated")
     ablate: str = option("", "ablations of the first network: features, layers, prune")
     seeds: str = option("1,2,3", "seeds of training, comma-separated")
-    compare: tuple[str, ...] = option(
+    compare: tuple[str, ...] = reads(
         (), "folder of a finished matrix to compare with, seed by seed; repeatable"
     )
 

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from fairseq_xling.files import check_input_and_output, opened_output
+from fairseq_xling.files import check_files, opened_output
 from fairseq_xling.generation.translator import BUFFER, Translation, Translator
 from fairseq_xling.progress import progress
 from fairseq_xling.sentences import read_sentences
@@ -23,7 +23,7 @@ def translate_text(args: argparse.Namespace) -> None:
         UserError: for a model that cannot translate, options without effect on it, and a line that
             is not UTF-8; a file of ``args.output`` is not written then.
     """
-    check_input_and_output(args.input, args.output)
+    check_files(args.input, of="`--input`")
     given = {name: getattr(args, name) for name in _OPTIONS}
     translator = Translator.load(
         args.model,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import refuse_files_above, same_place, write_json
+from fairseq_xling.files import refuse_files_above, write_json
 from fairseq_xling.generation.autoregressive import load_autoregressive
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.generation.tuning import Pair, tune, tune_ngram, tune_rescoring, write_tuned
@@ -57,10 +57,6 @@ def tune_model(args: argparse.Namespace) -> None:
     for option, path in (("--output", args.output), ("--json", args.json)):
         if path:
             refuse_files_above(option, path)
-            named = {"MODEL": args.model} | {f"`--{name}`": file for name, file in others.items()}
-            for name, given in named.items():
-                if same_place(given, path):
-                    raise UserError(f"`{option}` must be another file than {name}, got {path}")
     if args.slot_beam and not others:
         raise UserError(
             f"`--slot-beam` has no effect without `--ngram` or `--rescore`, got {args.slot_beam}"

@@ -21,6 +21,7 @@ import numpy as np
 
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.errors import UserError
+from fairseq_xling.named_files import FILE
 from fairseq_xling.verbs.units import Work, units
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Tokens:
     def add_arguments(parser: Any) -> None:
         parser.add_argument(
             "--concat-vectors",
-            metavar="FILE",
+            metavar=FILE,
             help="append the static vector of each subword's word, of a file of word vectors",
         )
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.named_files import FILE
 from fairseq_xling.ranges import COUNT, Number
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
@@ -57,7 +58,7 @@ class Types:
     @staticmethod
     def add_arguments(parser: Any) -> None:
         parser.add_argument(
-            "--words", metavar="FILE", help="words to write, the first column of each line"
+            "--words", metavar=FILE, help="words to write, the first column of each line"
         )
         parser.add_argument(
             "--most",

@@ -316,3 +316,17 @@ def test_a_log_that_is_a_link_is_continued_as_a_copy(tmp_path):
     go(run, [step])
     assert log.read_text() == "begun\nmore\n" and not log.is_symlink()
     assert (tmp_path / "moved").read_text() == "begun\n"
+
+
+def test_a_run_does_not_remove_what_it_reads_from_outside(tmp_path):
+    run = tmp_path / "run"
+    (run / "data").mkdir(parents=True)
+    (run / "data" / "text").write_text("precious")
+    (tmp_path / "link").symlink_to(run / "data" / "text")
+    steps = [
+        Step("use", [["true"]], inputs=[tmp_path / "link"]),
+        Step("make", [["true"]], outputs=[run / "data"]),
+    ]
+    with pytest.raises(UserError, match=r"'use' reads .*link, which step 'make' of this run would"):
+        go(run, steps)
+    assert (run / "data" / "text").read_text() == "precious"

@@ -83,5 +83,5 @@ def test_scores_are_not_written_over_the_results_that_they_come_from(tmp_path, c
     for target in (path, tmp_path / "link.json"):
         assert main(["report", str(path), "--jsonl", str(target)]) == 1
         (line,) = capsys.readouterr().err.splitlines()
-        assert line.endswith(f"`--jsonl` must be another file than the results, got {target}")
+        assert line.endswith(f"`--jsonl` must be another file than `RUN`, got {target}")
     assert path.read_bytes() == before
