@@ -5,20 +5,20 @@ file, the file over a preset, a preset over the defaults.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import math
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
-import yaml
-
-from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import read_text
+from fairseq_xling.errors import UserError, about, shown
 from fairseq_xling.options import chosen
 from fairseq_xling.ranges import WORDS, option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
+from fairseq_xling.yaml_text import read_yaml_texts
 
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
@@ -69,29 +69,28 @@ def load_config(
         UserError: for an unknown key, or a value that breaks its field's rule.
     """
     known = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
-    values = read_yaml(args.config, list(known)) if args.config else {}
-    values |= {name: value for name, value in vars(args).items() if name in known}
-    if chosen := str(values.get("preset") or ""):
-        if chosen not in (presets or {}):
-            raise unknown_name("`--preset`", chosen, sorted(presets or {}))
-        values = {**presets[chosen], **values}  # type: ignore[index]
-    return config(**{n: _checked(known[n], v) for n, v in values.items() if v is not None})
+    given = {name: value for name, value in vars(args).items() if name in known}
+    read = read_yaml(args.config, list(known)) if args.config else {}
+    with _of_file(args.config, read.keys() - given.keys()):
+        values = {**read, **given}
+        if chosen := str(values.get("preset") or ""):
+            if chosen not in (presets or {}):
+                raise unknown_name("`--preset`", chosen, sorted(presets or {}))
+            values = {**presets[chosen], **values}  # type: ignore[index]
+        return config(**{n: _checked(known[n], v) for n, v in values.items() if v is not None})
 
 
-class _OnceEach(yaml.SafeLoader):
-    """Safe YAML, in which a key must not stand twice: the last would silently be the one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """As PyYAML's, with an error at the second place of a key."""
-        seen: set[Any] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{shown(key.value)} is given twice", key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
+@contextlib.contextmanager
+def _of_file(path: str | None, fields: Collection[str]) -> Iterator[None]:
+    """Has an error begin with the file, if the first option that it names is one of the file's."""
+    try:
+        yield
+    except UserError as error:
+        name = re.search(r"`--([\w-]+)", str(error))
+        if name is None or name[1].replace("-", "_") not in fields:
+            raise
+        with about(path, from_file=True):
+            raise
 
 
 def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
@@ -101,23 +100,18 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
         UserError: if it is missing, is not YAML, has a key that is not among ``known``, or names
             code that would be imported.
     """
-    text = read_text(path, "yaml")
-    try:
-        values = _OnceEach(text).get_single_data() or {}
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML ({error})") from None
-    except RecursionError:
-        raise UserError(f"{path}: not YAML that can be read (too deeply nested)") from None
-    except Exception as error:  # of a date, number or tag that YAML describes but Python lacks
-        raise UserError(f"{path}: not YAML that can be read ({error})") from None
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: must contain `option: value` lines, got {shown(values)}")
-    values = {_spelt(name).replace("-", "_"): value for name, value in values.items()}
-    for name, value in values.items():
+    found = read_yaml_texts(path) or {}
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: must contain `option: value` lines, got {shown(found)}")
+    values: dict[str, Any] = {}
+    for spelt, value in found.items():
+        name = _spelt(spelt).replace("-", "_")
         if name not in known:
             raise UserError(f"{path}: {unknown_name('option', name, known)}")
+        if name in values:
+            raise UserError(f"{path}: `{option_name(name)}` is given twice")
         # Values refer to each other in YAML, so a short file can describe more than fits anywhere.
-        if isinstance(value, list) and any(isinstance(one, list | dict) for one in value):
+        if isinstance(value, list) and not all(isinstance(one, str) for one in value):
             raise UserError(
                 f"{path}: `{option_name(name)}` must be a value or a list of values, got "
                 f"{shown(value)}"
@@ -128,6 +122,7 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
                 f"{path}: `{option_name(name)}` must not name a `--user-dir`; give it on the "
                 "command line"
             )
+        values[name] = value
     return values
 
 
