@@ -27,6 +27,8 @@ BOUNDS = {
     "json": Bound(128 << 20, "bytes of JSON"),
     "values": Bound(10_000_000, "values in a JSON text"),
     "yaml": Bound(256 << 10, "bytes of YAML"),
+    "list": Bound(100, "seeds or numbers in the list of an option"),
+    "steps": Bound(10_000, "steps in the plan of a run"),
     "ids": Bound(4_000_000, "ids in a vocabulary"),
     "sentence": Bound(3_000, "lines in an annotated sentence"),
     "brackets": Bound(1_000, "open brackets in a tree of constituents"),

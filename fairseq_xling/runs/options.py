@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
+from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, about, shown
 from fairseq_xling.options import chosen
 from fairseq_xling.ranges import WORDS, option_name
@@ -140,11 +141,13 @@ def parse_seeds(option: str, text: str) -> list[int]:
         UserError: unless they are different seeds (see `fairseq_xling.seeds`).
     """
     try:
-        seeds = [int(seed) for seed in text.split(",")]
+        seeds = [int(seed) for seed in _pieces(option, text)]
+    except UserError:
+        raise
     except ValueError:
-        raise UserError(f"`{option}` must be whole numbers, got {text!r}") from None
+        raise UserError(f"`{option}` must be whole numbers, got {shown(text)}") from None
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise UserError(f"`{option}` must be different and not negative, got {text!r}")
+        raise UserError(f"`{option}` must be different and not negative, got {shown(text)}")
     return [SEEDS.check(option, seed) for seed in seeds]
 
 
@@ -158,13 +161,22 @@ def parse_numbers(option: str, text: str, kind: type = float) -> list[Any]:
         UserError: unless they are different numbers above 0.
     """
     try:
-        values = [kind(piece) for piece in text.split(",")]
+        values = [kind(piece) for piece in _pieces(option, text)]
+    except UserError:
+        raise
     except ValueError:
         values = []
     wrong = not all(0 < value < math.inf for value in values)
     if not values or wrong or len(set(values)) < len(values):
-        raise UserError(f"`{option}` must be different numbers above 0, got {text!r}")
+        what = "different whole numbers" if kind is int else "different numbers"
+        raise UserError(f"`{option}` must be {what} above 0, got {shown(text)}")
     return values
+
+
+def _pieces(option: str, text: str) -> list[str]:
+    pieces = text.split(",")
+    check_bound("list", len(pieces), f"`{option}`")
+    return pieces
 
 
 def split_words(option: str, text: str) -> tuple[str, ...]:

@@ -137,6 +137,11 @@ def test_help_has_every_field_with_its_default(capsys):
         ("1,1", "`--seeds` must be different and not negative, got '1,1'"),
         ("-1", "`--seeds` must be different and not negative, got '-1'"),
         ("one", "`--seeds` must be whole numbers, got 'one'"),
+        (
+            ",".join(map(str, range(20_000))),
+            "`--seeds`: must be at most 100 seeds or numbers in the list of an option, got "
+            "20000 or more; FAIRSEQ_XLING_BOUNDS=list=N raises the bound",
+        ),
         ("1,4294967296", "`--seeds` must lie in [0, 4294967295], got 4294967296"),
     ],
 )
