@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.errors import UserError, about_file, one_line
 from fairseq_xling.registry import did_you_mean, question
 from fairseq_xling.runs.command_line import build_parser, join_words, verbs
 
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
 
         bound_shape_caches()
         lean_engine()
-        with quiet_engine():
+        with quiet_engine(), about_file(args):
             args.run(args)
     except (UserError, OSError, MemoryError) as error:
         print(one_line(error), file=sys.stderr)

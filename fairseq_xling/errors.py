@@ -88,6 +88,23 @@ def about(*names: object, from_file: bool = False) -> Iterator[None]:
         raise (SystemExit(_PREFIX + text) if program else UserError(text)) from error
 
 
+@contextlib.contextmanager
+def about_file(args: Any) -> Iterator[None]:
+    """Has an error begin with ``args.config``, if the first option that it names is set there.
+
+    Args:
+        args: a command's; ``file_fields`` are the fields that the file sets, once it is read.
+    """
+    try:
+        yield
+    except UserError as error:
+        name = re.search(r"`--([\w-]+)", str(error))
+        if name is None or name[1].replace("-", "_") not in getattr(args, "file_fields", ()):
+            raise
+        with about(args.config, from_file=True):
+            raise
+
+
 def named(text: str, names: Iterable[str] = (), options: bool = True) -> bool:
     """Whether a message names one of ``names`` or, with ``options``, any option.
 

@@ -5,16 +5,14 @@ file, the file over a preset, a preset over the defaults.
 """
 
 import argparse
-import contextlib
 import dataclasses
 import math
-import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from fairseq_xling.bounds import check_bound
-from fairseq_xling.errors import UserError, about, shown
+from fairseq_xling.errors import UserError, about_file, shown
 from fairseq_xling.options import chosen
 from fairseq_xling.ranges import WORDS, option_name
 from fairseq_xling.registry import unknown_name
@@ -72,26 +70,14 @@ def load_config(
     known = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
     given = {name: value for name, value in vars(args).items() if name in known}
     read = read_yaml(args.config, list(known)) if args.config else {}
-    with _of_file(args.config, read.keys() - given.keys()):
+    args.file_fields = read.keys() - given.keys()
+    with about_file(args):
         values = {**read, **given}
         if chosen := str(values.get("preset") or ""):
             if chosen not in (presets or {}):
                 raise unknown_name("`--preset`", chosen, sorted(presets or {}))
             values = {**presets[chosen], **values}  # type: ignore[index]
         return config(**{n: _checked(known[n], v) for n, v in values.items() if v is not None})
-
-
-@contextlib.contextmanager
-def _of_file(path: str | None, fields: Collection[str]) -> Iterator[None]:
-    """Has an error begin with the file, if the first option that it names is one of the file's."""
-    try:
-        yield
-    except UserError as error:
-        name = re.search(r"`--([\w-]+)", str(error))
-        if name is None or name[1].replace("-", "_") not in fields:
-            raise
-        with about(path, from_file=True):
-            raise
 
 
 def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
