@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from fairseq_xling.bounds import bound, exceeds
 from fairseq_xling.columns import on_disk, open_column
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, writing
 from fairseq_xling.json_text import decode_json
 
 _PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
@@ -46,7 +46,7 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     held = os.dup(handle)  # locked until it has its name
     try:
-        with os.fdopen(handle, mode, **text) as file:
+        with writing(path), os.fdopen(handle, mode, **text) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
