@@ -16,14 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from fairseq_xling.bounds import bound, exceeds
+from fairseq_xling.bounds import bound, exceeds, most_unpacked
 from fairseq_xling.columns import on_disk, open_column
 from fairseq_xling.errors import UserError, writing
 from fairseq_xling.json_text import decode_json
 
 _PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # while one is read
-_ALWAYS_UNPACKED = 64 << 20  # bytes, of the smallest file, too
 
 
 @contextlib.contextmanager
@@ -224,7 +223,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path):
         self.name, self._file = str(path), _PACKED[path.suffix](path, "rb")
-        self._most = max(_ALWAYS_UNPACKED, bound("unpacked") * path.stat().st_size)
+        self._most = most_unpacked(path)
         self._read = 0
 
     def readinto(self, buffer: Any) -> int:
