@@ -24,8 +24,10 @@ def mapped(path: Path, kind: str, shape: tuple[int | None, ...], remedy: str) ->
         raise UserError(f"{path}: no such file; {remedy}")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):  # several in an archive, .npz
+            raise TypeError
     except Exception:  # NumPy reads the header as Python, which ends in as many ways
-        raise UserError(f"{path}: damaged or not a numpy array") from None
+        raise UserError(f"{path}: damaged or not a numpy array; {remedy}") from None
     fits = array.ndim == len(shape) and all(
         size in (None, found) for size, found in zip(shape, array.shape, strict=True)
     )

@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.errors import UserError, about_file, one_line
 from fairseq_xling.files import kept
 from fairseq_xling.named_files import arguments_of, check_outputs
 from fairseq_xling.registry import did_you_mean, question
@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
 
         bound_shape_caches()
         lean_engine()
-        with quiet_engine(), kept(read):
+        with quiet_engine(), kept(read), about_file(args):
             args.run(args)
     except (UserError, OSError, MemoryError) as error:
         print(one_line(error), file=sys.stderr)

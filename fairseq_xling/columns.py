@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.bounds import bound, exceeds, most_unpacked
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.json_text import decode_json
 
@@ -130,13 +131,16 @@ def class_names(schema: Any, column: str) -> list[str] | None:
 def column_batches(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[Any]]]:
     """Arrays of the same rows of each column, a few rows at a time, and the number of the first.
 
+    Texts may be arrays of a dictionary, in which a few bytes stand for any number of equal rows.
+
     Raises:
-        UserError: for a damaged file; names the first row that cannot be read, from 1.
+        UserError: for a damaged file, or columns that exceed the bound when they are unpacked;
+            names the first row that cannot be read, from 1.
     """
     import pyarrow.compute as pc
 
-    row = 1
-    with _opened(file) as (schema, batches):
+    row, read, most = 1, 0, most_unpacked(file)
+    with _opened(file, columns) as (schema, batches):
         steps = [_steps(file, column, schema) for column in columns]
         found = batches([first for first, *_ in steps])
         while True:
@@ -150,17 +154,28 @@ def column_batches(file: Path, columns: Sequence[str]) -> Iterator[tuple[int, li
                     for name in inner:
                         array = pc.struct_field(array, name)
                     arrays.append(array)
+                read += batch.num_rows + sum(map(_size, arrays))
+            if read > most:
+                raise exceeds("unpacked", bound("unpacked"), file)
             yield row, arrays
             row += batch.num_rows
 
 
 def _of_table(file: Path, column: str) -> Iterator[bytes]:
-    import pyarrow
-
     for row, (array,) in column_batches(file, [column]):
         with _damage(file, row):
-            texts = array.cast(pyarrow.string()).cast(pyarrow.binary()).to_pylist()
-        yield from map(_line, texts)
+            texts = values_of(array)
+        yield from (_line(None if text is None else text.encode("utf-8")) for text in texts)
+
+
+def values_of(array: Any) -> list[Any]:
+    """The values of one of `column_batches`' arrays; equal texts of a batch are one object."""
+    import pyarrow
+
+    if not pyarrow.types.is_dictionary(array.type):
+        return array.to_pylist()
+    known = array.dictionary.to_pylist()
+    return [None if row is None else known[row] for row in array.indices.to_pylist()]
 
 
 def _of_objects(file: Path, column: str, lines: Lines) -> Iterator[bytes]:
@@ -240,7 +255,9 @@ def _steps(file: Path, column: str, schema: Any) -> list[str]:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any]]]]:
+def _opened(
+    file: Path, columns: Sequence[str] = ()
+) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any]]]]:
     """The schema of a table, and what reads the batches of some of its columns."""
     try:
         import pyarrow
@@ -253,7 +270,14 @@ def _opened(file: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[An
     with pyarrow.OSFile(str(file)) as source:
         if file.suffix == ".parquet":
             with _damage(file):
-                table = parquet.ParquetFile(source, page_checksum_verification=True)
+                about = parquet.read_metadata(source)
+                _check_size(file, about)
+                table = parquet.ParquetFile(
+                    source,
+                    metadata=about,
+                    page_checksum_verification=True,
+                    read_dictionary=_texts(about.schema.to_arrow_schema(), columns),
+                )
                 _names(table.schema_arrow)  # which need not be text
             yield (
                 table.schema_arrow,
@@ -271,6 +295,40 @@ def _opened(file: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[An
         yield table.schema, lambda names: iter(batches)
 
 
+def _texts(schema: Any, columns: Sequence[str]) -> list[str]:
+    """Those of ``columns`` that hold texts and are not inside of others."""
+    from pyarrow import types
+
+    return [
+        name
+        for name in columns
+        if schema.names.count(name) == 1 and types.is_string(schema.field(name).type)
+    ]
+
+
+def _size(array: Any) -> int:
+    """The bytes of the values of an array, each counted as often as it occurs."""
+    import pyarrow
+    import pyarrow.compute as pc
+
+    if not pyarrow.types.is_dictionary(array.type):
+        return array.nbytes
+    lengths = pc.binary_length(array.dictionary)
+    return pc.sum(lengths.take(array.indices), min_count=0).as_py()
+
+
+def _check_size(file: Path, about: Any) -> None:
+    """Refuse a Parquet file whose columns are far larger than the file."""
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    size = sum(
+        group.column(number).total_uncompressed_size
+        for group in groups
+        for number in range(about.num_columns)
+    )
+    if size > most_unpacked(file):
+        raise exceeds("unpacked", size // max(file.stat().st_size, 1), file)
+
+
 @contextmanager
 def _damage(file: Path, row: int = 0) -> Iterator[None]:
     """What pyarrow raises inside becomes one line."""
@@ -278,6 +336,8 @@ def _damage(file: Path, row: int = 0) -> Iterator[None]:
 
     try:
         yield
+    except UserError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         kind = "Parquet" if file.suffix == ".parquet" else "Arrow"

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import functools
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -38,7 +39,9 @@ def one_line(error: BaseException) -> str:
     'fairseq-xling: error: `--alpha` must lie in [0, 1], got 2'
     """
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        text = f"no space left on device while writing {error.filename or 'output'}"
+        # What copies a file names both, the source first.
+        output = error.filename2 or error.filename or "output"
+        text = f"no space left on device while writing {output}"
         text += "; free some space and run the same command again, finished parts are kept"
     elif isinstance(error, MemoryError):
         text = f"not enough memory ({error})"
@@ -49,6 +52,22 @@ def one_line(error: BaseException) -> str:
     if len(text) > _MOST:
         text = f"{text[: _MOST * 3 // 4]} ... {text[-_MOST // 4 :]}"
     return _PREFIX + " ".join(text.split())
+
+
+@contextlib.contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Has an error of a file system that is full name ``path``; a failed write names no file.
+
+    NumPy's own error does not even say why it wrote less than it should.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            error.filename = str(path)
+        elif error.errno is None and " requested and " in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path)) from error
+        raise
 
 
 def program_error(said: object) -> UserError:
@@ -86,6 +105,23 @@ def about(*names: object, from_file: bool = False) -> Iterator[None]:
             raise
         text = f"{' and '.join(shown)}: {text}"
         raise (SystemExit(_PREFIX + text) if program else UserError(text)) from error
+
+
+@contextlib.contextmanager
+def about_file(args: Any) -> Iterator[None]:
+    """Has an error begin with ``args.config``, if the first option that it names is set there.
+
+    Args:
+        args: a command's; ``file_fields`` are the fields that the file sets, once it is read.
+    """
+    try:
+        yield
+    except UserError as error:
+        name = re.search(r"`--([\w-]+)", str(error))
+        if name is None or name[1].replace("-", "_") not in getattr(args, "file_fields", ()):
+            raise
+        with about(args.config, from_file=True):
+            raise
 
 
 def named(text: str, names: Iterable[str] = (), options: bool = True) -> bool:

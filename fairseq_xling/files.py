@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from fairseq_xling.bounds import bound, exceeds
+from fairseq_xling.bounds import bound, exceeds, most_unpacked
 from fairseq_xling.columns import on_disk, open_column
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, writing
 from fairseq_xling.json_text import decode_json
 
 _PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
@@ -35,7 +35,6 @@ _NO_TEXT = {
     b"\xff\xfe": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
     b"\xfe\xff": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
 }
-_ALWAYS_UNPACKED = 64 << 20  # bytes, of the smallest file, too
 
 
 @contextlib.contextmanager
@@ -61,7 +60,7 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     held = os.dup(handle)  # locked until it has its name
     try:
-        with os.fdopen(handle, mode, **text) as file:
+        with writing(path), os.fdopen(handle, mode, **text) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -296,7 +295,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path):
         self.name, self._file = str(path), _PACKED[path.suffix](path, "rb")
-        self._most = max(_ALWAYS_UNPACKED, bound("unpacked") * path.stat().st_size)
+        self._most = most_unpacked(path)
         self._read = 0
 
     def readinto(self, buffer: Any) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from fairseq_xling.errors import MALFORMED, UserError
+from fairseq_xling.errors import MALFORMED, UserError, writing
 from fairseq_xling.files import (
     atomic_write,
     exclusive,
@@ -98,7 +98,8 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
             write_json(begun, settings)
         remove_links(folder)
         try:
-            yield folder
+            with writing(output):
+                yield folder
         except (UserError, MemoryError):
             shutil.rmtree(folder, ignore_errors=True)
             raise

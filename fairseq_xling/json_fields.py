@@ -61,6 +61,22 @@ def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
     return value
 
 
+def check_count(where: object, value: Any, name: str, least: int = 0) -> int:
+    """``value``, which must be a whole number of at least ``least``.
+
+    Raises:
+        UserError: for anything else, such as -1, 2.5 or NaN; begins with ``where``.
+
+    >>> check_count("meta.json", 3, "`rows`")
+    3
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UserError(
+            f"{where}: {name} must be a whole number of at least {least}, got {shown(value)}"
+        )
+    return value
+
+
 def check_columns(columns: Sequence[str], name: str) -> None:
     """Reject `--columns`, which such a file does not have."""
     if columns:

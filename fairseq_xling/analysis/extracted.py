@@ -15,12 +15,14 @@ import numpy as np
 from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, read_lines
+from fairseq_xling.json_fields import check_count
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _BLOCK = 4096  # rows
 _REMEDY = "extract the folder again"
+_SIZES = ("rows", "width")
 
 
 class Extracted:
@@ -46,10 +48,14 @@ class Extracted:
         try:
             settings = meta["settings"]
             self.unit, self.lang = str(settings["unit"]), str(settings["lang"])
-            self.layers = tuple(int(layer) for layer in settings["layers"])
-            self.rows, self.width = int(meta["rows"]), int(meta["width"])
+            self.layers = tuple(check_count(file, n, "`layers`") for n in settings["layers"])
+            self.rows, self.width = (check_count(file, meta[n], f"`{n}`") for n in _SIZES)
+        except UserError:
+            raise
         except MALFORMED:
             raise UserError(f"{path}: not a folder that `fairseq-xling extract` wrote") from None
+        if list(self.layers) != sorted(set(self.layers)):
+            raise UserError(f"{file}: `layers` must increase, got {_list(self.layers)}")
         if not (self.rows and self.layers):
             raise UserError(f"{path}: contains no vectors")
         self._arrays = {layer: self._map(layer) for layer in self.layers}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.errors import writing
 from fairseq_xling.files import read_record, write_json
 
 _HEADER = 128  # bytes; numpy's own headers of such arrays have this size
@@ -53,9 +54,10 @@ class GrowingArrays:
         for name, rows in blocks.items():
             shape, dtype = self._shapes[name]
             file = self._files[name]
-            file.write(np.ascontiguousarray(rows.reshape(-1, *shape), dtype).tobytes())
-            file.flush()
-            os.fsync(file.fileno())
+            with writing(file.name):
+                file.write(np.ascontiguousarray(rows.reshape(-1, *shape), dtype).tobytes())
+                file.flush()
+                os.fsync(file.fileno())
             self.rows[name] += len(rows)
         self.done = done
         write_json(self._state, {"done": done, "rows": self.rows})

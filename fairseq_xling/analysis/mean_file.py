@@ -18,6 +18,7 @@ from fairseq_xling.analysis.subject import Encoder
 from fairseq_xling.array_file import ArrayFile, described_well
 from fairseq_xling.errors import UserError
 from fairseq_xling.folders import work_folder
+from fairseq_xling.json_fields import check_count
 from fairseq_xling.progress import progress
 
 _FILE = ArrayFile(
@@ -59,7 +60,8 @@ def read_mean(path: str | Path) -> MeanFile:
     arrays, about = _FILE.read(path)
     mean = torch.from_numpy(arrays["mean"])
     with described_well(path):
-        found = MeanFile(mean, about["lang"], about["tokens"], about["identity"], about["about"])
+        tokens = check_count(path, about["tokens"], "`tokens`", 1)
+        found = MeanFile(mean, about["lang"], tokens, about["identity"], about["about"])
     if mean.dim() != 2 or mean.dtype != torch.float64 or not torch.isfinite(mean).all():
         raise UserError(f"{path}: `mean` must be (layers, width) float64 and finite")
     return found

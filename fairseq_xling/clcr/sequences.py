@@ -27,8 +27,10 @@ from fairseq_xling.arrays import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.folders import META
+from fairseq_xling.json_fields import check_count
 
 _BLOCK = 4096  # rows
+_SIZES = ("sentences", "rows", "width")
 DTYPES = ("float32", "float16")
 
 
@@ -58,12 +60,15 @@ class Sequences:
                 if begun
                 else f"{path}: no such folder; `fairseq-xling clcr encode` writes one"
             )
-        meta = read_json(self.path / META) if (self.path / META).is_file() else None
+        file = self.path / META
+        meta = read_json(file) if file.is_file() else None
         try:
             self.settings: Mapping[str, Any] = meta["settings"]
             self.lang = str(self.settings["lang"])
-            self.sentences, self.rows = int(meta["sentences"]), int(meta["rows"])
-            self.width = int(meta["width"])
+            sizes = [check_count(file, meta[name], f"`{name}`") for name in _SIZES]
+            self.sentences, self.rows, self.width = sizes
+        except UserError:
+            raise
         except MALFORMED:
             raise UserError(f"{path}: not a folder of sequences (`clcr encode`)") from None
         if self.sentences < 1:

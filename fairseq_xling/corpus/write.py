@@ -31,7 +31,7 @@ from fairseq_xling.corpus.settings import Settings
 from fairseq_xling.corpus.structures import draw_structure
 from fairseq_xling.corpus.structures import line as structure_line
 from fairseq_xling.corpus.tokens import Sentence, align
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, writing
 from fairseq_xling.files import exclusive, read_json, remove
 
 BLOCK = 1 << 40
@@ -294,7 +294,8 @@ def _write_and_rename(
             total += settings.structures * len(settings.languages) + 2 * settings.held_out
         with tqdm(total=total, unit=" sentences", desc="synthesize", disable=not progress) as bar:
             writer = _Writer(settings, folder, bar)
-            writer.write()
+            with writing(out):
+                writer.write()
         provenance: dict[str, Any] = {**made_with, "counts": writer.counts}
         with open(folder / PROVENANCE, "w", encoding="utf-8") as file:
             json.dump(provenance, file, indent=2, sort_keys=True)

@@ -1,5 +1,6 @@
 """``meta.json`` of a data folder: what is in the folder, checked before anything relies on it."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -56,7 +57,8 @@ def _mono(splits: Any, meta: Any) -> None:
     for split, languages in splits.items():
         _check_name(split)
         _check(set(languages) <= set(meta["languages"]))
-        _check(all(isinstance(counts, dict) for counts in languages.values()))
+        for counts in languages.values():
+            _check_counts(counts)
 
 
 def _parallel(splits: Any, meta: Any) -> None:
@@ -64,8 +66,15 @@ def _parallel(splits: Any, meta: Any) -> None:
         _check_name(split)
         for pair, counts in pairs.items():
             _check(set(parse_pair(pair)) <= set(meta["languages"]))
+            _check_counts(counts)
             for one in counts.get("orders", []):
                 _check(set(parse_pair(one)) == set(parse_pair(pair)))
+
+
+def _check_counts(counts: Any) -> None:
+    """Refuse a count that is negative, NaN or infinite."""
+    numbers = [one for one in counts.values() if isinstance(one, int | float)]
+    _check(all(0 <= number < math.inf for number in numbers))
 
 
 def _files(files: Any, meta: Any) -> None:

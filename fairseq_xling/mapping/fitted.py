@@ -11,6 +11,7 @@ Symbols: ``N`` rows, ``D`` width of a side, ``E`` width of the common space.
 """
 
 import dataclasses
+import operator
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.array_file import ArrayFile, described_well
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, lost_in_steps, undo_steps
 
 _FILE = ArrayFile("fairseq_xling.map", "a map (as `fairseq-xling map procrustes` writes it)")
@@ -165,6 +166,7 @@ def unpack_layer(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> 
 
     Raises:
         KeyError: if something is missing.
+        TypeError: if a width is no whole number.
         ValueError: if a matrix or a step is of another width than its side, or the sides have no
             common space.
     """
@@ -174,7 +176,7 @@ def unpack_layer(arrays: Mapping[str, np.ndarray], about: Mapping[str, Any]) -> 
         steps = tuple(
             Step(step, tensors[f"{name}.step{k}"]) for k, step in enumerate(about[name]["steps"])
         )
-        width, matrix = int(about[name]["width"]), tensors.get(f"{name}.matrix")
+        width, matrix = operator.index(about[name]["width"]), tensors.get(f"{name}.matrix")
         for step in steps:
             if step.value.shape != (ELEMENTS[step.name].size(width),):
                 raise ValueError(f"step {step.name} of {name} must be of {width} values")
@@ -211,6 +213,8 @@ def read_map(path: str | Path) -> FittedMap:
     with described_well(path):
         layers = {}
         for number, one in sorted(about["layers"].items(), key=lambda item: int(item[0])):
+            if not number.isdecimal():
+                raise UserError(f"{path}: layers must be numbers from 0, got {shown(number)}")
             prefix = f"layer{int(number):02d}."
             own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
             layers[int(number)] = unpack_layer(own, one)

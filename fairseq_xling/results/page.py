@@ -30,7 +30,7 @@ class Result:
     @property
     def command(self) -> str:
         """The command that made it, empty if that is not recorded."""
-        return self._origin.get("command", "")
+        return self._origin.get("command") or ""
 
     @property
     def date(self) -> str:
@@ -43,12 +43,12 @@ class Result:
     @property
     def machine(self) -> str:
         """Processors and system, as recorded."""
-        return self._origin.get("machine") or self.record.get("machine", "")
+        return self._origin.get("machine") or self.record.get("machine") or ""
 
     @property
     def versions(self) -> Mapping[str, str]:
         """Versions of the packages that it depends on."""
-        return self._origin.get("versions") or self.record.get("versions", {})
+        return self._origin.get("versions") or self.record.get("versions") or {}
 
     @property
     def took(self) -> str:
@@ -59,7 +59,7 @@ class Result:
     @property
     def inputs(self) -> Mapping[str, Mapping[str, Any]]:
         """Files that it was made from, by role."""
-        return self._origin.get("inputs", {})
+        return self._origin.get("inputs") or {}
 
     @property
     def _origin(self) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from fairseq_xling.registry import Registry
 from fairseq_xling.results.figure_file import write_svg
 from fairseq_xling.results.page import RESULTS, Page, Result
 from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.recorded import check_recorded
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import write_csv, write_markdown
 from fairseq_xling.runs.step import Step, seconds_taken
@@ -105,7 +106,7 @@ def find_results(run: Path) -> list[Result]:
     for path in sorted(run.glob("*.json")):
         record = read_json(path)
         if isinstance(record, dict) and kind_of(record) is not None:
-            found.append(Result(path, record))
+            found.append(_checked(path, record))
     if not found:
         raise UserError(
             f"{run}: contains no results to make a page from; known kinds: {', '.join(KINDS)}"
@@ -123,6 +124,11 @@ def _read(path: Path) -> Result:
             else f"no results to make a page from; known kinds: {', '.join(KINDS)}"
         )
         raise UserError(f"{path}: {what}")
+    return _checked(path, record)
+
+
+def _checked(path: Path, record: Mapping[str, Any]) -> Result:
+    check_recorded(path, record)
     return Result(path, record)
 
 
@@ -132,7 +138,7 @@ def kind_of(record: Mapping[str, Any]) -> str | None:
     Raises:
         RuntimeError: if several do; their fields must distinguish them.
     """
-    if record.get("kind") in KINDS:
+    if isinstance(record.get("kind"), str) and record["kind"] in KINDS:
         return record["kind"]
     names = [name for name in KINDS if KINDS[name]().recognises(record)]
     if len(names) > 1:

@@ -12,15 +12,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-import yaml
-
-from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import read_text
+from fairseq_xling.bounds import check_bound
+from fairseq_xling.errors import UserError, about_file, shown
 from fairseq_xling.named_files import YAML, Argument, Input, OutputFolder, check_outputs
 from fairseq_xling.options import chosen
 from fairseq_xling.ranges import WORDS, option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
+from fairseq_xling.yaml_text import read_yaml_texts
 
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
@@ -73,15 +72,18 @@ def load_config(
         UserError: for an unknown key, or a value that breaks its field's rule.
     """
     known = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
-    values = read_yaml(args.config, list(known)) if args.config else {}
-    values |= {name: value for name, value in vars(args).items() if name in known}
-    if chosen := str(values.get("preset") or ""):
-        if chosen not in (presets or {}):
-            raise unknown_name("`--preset`", chosen, sorted(presets or {}))
-        values = {**presets[chosen], **values}  # type: ignore[index]
-    values = {n: _checked(known[n], v) for n, v in values.items() if v is not None}
-    _check_output(config, values, args)
-    return config(**values)
+    given = {name: value for name, value in vars(args).items() if name in known}
+    read = read_yaml(args.config, list(known)) if args.config else {}
+    args.file_fields = read.keys() - given.keys()
+    with about_file(args):
+        values = {**read, **given}
+        if chosen := str(values.get("preset") or ""):
+            if chosen not in (presets or {}):
+                raise unknown_name("`--preset`", chosen, sorted(presets or {}))
+            values = {**presets[chosen], **values}  # type: ignore[index]
+        values = {n: _checked(known[n], v) for n, v in values.items() if v is not None}
+        _check_output(config, values, args)
+        return config(**values)
 
 
 def _check_output(config: type, values: Mapping[str, Any], args: argparse.Namespace) -> None:
@@ -97,22 +99,6 @@ def _check_output(config: type, values: Mapping[str, Any], args: argparse.Namesp
         check_outputs(arguments)
 
 
-class _OnceEach(yaml.SafeLoader):
-    """Safe YAML, in which a key must not stand twice: the last would silently be the one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """As PyYAML's, with an error at the second place of a key."""
-        seen: set[Any] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{shown(key.value)} is given twice", key.start_mark
-                    )
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
 def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """The ``option: value`` lines of a file, by field.
 
@@ -120,23 +106,18 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
         UserError: if it is missing, is not YAML, has a key that is not among ``known``, or names
             code that would be imported.
     """
-    text = read_text(path, "yaml")
-    try:
-        values = _OnceEach(text).get_single_data() or {}
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML ({error})") from None
-    except RecursionError:
-        raise UserError(f"{path}: not YAML that can be read (too deeply nested)") from None
-    except Exception as error:  # of a date, number or tag that YAML describes but Python lacks
-        raise UserError(f"{path}: not YAML that can be read ({error})") from None
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: must contain `option: value` lines, got {shown(values)}")
-    values = {_spelt(name).replace("-", "_"): value for name, value in values.items()}
-    for name, value in values.items():
+    found = read_yaml_texts(path) or {}
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: must contain `option: value` lines, got {shown(found)}")
+    values: dict[str, Any] = {}
+    for spelt, value in found.items():
+        name = _spelt(spelt).replace("-", "_")
         if name not in known:
             raise UserError(f"{path}: {unknown_name('option', name, known)}")
+        if name in values:
+            raise UserError(f"{path}: `{option_name(name)}` is given twice")
         # Values refer to each other in YAML, so a short file can describe more than fits anywhere.
-        if isinstance(value, list) and any(isinstance(one, list | dict) for one in value):
+        if isinstance(value, list) and not all(isinstance(one, str) for one in value):
             raise UserError(
                 f"{path}: `{option_name(name)}` must be a value or a list of values, got "
                 f"{shown(value)}"
@@ -146,6 +127,7 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
                 f"{path}: `{option_name(name)}` must not name a `--user-dir`; give it on the "
                 "command line"
             )
+        values[name] = value
     return values
 
 
@@ -171,11 +153,13 @@ def parse_seeds(option: str, text: str) -> list[int]:
         UserError: unless they are different seeds (see `fairseq_xling.seeds`).
     """
     try:
-        seeds = [int(seed) for seed in text.split(",")]
+        seeds = [int(seed) for seed in _pieces(option, text)]
+    except UserError:
+        raise
     except ValueError:
-        raise UserError(f"`{option}` must be whole numbers, got {text!r}") from None
+        raise UserError(f"`{option}` must be whole numbers, got {shown(text)}") from None
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise UserError(f"`{option}` must be different and not negative, got {text!r}")
+        raise UserError(f"`{option}` must be different and not negative, got {shown(text)}")
     return [SEEDS.check(option, seed) for seed in seeds]
 
 
@@ -189,13 +173,22 @@ def parse_numbers(option: str, text: str, kind: type = float) -> list[Any]:
         UserError: unless they are different numbers above 0.
     """
     try:
-        values = [kind(piece) for piece in text.split(",")]
+        values = [kind(piece) for piece in _pieces(option, text)]
+    except UserError:
+        raise
     except ValueError:
         values = []
     wrong = not all(0 < value < math.inf for value in values)
     if not values or wrong or len(set(values)) < len(values):
-        raise UserError(f"`{option}` must be different numbers above 0, got {text!r}")
+        what = "different whole numbers" if kind is int else "different numbers"
+        raise UserError(f"`{option}` must be {what} above 0, got {shown(text)}")
     return values
+
+
+def _pieces(option: str, text: str) -> list[str]:
+    pieces = text.split(",")
+    check_bound("list", len(pieces), f"`{option}`")
+    return pieces
 
 
 def split_words(option: str, text: str) -> tuple[str, ...]:

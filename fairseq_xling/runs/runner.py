@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, one_line, program_error
 from fairseq_xling.files import atomic_write, exclusive, remove_unfinished
 from fairseq_xling.registry import unknown_name
@@ -58,6 +59,7 @@ class Runner:
     ):
         if jobs < 1:
             raise UserError(f"`--jobs` must be at least 1, got {jobs}")
+        check_bound("steps", len(steps), folder)
         self.folder, self.steps = folder, list(steps)
         self._display, self._begin = display or Display(), begin
         self._launcher = launcher(folder, jobs, self._display.line)

@@ -6,6 +6,7 @@ Spans are half-open and count words from 0; heads count from 1, 0 is the root.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.formats.conllu import tree_fault
 from fairseq_xling.tasks.items import Item
@@ -83,12 +84,13 @@ def check(sentence: Sentence) -> Sentence:
 
     Raises:
         UserError: for no words, a tree of another length, with a cycle, without or with two roots,
-            a head or span out of range, an index of a mention that does not exist, or a pair that
-            is annotated twice; one line with file and line.
+            a head or span out of range, an index of a mention that does not exist, a pair that is
+            annotated twice, or too many words or pairs; one line with file and line.
     """
     place, size = sentence.place, len(sentence.words)
     if not size:
         raise UserError(f"{place}: `words` must have at least 1 word, got 0")
+    check_bound("sentence", size, place)
     _check_tree(sentence, place, size)
     for what in ("entities", "triggers"):
         for number, one in enumerate(getattr(sentence, what)):
@@ -98,6 +100,8 @@ def check(sentence: Sentence) -> Sentence:
                     f"got [{one.start}, {one.end}]"
                 )
     entities, triggers = len(sentence.entities), len(sentence.triggers)
+    relations = entities**2 if sentence.pairs is None else len(sentence.pairs)
+    check_bound("mentions", max(relations, triggers * entities), place)
     _check_links(place, "relations", sentence.relations, (entities, "entity", entities, "entity"))
     _check_links(place, "arguments", sentence.arguments, (triggers, "trigger", entities, "entity"))
     return sentence

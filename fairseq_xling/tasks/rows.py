@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.columns import TABLES, class_names, column_batches, schema_of
+from fairseq_xling.columns import TABLES, class_names, column_batches, schema_of, values_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, read_lines
 from fairseq_xling.json_fields import check_kind, parse_json
@@ -79,7 +79,7 @@ def table_rows(
     """
     names = {column: class_names(schema, column) for column in columns}
     for first, arrays in column_batches(path, columns):
-        rows = zip(*(array.to_pylist() for array in arrays), strict=True)
+        rows = zip(*map(values_of, arrays), strict=True)
         for line, row in enumerate(rows, start=first):
             where, values = f"{path}:{line}", zip(columns, row, strict=True)
             yield (

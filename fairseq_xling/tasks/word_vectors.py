@@ -12,9 +12,8 @@ import torch
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
 from fairseq_xling.mapping.normalize import normalize
-from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
+from fairseq_xling.mapping.text_vectors import WORD_MARK, read_first_words
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
 
 OURS = ".safetensors"  # ending of the files of `fairseq-xling embed` and `map`
@@ -62,27 +61,12 @@ def read_word_vectors(path: str | Path, most: int) -> WordVectors:
         words = [found.symbols[i].removeprefix(WORD_MARK) for i in order]
         vectors, counts = found.vectors[order], found.counts[order]
     else:
-        words = _words_of_text(path, most)
-        vectors, _ = read_text_vectors(path, [WORD_MARK + word for word in words])
+        words, vectors = read_first_words(path, most)
         counts = np.arange(len(words), 0, -1)
     if not words:
         raise UserError(f"{path}: has no vectors of words (symbols that begin with {WORD_MARK!r})")
     check_bound("ids", len(words), path)
     return WordVectors(words, vectors, counts)
-
-
-def _words_of_text(path: Path, most: int) -> list[str]:
-    """The first words of a text file of vectors, without the mark, each once."""
-    words: dict[str, None] = {}
-    for number, line in enumerate(read_lines(path), start=1):
-        word, _, rest = line.partition(" ")
-        if number == 1 and word.isdigit() and rest.strip().isdigit():
-            continue  # how many there are, and their width
-        if word and rest:
-            words.setdefault(word.removeprefix(WORD_MARK))
-        if len(words) == most:
-            break
-    return list(words)
 
 
 def check_widths(read: Mapping[str, WordVectors], files: Mapping[str, Path]) -> int:

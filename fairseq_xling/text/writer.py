@@ -5,16 +5,15 @@ records how far they are valid and where reading must resume. A new run cuts off
 the journal and continues, so the finished files do not depend on how often it was interrupted.
 """
 
-import errno
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fairseq_xling.data.mmap import write_index
+from fairseq_xling.errors import writing
 from fairseq_xling.files import read_record, write_json
 
 Block = tuple[np.ndarray, np.ndarray]  # values of some items back to back, and their sizes
@@ -67,7 +66,7 @@ class ResumableFiles:
         self, blocks: list[Block], position: Any, counts: Mapping[str, int], read: int
     ) -> None:
         """Add one chunk: a block for each output, then the position to resume reading from."""
-        with _names_full_disk(self._stem):
+        with writing(self._stem.parent):
             for i, ((values, sizes), dtype) in enumerate(
                 zip(blocks, self._outputs.values(), strict=True)
             ):
@@ -85,7 +84,7 @@ class ResumableFiles:
             self._sync(complete=False)
 
     def _sync(self, complete: bool) -> None:
-        with _names_full_disk(self._stem):
+        with writing(self._stem.parent):
             for file in self._files.values():
                 file.flush()
                 os.fsync(file.fileno())
@@ -120,14 +119,3 @@ class ResumableFiles:
         for file in self._files.values():
             file.close()
         self._files = {}
-
-
-@contextmanager
-def _names_full_disk(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        # A failed write names no file by itself.
-        if error.errno == errno.ENOSPC and error.filename is None:
-            error.filename = str(path.parent)
-        raise

@@ -201,8 +201,8 @@ def test_a_study_of_sizes_trains_on_nested_subsets_of_the_pairs(world, capsys):
         more = [*options.split(), "--only-step", f"subset-{size}"]
         assert line in fails(capsys, *study(world, *more))
     for options, line in {
-        "--sizes 15,15": "`--sizes` must be different and at least 1, got '15,15'",
-        "--sizes few": "`--sizes` must be whole numbers, got 'few'",
+        "--sizes 15,15": "`--sizes` must be different whole numbers above 0, got '15,15'",
+        "--sizes few": "`--sizes` must be different whole numbers above 0, got 'few'",
         f"--test fr={__file__}": "must be in en or de, got 'fr'",
         "--rows T+pGA": "`--rows` T+pGA reads translations, which labelled files do not have",
         f"--test de={world}/nli.test.de.tsv": "there are two files of that name and language",

@@ -1,5 +1,7 @@
 """Files of arrays: whole, equal byte by byte, refused in one line when they are anything else."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,13 @@ def test_what_a_description_lacks_is_a_damage_of_the_file(error):
 def test_what_a_description_is_already_blamed_for_is_passed_on():
     with pytest.raises(UserError, match=r"^file: labels must differ$"), described_well("file"):
         raise UserError("file: labels must differ")
+
+
+@pytest.mark.parametrize("second", [[8, 24], [0, 16], [24, 40]], ids=["overlap", "same", "gap"])
+def test_arrays_that_overlap_or_leave_a_gap_are_refused(tmp_path, second):
+    path, about = tmp_path / "x.safetensors", {"dtype": "F32", "shape": [4]}
+    arrays = {"a": {**about, "data_offsets": [0, 16]}, "b": {**about, "data_offsets": second}}
+    header = json.dumps(arrays).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(second[1]))
+    with pytest.raises(UserError, match=r"x.safetensors: not a safetensors file, or damaged"):
+        ArrayFile("mark", "a file").read(path)

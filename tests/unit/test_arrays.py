@@ -51,6 +51,13 @@ def test_what_is_no_array_is_refused(tmp_path, data):
         mapped(path, "i", (None,), "write it again")
 
 
+def test_an_archive_of_arrays_is_refused(tmp_path):
+    with open(tmp_path / "x.npy", "wb") as file:
+        np.savez(file, x=np.zeros(3, int))
+    with pytest.raises(UserError, match=r"x.npy: damaged or not a numpy array; write it again"):
+        mapped(tmp_path / "x.npy", "i", (None,), "write it again")
+
+
 def test_an_array_of_objects_is_not_unpickled(tmp_path):
     path = tmp_path / "x.npy"
     np.save(path, np.array([{}], object), allow_pickle=True)

@@ -228,6 +228,24 @@ def test_two_columns_of_one_name_are_refused(kind, tmp_path):
         list(columns.column_batches(file, ["text"]))
 
 
+def test_a_small_file_of_large_texts_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("fairseq_xling.bounds._ALWAYS_UNPACKED", 1 << 20)
+    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "unpacked=2")
+    file = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"text": ["x" * 10_000] * 5_000}), file)  # stored once
+    assert file.stat().st_size < 20_000
+    assert message(f"{file}:text").startswith(": must be at most 2 times its size after unpacking")
+    parquet.write_table(
+        pa.table({"text": [f"{n}" * 1_000_000 for n in range(5)]}), file, compression="zstd"
+    )
+    assert message(f"{file}:text").startswith(": must be at most 2 times its size after unpacking")
+    rows = pa.table({"text": pa.nulls(3_000_000)})
+    with pa.ipc.new_file(tmp_path / "a.arrow", rows.schema) as writer:
+        writer.write_table(rows)
+    with pytest.raises(UserError, match="must be at most 2 times its size after unpacking"):
+        list(columns.column_batches(tmp_path / "a.arrow", ["text"]))
+
+
 def test_a_refused_table_ends_the_program_with_one_line_and_does_not_abort_it(tmp_path):
     rows = pa.table({"text": [f"n{n}" for n in range(40)]})
     with pa.ipc.new_stream(tmp_path / "a.arrow", rows.schema) as writer:

@@ -1,8 +1,11 @@
 import errno
+import resource
 
+import numpy as np
 import pytest
 
-from fairseq_xling.errors import UserError, about, exits_on_user_error, one_line, shown
+from fairseq_xling.errors import UserError, about, exits_on_user_error, one_line, shown, writing
+from fairseq_xling.files import atomic_write
 
 
 def test_a_file_whose_settings_stand_for_options_is_named_before_them():
@@ -25,6 +28,26 @@ def test_a_full_disk_says_what_to_do_and_which_file():
 
 def test_a_full_disk_without_a_file_name_still_reads_well():
     assert "while writing output; free some" in one_line(OSError(errno.ENOSPC, "No space"))
+
+
+def test_a_failed_write_names_its_file(tmp_path):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 12, limits[1]))
+    try:
+        with pytest.raises(OSError) as of_numpy, writing("out"):
+            np.save(tmp_path / "x.npy", np.zeros(1 << 14))
+        with pytest.raises(OSError) as of_python, atomic_write(tmp_path / "a.bin") as file:
+            file.write(bytes(1 << 14))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "no space left on device while writing out; free" in one_line(of_numpy.value)
+    assert one_line(of_python.value).endswith(f"{tmp_path}/a.bin: File too large")
+    assert not (tmp_path / "a.bin").exists()
+
+
+def test_a_full_disk_while_copying_names_the_copy():
+    error = OSError(errno.ENOSPC, "No space left on device", "in.txt", None, "out.txt")
+    assert "while writing out.txt;" in one_line(error)
 
 
 def test_an_operating_system_error_names_its_file_without_its_number():

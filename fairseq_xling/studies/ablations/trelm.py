@@ -277,11 +277,11 @@ class TrelmParallel(TrelmStudy):
         )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        from fairseq_xling.studies.trelm.data import parse_sizes
+        from fairseq_xling.runs.options import parse_numbers
 
         return [
             Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
-            for size in sorted(parse_sizes(args.sizes), reverse=True)
+            for size in sorted(parse_numbers("--sizes", args.sizes, int), reverse=True)
         ]
 
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:

@@ -3,8 +3,8 @@
 import dataclasses
 
 from fairseq_xling.options import option
+from fairseq_xling.runs.options import parse_numbers
 from fairseq_xling.studies.clcr.task_config import ClcrTaskConfig
-from fairseq_xling.studies.trelm.data import parse_sizes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,4 +16,4 @@ class ClcrPairsConfig(ClcrTaskConfig):
     @property
     def size_list(self) -> list[int]:
         """Ascending."""
-        return sorted(parse_sizes(self.sizes))
+        return sorted(parse_numbers("--sizes", self.sizes, int))

@@ -7,7 +7,7 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.options import option, reads
-from fairseq_xling.runs.options import parse_seeds
+from fairseq_xling.runs.options import parse_numbers, parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.mbert.ready_encoders import Ready
 from fairseq_xling.studies.task_options import TaskOptions
@@ -91,12 +91,12 @@ class SizeWindowConfig(TaskOptions):
 
     @property
     def size_list(self) -> list[int]:
-        return _numbers("--sizes", self.sizes)
+        return sorted(parse_numbers("--sizes", self.sizes, int))
 
     @property
     def window_list(self) -> list[int]:
         """Longest first."""
-        return _numbers("--windows", self.windows)[::-1]
+        return sorted(parse_numbers("--windows", self.windows, int), reverse=True)
 
     @property
     def seed_list(self) -> list[int]:
@@ -128,14 +128,3 @@ class SizeWindowConfig(TaskOptions):
     def dictionary_path(self) -> str:
         """The given dictionary, or the folder of the text."""
         return self.dictionary or str(Path(self.data_text) / "dictionary")
-
-
-def _numbers(option: str, text: str) -> list[int]:
-    """Different positive whole numbers, increasing."""
-    try:
-        found = sorted({int(piece) for piece in text.split(",")})
-    except ValueError:
-        found = [0]
-    if found[0] < 1 or len(found) < len(text.split(",")):
-        raise UserError(f"`{option}` must be different whole numbers above 0, got {text!r}")
-    return found

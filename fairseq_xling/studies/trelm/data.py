@@ -21,24 +21,6 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, write_json
 
 
-def parse_sizes(text: str) -> list[int]:
-    """The numbers of sentence pairs that `--sizes` names.
-
-    >>> parse_sizes("100,400")
-    [100, 400]
-
-    Raises:
-        UserError: unless they are different whole numbers above 0.
-    """
-    try:
-        sizes = [int(size) for size in text.split(",")]
-    except ValueError:
-        raise UserError(f"`--sizes` must be whole numbers, got {text!r}") from None
-    if min(sizes) < 1 or len(set(sizes)) < len(sizes):
-        raise UserError(f"`--sizes` must be different and at least 1, got {text!r}")
-    return sizes
-
-
 def keep_pairs(
     data: Path,
     output: Path,

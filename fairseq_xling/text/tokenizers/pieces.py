@@ -4,9 +4,10 @@ A data folder stores it as one file: the tokenizer without sentence-level settin
 tokens, padding, truncation), and the symbols by its own ids in our spelling.
 """
 
+import contextlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from fairseq_xling.text.tokenizers.vocabulary import (
 from fairseq_xling.text.vocabularies import mode_of
 
 META = "meta.json"  # what makes a folder a data folder
+_PROBE = "a é ü ß 中 ﬁ ｱ ½ \u0301 \u200b 😀"  # of what normalisers change
 _OF_SENTENCES = ("truncation", "padding", "post_processor")
 
 
@@ -111,6 +113,7 @@ class TokenizerPieces:
 
     def __init__(self, content: dict[str, Any], origin: str | Path):
         symbols = content["symbols"]
+        self._origin = origin
         self._tokenizer = load_tokenizer(content["tokenizer"], origin)
         unknown = symbols.index("<unk>")
         rest = [number for number in range(len(symbols)) if number != unknown]
@@ -140,7 +143,8 @@ class TokenizerPieces:
 
     def encode(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Piece ids of all ``lines`` back to back (N,) int32, and each line's number (n,) int64."""
-        found = self._tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
+        with _usable(self._origin):
+            found = self._tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
         sizes = np.fromiter(map(len, found), dtype=np.int64, count=len(found))
         ids = [number for line in found for number in line.ids]
         return self._numbers[np.array(ids, dtype=np.int64)], sizes
@@ -151,7 +155,8 @@ class TokenizerPieces:
 
     def surfaces(self, lines: Sequence[str]) -> list[list[str]]:
         """The text of each piece of a line, without white space at its ends."""
-        found = self._tokenizer.encode_batch(list(lines), add_special_tokens=False)
+        with _usable(self._origin):
+            found = self._tokenizer.encode_batch(list(lines), add_special_tokens=False)
         return [
             [line[begin:end].strip() for begin, end in pieces.offsets]
             for line, pieces in zip(lines, found, strict=True)
@@ -172,8 +177,36 @@ def load_tokenizer(content: Any, origin: str | Path) -> Any:
         raise UserError(
             f"{origin}: needs the library tokenizers: pip install 'fairseq_xling[hf]'"
         ) from None
+    with _usable(origin), _without_stderr():
+        tokenizer = Tokenizer.from_str(json.dumps(content))
+        tokenizer.encode(_PROBE)
+    return tokenizer
+
+
+@contextlib.contextmanager
+def _usable(origin: str | Path) -> Iterator[None]:
+    """What the library raises of a damaged tokenizer becomes one line.
+
+    Where it does not expect the damage, as in the table of a ``Precompiled`` normaliser, it raises
+    a ``PanicException``, which is no ``Exception`` and cannot be imported.
+    """
     try:
-        return Tokenizer.from_str(json.dumps(content))
-    except Exception as error:  # the library raises nothing more specific
-        reason = str(error).splitlines()[0]
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise UserError(f"{origin}: not a tokenizer in a known format ({reason})") from None
+
+
+@contextlib.contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Nothing is written to standard error: the library also prints where it raised a panic."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -87,7 +88,10 @@ def write_model(folder: Path, data: DataFolder, language: str, made: Published) 
     write_json(folder / "config.json", config)
     tensors = {name: tensor.contiguous() for name, tensor in made.weights.items()}
     weights = folder / "model.safetensors"
-    save_file(tensors, weights, metadata={"format": "pt"})
+    try:
+        save_file(tensors, weights, metadata={"format": "pt"})
+    except SafetensorError as error:  # how the library reports a full disk
+        raise UserError(f"{weights}: could not be written ({error})") from None
     weights.chmod(0o644)  # the library lets none but the owner read it
     return content
 

@@ -5,7 +5,7 @@ before the next one begins. The folder gets its name when it is complete.
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def extract(
             for lines in sentence_blocks(text, unit.done):
                 sentences = encode.encode(lines)
                 block = unit.block(sentences)
-                found = encoder.states(sentences, lang, args.max_tokens, unknown)
+                found = _states(encoder, sentences, lang, args.max_tokens, unknown)
                 for indices, states, words in found:
                     block.add(indices, states[list(layers)], words)
                 block.close()
@@ -83,3 +83,13 @@ def extract(
         meta = {"settings": settings, "width": encoder.width, **unit.finish()}
         write_json(folder / META, meta)
     return meta
+
+
+def _states(
+    encoder: Encoder, sentences: Sequence[np.ndarray], lang: str, max_tokens: int, unknown: bool
+) -> Iterator[tuple[np.ndarray, Any, Any]]:
+    """As `Encoder.states`, of lines with a subword: no unit takes anything from a blank one."""
+    written = np.flatnonzero([len(ids) > 1 for ids in sentences])
+    some = [sentences[number] for number in written]
+    for indices, states, words in encoder.states(some, lang, max_tokens, unknown) if some else ():
+        yield written[indices], states, words

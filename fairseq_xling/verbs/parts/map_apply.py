@@ -1,7 +1,6 @@
 """`fairseq-xling map apply`: a mapped copy of a folder of states."""
 
 import argparse
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, sha256, write_json
+from fairseq_xling.files import atomic_write, read_json, sha256, write_json
 from fairseq_xling.folders import is_finished, new_folder
 from fairseq_xling.mapping.fitted import FittedMap, Side, read_map
 from fairseq_xling.mapping.states import BLOCK, META, Selection, States
@@ -71,22 +70,21 @@ def map_folder(args: argparse.Namespace) -> tuple[dict[str, Any], list[str]]:
 
 def _write_layer(states: States, layer: int, side: Side, folder: Path) -> None:
     """The mapped vectors of a layer, in the folder's own type."""
-    path = folder / states.file(layer).name
-    unfinished = path.with_suffix(".tmp")
-    shape = (states.rows, side.output_width)
-    array = np.lib.format.open_memmap(unfinished, "w+", states.array(layer).dtype, shape)
-    for start in range(0, states.rows, BLOCK):
-        chosen = Selection(np.arange(start, min(start + BLOCK, states.rows)))
-        mapped = side(states.take(layer, chosen)).numpy()
-        with np.errstate(over="ignore"):
-            array[start : start + BLOCK] = mapped
-        if not np.isfinite(array[start : start + BLOCK]).all():
-            raise UserError(
-                f"{states.file(layer)}: mapped, its values are too large for {array.dtype}"
-            )
-    array.flush()
-    del array
-    os.replace(unfinished, path)
+    shape, dtype = (states.rows, side.output_width), states.array(layer).dtype
+    about = {"descr": dtype.str, "fortran_order": False, "shape": shape}
+    # Not a file mapped into memory: a full disk would end the process with a signal.
+    with atomic_write(folder / states.file(layer).name) as file:
+        np.lib.format.write_array_header_1_0(file, about)
+        for start in range(0, states.rows, BLOCK):
+            chosen = Selection(np.arange(start, min(start + BLOCK, states.rows)))
+            mapped = side(states.take(layer, chosen)).numpy()
+            with np.errstate(over="ignore"):
+                rows = mapped.astype(dtype)
+            if not np.isfinite(rows).all():
+                raise UserError(
+                    f"{states.file(layer)}: mapped, its values are too large for {dtype}"
+                )
+            file.write(rows.tobytes())
 
 
 def _other_language(fitted: FittedMap, states: States, side: str) -> list[str]:

@@ -65,6 +65,26 @@ def test_a_folder_that_extract_did_not_write_is_refused(folder, tmp_path):
             Extracted(folder)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("rows", -10, "`rows` must be a whole number of at least 0, got -10"),
+        ("width", 3.5, "`width` must be a whole number of at least 0, got 3.5"),
+        ("rows", float("nan"), "`rows` must be a whole number of at least 0, got nan"),
+        ("layers", [-1], "`layers` must be a whole number of at least 0, got -1"),
+        ("layers", [2, 0], "`layers` must increase, got 2,0"),
+        ("layers", [0, 0], "`layers` must increase, got 0,0"),
+    ],
+)
+def test_counts_and_layers_that_cannot_be_are_named(folder, place, value, message):
+    meta = read_json(folder / "meta.json")
+    (meta["settings"] if place == "layers" else meta)[place] = value
+    write_json(folder / "meta.json", meta)
+    with pytest.raises(UserError) as error:
+        Extracted(folder)
+    assert str(error.value) == f"{folder}/meta.json: {message}"
+
+
 def test_arrays_that_are_missing_damaged_or_of_another_shape_are_named(folder):
     array = folder / "layer02.npy"
     np.save(array, normal(9, 3))

@@ -121,6 +121,12 @@ def test_late_arguments_are_asked_for_when_the_inputs_are_there(tmp_path):
     assert "c: done before" in go(run, [first, second, late])
 
 
+def test_a_plan_of_too_many_steps_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "steps=2")
+    with pytest.raises(UserError, match="must be at most 2 steps in the plan of a run, got 3"):
+        Runner(tmp_path, [shell(f"s{number}", "true") for number in range(3)])
+
+
 def test_a_function_is_a_step_too(tmp_path):
     run, calls = tmp_path / "run", []
     step = Step("f", call=lambda: calls.append((run / "f.txt").write_text("x")), settings={"n": 1})

@@ -186,3 +186,11 @@ def test_text_without_relations_can_be_read_for_prediction(tmp_path):
     path = tmp_path / "x.txt"
     path.write_text(KBP37.split("\n")[0] + "\n\n" + KBP37.split("\n")[0])
     assert [one.relations for one in read("kbp37", path)] == [(), ()]
+
+
+def test_a_sentence_with_too_many_pairs_of_mentions_is_refused(tmp_path):
+    entities = [{"span": [0, 1], "type": "PER"}] * 10_000
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"words": ["Ana"], "entities": entities}))
+    with pytest.raises(UserError, match=r"a.jsonl:1: must be at most 50000 pairs of mentions"):
+        list(formats["json_lines"].read(path, ""))

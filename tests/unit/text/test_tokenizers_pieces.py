@@ -1,5 +1,6 @@
 """A ready tokenizer cuts text in a data folder exactly as it does elsewhere."""
 
+import json
 import re
 
 import numpy as np
@@ -51,6 +52,17 @@ def test_words_are_counted_as_the_basic_segmentation_counts_them(bert, tmp_path)
     (ids,) = encoder.encode(["word1 else word2s"])
     assert ids[1] == UNK and encoder.decode(ids) == "word1 <unk> word2s"
     assert encoder.surfaces(["Word1 else word2s"]) == [["Word1", "else", "word2", "s"]]
+
+
+@pytest.mark.parametrize("charsmap", ["AAAA", "", "BAAAAP////9hAA=="])
+def test_a_damaged_normaliser_is_one_line(bert, charsmap, capfd):
+    file = bert / "tokenizer.json"
+    content = json.loads(file.read_text())
+    content["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": charsmap}
+    file.write_text(json.dumps(content))
+    with pytest.raises(UserError, match=f"^{re.escape(str(file))}: not a tokenizer in a known"):
+        ready_tokenizer(file)
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word", "imported"])

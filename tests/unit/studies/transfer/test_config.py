@@ -123,7 +123,10 @@ def test_settings_that_hang_together_pass(config):
         ),
         ({"columns": "text"}, "`--columns` must look like text=0,label=1, got 'text'"),
         ({"lrs": "0"}, "`--lrs` must be different numbers above 0, got '0'"),
-        ({"batch_sizes": "4,x"}, "`--batch-sizes` must be different numbers above 0, got '4,x'"),
+        (
+            {"batch_sizes": "4,x"},
+            "`--batch-sizes` must be different whole numbers above 0, got '4,x'",
+        ),
         ({"best": 2}, "`--best` must be at most the 1 settings to try, got 2"),
         ({"warmup": 1.0}, "`--warmup` must be a share below 1, got 1.0"),
         (

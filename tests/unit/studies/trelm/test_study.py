@@ -338,9 +338,9 @@ def test_subsets_share_all_that_does_not_depend_on_them(study):
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ("10,x", "`--sizes` must be whole numbers, got '10,x'"),
-        ("0,5", "`--sizes` must be different and at least 1, got '0,5'"),
-        ("5,5", "`--sizes` must be different and at least 1, got '5,5'"),
+        ("10,x", "`--sizes` must be different whole numbers above 0, got '10,x'"),
+        ("0,5", "`--sizes` must be different whole numbers above 0, got '0,5'"),
+        ("5,5", "`--sizes` must be different whole numbers above 0, got '5,5'"),
     ],
 )
 def test_sizes_are_different_numbers(study, sizes, message):

@@ -120,6 +120,18 @@ def test_sentences_are_means_over_subwords_in_the_order_of_the_text(folder, text
 
 
 @pytest.mark.row("T23")
+def test_blank_lines_do_not_go_through_the_encoder(folder, text, tmp_path):
+    class Written(Table):
+        def states(self, sentences, *rest):
+            assert sentences and min(map(len, sentences)) > 1
+            return super().states(sentences, *rest)
+
+    text.write_text("\n" * 100 + "rain\n \n")
+    run(folder, text, tmp_path / "out", Written(), unit="sentences")
+    vectors = np.load(tmp_path / "out" / "layer01.npy")
+    assert vectors.any(1).nonzero()[0].tolist() == [100] and len(vectors) == 102
+
+
 def test_the_vector_of_its_word_is_appended_to_each_subword(folder, text, tmp_path):
     (tmp_path / "v.vec").write_text("the 1 2 3\nhouse 4 5 6\n")
     vectors = {"the": [1, 2, 3], "house": [4, 5, 6]}
