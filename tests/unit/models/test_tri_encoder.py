@@ -6,6 +6,7 @@ import io
 import pytest
 import torch
 
+from fairseq_xling.errors import OWN
 from fairseq_xling.models import tri_encoder as presets
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import SeparableEncoder
@@ -111,7 +112,7 @@ def test_an_unknown_head_is_named_with_those_there_are(make_model):
     assert str(stopped.value) == (
         "fairseq-xling: error: `--auxiliary`: "
         "unknown auxiliary head 'ordre'; did you mean 'order'? "
-        f"known: {', '.join(auxiliary_heads)}"
+        f"known: {', '.join(auxiliary_heads)}{OWN}"
     )
 
 
