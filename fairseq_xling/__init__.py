@@ -49,8 +49,10 @@ if not TYPE_CHECKING:  # a checker knows the names above, and would take any oth
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home, attribute = _API[name]
         from fairseq_xling.compat import lean_engine, quiet_engine
+        from fairseq_xling.extensions import load_plugins
 
         lean_engine()
+        load_plugins()
         with quiet_engine():  # importing fairseq would set up the logs of the whole program
             module = importlib.import_module(f"{__name__}.{home}")
         return getattr(module, attribute) if attribute else module

@@ -22,7 +22,7 @@ OPTION = "--user-dir"
 VARIABLE = "FAIRSEQ_XLING_USER_DIR"
 GROUP = "fairseq_xling.plugins"
 
-_loaded: dict[str, str] = {}  # names of modules, and what they were named by
+_loaded: list[str] = []  # names of modules
 _packages_loaded = False
 _held = False
 
@@ -63,17 +63,15 @@ def load_folders(folders: Sequence[str | os.PathLike], naming: str = "`load_plug
 def load_packages() -> None:
     """Import what installed packages declare as a plug-in, once."""
     global _packages_loaded
-    if _packages_loaded or not _declared():
-        return
-    from importlib.metadata import entry_points  # only now: it takes as long as a short verb
+    if not _packages_loaded and _declared():
+        from importlib.metadata import entry_points  # only now: it takes as long as a short verb
 
-    for point in entry_points(group=GROUP):
-        package = point.dist.name if point.dist else point.value
-        with _importing(f"plug-in {point.name!r} of the installed package {package!r}"):
-            if point.module not in _loaded:
+        for point in entry_points(group=GROUP):
+            package = point.dist.name if point.dist else point.value
+            with importing(f"plug-in {point.name!r} of the installed package {package!r}"):
                 point.load()
-                _add(point.module, f"package {package!r}")
-    _packages_loaded = True
+                _add(point.module)
+    _packages_loaded = True  # only now: after a failed import the next call must fail, too
 
 
 def named_folders() -> list[str]:
@@ -143,7 +141,8 @@ def _load_folder(folder: str, naming: str) -> None:
     if "." in name:
         raise UserError(f"{said}: its name is that of a module and must not have a dot")
     if any(_is_at(other, place) for other in (name, *_loaded)):
-        _add(name, folder)  # fairseq may have imported it, or be about to
+        if name in sys.modules:
+            _add(name)  # fairseq may have imported it, or be about to
         return
     if name in sys.modules:
         other = getattr(sys.modules[name], "__file__", None) or "a part of Python"
@@ -152,7 +151,7 @@ def _load_folder(folder: str, naming: str) -> None:
         other = spec.origin if spec is not None else None
     if other is not None and not _same(other, file):
         raise UserError(f"{said}: {other} has the same name, {name!r}; rename the folder")
-    with _importing(said, place):
+    with importing(said, place):
         spec = importlib.util.spec_from_file_location(
             name, file, submodule_search_locations=[folder]
         )
@@ -160,21 +159,21 @@ def _load_folder(folder: str, naming: str) -> None:
         sys.modules[name] = module
         try:
             spec.loader.exec_module(module)
-            _add(name, folder)
+            _add(name)
         except BaseException:
             for one in [n for n in sys.modules if n == name or n.startswith(f"{name}.")]:
                 del sys.modules[one]
             raise
 
 
-def _add(name: str, origin: str) -> None:
+def _add(name: str) -> None:
     """Note a module, and import the package of its verbs, which are not imported themselves."""
     if name in _loaded:
         return
     places = getattr(sys.modules[name], "__path__", [])
     if any(Path(place, "verbs").is_dir() for place in places):
         importlib.import_module(f"{name}.verbs")
-    _loaded[name] = origin
+    _loaded.append(name)
 
 
 def _is_at(name: str, place: Path) -> bool:
@@ -188,7 +187,7 @@ def _same(first: str | Path, second: str | Path) -> bool:
 
 
 @contextlib.contextmanager
-def _importing(what: str, place: Path | None = None) -> Iterator[None]:
+def importing(what: str, place: Path | None = None) -> Iterator[None]:
     """Has whatever fails inside end in one line with the place in the user's own code."""
     from fairseq_xling.compat import lean_engine, quiet_engine  # only now: it takes NumPy
 
