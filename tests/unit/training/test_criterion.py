@@ -173,7 +173,7 @@ def test_an_own_criterion_reads_logits_and_states_of_the_step():
         return model(**net_input)._replace(states=states)
 
     criterion = Doubled(make_task([], weights={"cdlm": 0.5}))
-    loss, size, logs = criterion(step, batch)
+    loss, _, logs = criterion(step, batch)
     assert asked == [(0, 2)]  # one pass
     assert criterion.seen.logits is model.logits and criterion.seen.states is states
     predict = batch["net_input"]["tgt"]["predict"]
