@@ -14,7 +14,7 @@ LEAVES = {
     ],
     "how-to/encoder.md": ["minilm/checkpoint.pt", "states/meta.json"],
     "how-to/extend.md": [
-        *("own.json", "own-nli/results.json", "own-pages/index.html"),
+        *("own.json", "own-nli/results.json", "own-pages/own-nli.html"),
         "own-ctc/checkpoint_last.pt",
     ],
     "how-to/fairseq-programs.md": ["hydra-checkpoints/checkpoint_last.pt"],
