@@ -39,7 +39,7 @@ The drawing is made from the imports whenever the documentation is built. An arr
 there are files that import; what every room imports, the errors, files and ranges of the ground
 floor, is left out.
 
-A new variant is one file: [an objective](../how-to/objective.md), [a head](../how-to/head.md), [an
+A new variant is one file: [an objective, a head, a measure](../how-to/extend.md), [an
 ordering](../how-to/ordering.md), [a verb, or a study of three](../contributing/verb.md). To follow
 one sentence from disk to loss, read `text/binarize.py`, `data/mmap.py`, `data/sources.py`,
 `data/feeds.py`, `objectives/mlm.py`, `data/batch.py`, `models/separable_transformer.py`,

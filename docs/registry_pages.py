@@ -15,9 +15,9 @@ from fairseq_xling.registry import Registry
 LEAD = """# Registries
 
 What can be chosen by name, and extended: each entry is a class or a function registered by name in
-a file of its own. How that is done is shown for [an objective](../how-to/objective.md), [an
-ordering](../how-to/ordering.md) and [a head](../how-to/head.md); all others work alike. An unknown
-name is answered with near matches and this list."""
+a file of its own. [Your own components](../how-to/extend.md) shows how that is done for many of
+them, [own ordering](../how-to/ordering.md) for one more; all others work alike. An unknown name is
+answered with near matches and this list."""
 
 
 def registry_pages() -> dict[str, str]:

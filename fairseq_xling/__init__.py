@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairseq_xling.api import measures as measures
     from fairseq_xling.api.aligner import Aligner as Aligner
     from fairseq_xling.api.encoder import Encoder as Encoder
+    from fairseq_xling.extensions import load_plugins as load_plugins
     from fairseq_xling.generation.translator import Translator as Translator
     from fairseq_xling.results.frame import read_study as read_study
 
@@ -33,6 +34,7 @@ _API = {
     "Aligner": ("api.aligner", "Aligner"),
     "Encoder": ("api.encoder", "Encoder"),
     "Translator": ("generation.translator", "Translator"),
+    "load_plugins": ("extensions", "load_plugins"),
     "measures": ("api.measures", ""),
     "read_study": ("results.frame", "read_study"),
 }
@@ -47,8 +49,10 @@ if not TYPE_CHECKING:  # a checker knows the names above, and would take any oth
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home, attribute = _API[name]
         from fairseq_xling.compat import lean_engine, quiet_engine
+        from fairseq_xling.extensions import load_plugins
 
         lean_engine()
+        load_plugins()
         with quiet_engine():  # importing fairseq would set up the logs of the whole program
             module = importlib.import_module(f"{__name__}.{home}")
         return getattr(module, attribute) if attribute else module

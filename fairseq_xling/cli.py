@@ -4,17 +4,33 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from fairseq_xling import extensions
 from fairseq_xling.errors import UserError, about_file, one_line
 from fairseq_xling.files import kept
 from fairseq_xling.named_files import arguments_of, check_outputs
 from fairseq_xling.registry import did_you_mean, question
 from fairseq_xling.runs.command_line import build_parser, join_words, verbs
 
+_EXPLAIN = {"-h", "--help", "--version"}
+
+
+def _joined(given: list[str]) -> list[str]:
+    """The words, the verb as one; what installed packages add is imported where it may matter."""
+    argv = join_words(given, verbs())
+    if _unknown(argv) or _EXPLAIN.isdisjoint(argv):
+        extensions.load_packages()
+        argv = join_words(given, verbs())
+    return argv
+
+
+def _unknown(argv: Sequence[str]) -> bool:
+    return bool(argv) and not argv[0].startswith("-") and argv[0] not in verbs()
+
 
 def _check_verb(argv: Sequence[str]) -> None:
     """An unknown verb is bad usage, with a line that names those spelt like it; argparse's own
     error lists every verb there is."""
-    if not argv or argv[0].startswith("-") or argv[0] in verbs():
+    if not _unknown(argv):
         return
     begun = [name for name in verbs() if name.startswith(f"{argv[0]}-")]
     hint = question(begun) or did_you_mean(argv[0], verbs()) or ";"
@@ -27,14 +43,16 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
         # Not SIGINT's own handler: scripts start background commands with it ignored.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    given = sys.argv[1:] if argv is None else argv
-    argv = join_words(given, verbs())
-    _check_verb(argv)
-    typed = given[: 1 + len(given) - len(argv)]
     try:
+        folders, given = extensions.take_folders(sys.argv[1:] if argv is None else argv)
+        extensions.load_folders(folders, f"`{extensions.OPTION}`")
+        argv = _joined(given)
+        _check_verb(argv)
+        typed = given[: 1 + len(given) - len(argv)]
         parser = build_parser(argv, " ".join(typed))
         args = parser.parse_args(argv)
-        args.argv = given  # for a run whose steps are commands of their own
+        # For a run whose steps are commands of their own, perhaps on another machine.
+        args.argv = [*extensions.folder_options(), *given]
         read = check_outputs(arguments_of(parser, args))
         # Only now: it takes NumPy, which help does without.
         from fairseq_xling.compat import bound_shape_caches, lean_engine, quiet_engine

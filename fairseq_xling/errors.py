@@ -10,6 +10,8 @@ from typing import Any
 
 _PREFIX = "fairseq-xling: error: "
 _MOST = 2000  # characters of a message
+# Ends a message about a name that is unknown, and may be of the user's own code.
+OWN = "; if it is your own, name its folder with `--user-dir`"
 
 # What reading values of JSON, or of another description from outside, raises where they are of
 # another form than expected.
@@ -130,7 +132,7 @@ def named(text: str, names: Iterable[str] = (), options: bool = True) -> bool:
     >>> named("`--lr` must be above 0"), named("a.txt:3: no word", ["a.txt"]), named("no word")
     (True, True, False)
     """
-    return (options and "`--" in text) or any(name in text for name in names)
+    return (options and "`--" in text.replace(OWN, "")) or any(name in text for name in names)
 
 
 def broken_rule(message: str) -> str:

@@ -1,7 +1,12 @@
-"""Registers tasks, models, criterions and optimizers with fairseq; the one import of `user_dir`."""
+"""Registers tasks, models, criterions and optimizers with fairseq; the one import of `user_dir`.
+
+Then come the user's own (`fairseq_xling.extensions`): fairseq itself knows one folder alone.
+"""
 
 import importlib
 
+from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.extensions import load_plugins
 from fairseq_xling.guards import prepare_engine
 
 # In this order: models, optimizers and criterions before the tasks that use them.
@@ -29,3 +34,4 @@ MODULES = (
 prepare_engine()
 for module in MODULES:
     importlib.import_module(module)
+exits_on_user_error(load_plugins)()  # what is imported here is often one of fairseq's programs

@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.errors import OWN, UserError, shown
 
 T = TypeVar("T")
 
@@ -67,8 +67,13 @@ class Registry(Generic[T]):
 
     def register(self, name: str) -> Callable[[T], T]:
         def add(entry: T) -> T:
-            if name in self._entries and self._entries[name] is not entry:
-                raise ValueError(f"{self.kind} {name!r} is already registered")
+            other = self._entries.get(name, entry)
+            if other is not entry:
+                first, second = (getattr(one, "__module__", shown(one)) for one in (other, entry))
+                raise UserError(
+                    f"{self.kind} {name!r} is already registered, by {first} and by {second}; "
+                    "rename your own"
+                )
             self._entries[name] = entry
             return entry
 
@@ -85,7 +90,7 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self:
-            raise unknown_name(self.kind, name, sorted(self._entries))
+            raise UserError(f"{unknown_name(self.kind, name, sorted(self._entries))}{OWN}")
         return self._entries[name]
 
     def check(self, name: str) -> None:

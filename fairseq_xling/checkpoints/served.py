@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.errors import OWN, UserError, shown
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,8 @@ def _chosen(part: str, values: Mapping[str, Any], place: str, served: tuple[str,
     if chosen is None or not (is_project(chosen) or name in served):
         also = f", or {' or '.join(served)}" if served else ""
         raise UserError(
-            f"{place}` must name {_KINDS[part]} of fairseq_xling or of your `--user-dir`{also}, "
-            f"got {shown(given[0])}"
+            f"{place}` must name {_KINDS[part]} of fairseq_xling or of your own{also}, got "
+            f"{shown(given[0])}{OWN}"
         )
     return chosen
 

@@ -180,9 +180,20 @@ class SeparableEncoder(nn.Module):
 
         The final states (B, U, D) are at the target's positions; here those are the source's.
         """
+        lower, upper = self.halves(src, tgt, order, pair)
+        return lower[-1] if lower else None, upper[-1]
+
+    def halves(
+        self,
+        src: Mapping[str, Tensor],
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None = None,
+        pair: Pair | None = None,
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The states at the source's positions, where others follow, and at the target's."""
         if order is not None:
             raise ValueError("a model without a TRILayer reads its source in the given order")
-        return None, self.states(src, pair)[-1]
+        return [], self.states(src, pair)
 
     def logits(
         self, states: Tensor, pair: Pair | None = None, tokens: Tensor | None = None

@@ -7,7 +7,7 @@ input and output embeddings tied.
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -180,13 +180,19 @@ class SeparableTransformer(BaseFairseqModel):
         order: Tensor | None = None,
         pair: Pair | None = None,
         extra: Mapping[str, Tensor] | None = None,
+        layers: Sequence[int] = (),
     ) -> Prediction:
-        """Logits (n, V) at the n positions that ``tgt["predict"]`` (B, U) marks, row by row."""
-        middle, final = self.encoder.output(src, tgt, order, pair)
+        """Logits (n, V) at the n positions that ``tgt["predict"]`` (B, U) marks, row by row, and
+        the states of ``layers``."""
+        lower, upper = self.encoder.halves(src, tgt, order, pair)
+        states = read_layers(lower, upper, layers, src)
+        middle, final = lower[-1] if lower else None, upper[-1]
+        del lower, upper  # without a gradient, memory need not have them any more
         view = View(src, tgt, order, extra or {}, middle, final)
         auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
         where = tgt["predict"].nonzero(as_tuple=True)  # once: a GPU is waited for
-        return Prediction(self.encoder.logits(final[where], pair), auxiliary, where)
+        logits = self.encoder.logits(final[where], pair)
+        return Prediction(logits, auxiliary, where, states=states)
 
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
@@ -233,6 +239,28 @@ class SeparableTransformer(BaseFairseqModel):
     def unrecorded(self) -> Mapping[str, Any]:
         """The values of facts that an identity only records where they are others."""
         return {"activation_fn": _OLDEST}
+
+
+def read_layers(
+    lower: Sequence[Tensor],
+    upper: Sequence[Tensor],
+    layers: Sequence[int],
+    src: Mapping[str, Tensor],
+) -> dict[int, Tensor]:
+    """The states of ``layers`` by number, of those below and above a TRILayer.
+
+    Raises:
+        UserError: for a layer that the model does not have.
+    """
+    length, most = src["tokens"].shape[1], len(lower) + len(upper) - 1
+    for number in layers:
+        if not 0 <= number <= most:
+            raise UserError(
+                f"`layers` of the criterion must lie in [0, {most}], the layers of this model, got "
+                f"{number}"
+            )
+    states = [*(x[:, :length] for x in lower), *upper]  # without the null state
+    return {number: states[number] for number in layers}
 
 
 def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:

@@ -6,7 +6,7 @@ Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Lang
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Optional
@@ -29,6 +29,7 @@ from fairseq_xling.models.separable_transformer import (
     SeparableTransformerConfig,
     make_shape,
     preset,
+    read_layers,
 )
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder, check_slot_layers
@@ -166,20 +167,26 @@ class TriTransformer(SeparableTransformer):
         order: Tensor | None = None,
         pair: Pair | None = None,
         extra: Mapping[str, Tensor] | None = None,
+        layers: Sequence[int] = (),
     ) -> Prediction:
         """As the base class's, but rows of CdLM are predicted as their emission does, and in
         training with `glancing` once some of their words are shown."""
         translates = (extra or {}).get("reordered")
         if translates is None:
-            return super().forward(src, tgt, order, pair, extra)
+            return super().forward(src, tgt, order, pair, extra, layers)
         translates = translates[:, 0] > 0
         if self.emission.in_order:
             if self.training and self.glancing:
-                return self._glanced(src, tgt, order, pair, extra or {}, translates)
-            return super().forward(src, tgt, order, pair, extra)
+                return self._glanced(src, tgt, order, pair, extra or {}, translates, layers)
+            return super().forward(src, tgt, order, pair, extra, layers)
         rows = translates.nonzero()[:, 0]  # once: a GPU is waited for
         if not len(rows):
-            return super().forward(src, tgt, order, pair, extra)
+            return super().forward(src, tgt, order, pair, extra, layers)
+        if layers:  # those of slots are at other positions
+            raise UserError(
+                "a criterion that reads `layers` needs an `--emission` with a word at each slot, "
+                f"got {self.emission.shape.emission}"
+            )
         middle = self.encoder.lower(src, pair)[-1]
         final = middle.new_zeros(*tgt["tokens"].shape, middle.shape[-1])
         others = translates.int().argsort(stable=True)[: len(translates) - len(rows)]
@@ -200,11 +207,12 @@ class TriTransformer(SeparableTransformer):
         pair: Pair | None,
         extra: Mapping[str, Tensor],
         translates: Tensor,
+        layers: Sequence[int],
     ) -> Prediction:
         """Where each slot is a position of the translation, only those are predicted whose words
         are not shown (Qian et al., 2021, Section 3.1)."""
-        middle = self.encoder.lower(src, pair)[-1]
-        side = self.encoder.target_side(src, tgt, order)
+        lower = self.encoder.lower(src, pair)
+        middle, side = lower[-1], self.encoder.target_side(src, tgt, order)
         predicted = tgt["predict"] & translates[:, None]
         words = tgt["tokens"][predicted]
         with torch.no_grad():
@@ -214,12 +222,14 @@ class TriTransformer(SeparableTransformer):
             guess = path.masked_scatter(predicted, logits.argmax(-1))
             loss = F.cross_entropy(logits.float(), words, reduction="sum")
             shown = show(path, guess, self.glancing)
-        final = self.encoder.upper(middle, {**side, "shown": shown}, order, pair)[-1]
+        upper = self.encoder.upper(middle, {**side, "shown": shown}, order, pair)
+        read, final = read_layers(lower, upper, layers, src), upper[-1]
         view = View(src, tgt, order, extra, middle, final)
         auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
         where = (tgt["predict"] & (shown < 0)).nonzero(as_tuple=True)
         plain = (loss, predicted.sum())
-        return Prediction(self.encoder.logits(final[where], pair), auxiliary, where, None, plain)
+        logits = self.encoder.logits(final[where], pair)
+        return Prediction(logits, auxiliary, where, None, plain, read)
 
     def _upper(
         self,

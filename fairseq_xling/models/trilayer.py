@@ -81,16 +81,16 @@ class TriEncoder(SeparableEncoder):
         own = self.target_side(src, src, None)
         return [x[:, :length] for x in lower] + self.upper(lower[-1], own, None, pair)
 
-    def output(
+    def halves(
         self,
         src: Mapping[str, Tensor],
         tgt: Mapping[str, Tensor],
         order: Tensor | None = None,
         pair: Pair | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """The middle states (B, T + 1, D), the null state last, and the final ones (B, U, D)."""
-        middle = self.lower(src, pair)[-1]
-        return middle, self.upper(middle, self.target_side(src, tgt, order), order, pair)[-1]
+    ) -> tuple[list[Tensor], list[Tensor]]:
+        """The states of `lower`, (B, T + 1, D) each, and of `upper`, (B, U, D) each."""
+        lower = self.lower(src, pair)
+        return lower, self.upper(lower[-1], self.target_side(src, tgt, order), order, pair)
 
     def target_side(
         self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor], order: Tensor | None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairseq_xling.compat import require_engine
 from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.extensions import take_folders
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.runs import launch
 from fairseq_xling.runs.command_line import build_parser, join_words, verbs
@@ -49,7 +50,7 @@ def check_command(step: str, command: Sequence[str]) -> None:
 
 
 def _check_verb(arguments: list[str]) -> None:
-    words = join_words(arguments, verbs())
+    words = join_words(take_folders(arguments)[1], verbs())
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):

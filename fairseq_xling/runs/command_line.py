@@ -1,14 +1,15 @@
 """The verbs of the `fairseq-xling` command, found by name, and its parser.
 
-A verb is a module of one of the folders in `FOLDERS` with a docstring (its help), a ``GROUP`` (one
-of `GROUPS`, where the list of verbs shows it), ``add_arguments(parser)`` and ``run(args)``;
-``SPEC_ROWS``, where it has them, are the rows of the specification that it is of. Only the verb
-that was asked for is imported. Heavy imports belong inside ``run``, so that ``--help`` answers at
-once.
+A verb is a module of one of the folders in `FOLDERS`, or of a user's own (`extensions`), with a
+docstring (its help), a ``GROUP`` (one of `GROUPS`, where the list of verbs shows it),
+``add_arguments(parser)`` and ``run(args)``; ``SPEC_ROWS``, where it has them, are the rows of the
+specification that it is of. Only the verb that was asked for is imported. Heavy imports belong
+inside ``run``, so that ``--help`` answers at once.
 """
 
 import argparse
 import ast
+import contextlib
 import copy
 import functools
 import importlib
@@ -22,6 +23,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import fairseq_xling
+from fairseq_xling import extensions
 from fairseq_xling.errors import UserError, broken_rule, usage_line
 from fairseq_xling.ranges import Number
 
@@ -37,6 +39,7 @@ GROUPS = (
     "CLCR",
     "Studies and reports",
 )
+OWN_GROUP = "Your own"  # of a user's verb that names none of these
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -82,11 +85,19 @@ class Verb:
 
     def load(self) -> ModuleType:
         """Its module."""
-        return importlib.import_module(self.module)
+        with self._importing():
+            return importlib.import_module(self.module)
 
     @functools.cached_property
     def _tree(self) -> ast.Module:
-        return ast.parse(self.file.read_text(encoding="utf-8"))
+        with self._importing():
+            return ast.parse(self.file.read_text(encoding="utf-8"), str(self.file))
+
+    def _importing(self) -> contextlib.AbstractContextManager[None]:
+        """What ends a mistake in a user's own verb in one line."""
+        if self.module.startswith(FOLDERS):
+            return contextlib.nullcontext()
+        return extensions.importing(str(self.file), self.file.parent)
 
     @property
     def help(self) -> str:
@@ -100,8 +111,9 @@ class Verb:
 
     @property
     def group(self) -> str:
-        """One of `GROUPS`."""
-        return self._constant("GROUP", "")
+        """One of `GROUPS`, or `OWN_GROUP`."""
+        found = self._constant("GROUP", OWN_GROUP)
+        return found if found in GROUPS else OWN_GROUP
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -115,26 +127,36 @@ class Verb:
         return default
 
 
-@functools.cache
 def verbs() -> dict[str, Verb]:
     """Every verb by the name a user types (``user_dir.py`` is ``user-dir``, ``import_.py`` is
-    ``import``), in the alphabet's order."""
-    found = {}
-    for folder in FOLDERS:
+    ``import``), in the alphabet's order.
+
+    Raises:
+        UserError: if a user's own has the name of another.
+    """
+    return _verbs_of((*FOLDERS, *extensions.verb_packages()))
+
+
+@functools.cache
+def _verbs_of(folders: Sequence[str]) -> dict[str, Verb]:
+    found: dict[str, Verb] = {}
+    for folder in folders:
         for module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
             if not module.ispkg and isinstance(module.module_finder, FileFinder):
                 name = module.name.rstrip("_").replace("_", "-")
                 place = Path(module.module_finder.path, f"{module.name}.py")
+                if name in found:
+                    raise UserError(f"{place}: verb {name!r} is also {found[name].file}; rename it")
                 found[name] = Verb(f"{folder}.{module.name}", place)
     return dict(sorted(found.items()))
 
 
 def grouped_verbs() -> dict[str, dict[str, Verb]]:
     """The verbs of each group, in the order of `GROUPS`."""
-    groups: dict[str, dict[str, Verb]] = {group: {} for group in GROUPS}
+    groups: dict[str, dict[str, Verb]] = {group: {} for group in (*GROUPS, OWN_GROUP)}
     for name, verb in verbs().items():
         groups[verb.group][name] = verb
-    return groups
+    return {group: members for group, members in groups.items() if members}
 
 
 def _list_of_verbs() -> str:
@@ -156,7 +178,8 @@ def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParse
     declares its options. Its usage shows the verb as it was ``typed``."""
     parser = _Parser(
         prog="fairseq-xling",
-        usage="%(prog)s [-h] [--version] VERB ...",
+        usage="%(prog)s [-h] [--version] [--user-dir DIR] VERB ...",
+        allow_abbrev=False,  # of the option that is only for its help
         description="Train, migrate, align, analyse and evaluate cross-lingual encoders. Training, "
         "validation and\ngeneration are fairseq's own programs: "
         "fairseq-train --user-dir $(fairseq-xling user-dir).",
@@ -164,6 +187,12 @@ def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParse
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=fairseq_xling.__version__)
+    # Only for its help: it is taken out before, since a verb may come from there.
+    parser.add_argument(
+        extensions.OPTION,
+        metavar="DIR",
+        help="folder of components of your own, before or after the verb; repeatable",
+    )
     # Not argparse's own list, which is flat: the epilog has the verbs in groups.
     commands = parser.add_subparsers(
         dest="verb", required=True, metavar="VERB", help=argparse.SUPPRESS

@@ -98,10 +98,18 @@ class Job:
         sys.argv = list(self.argv)
         sys.path[0] = os.path.dirname(self.argv[0])
         try:
+            _load_plugins()
             runpy.run_path(self.argv[0], run_name="__main__")
         except SystemExit as ended:
             _end(ended.code)
         _end(None)
+
+
+def _load_plugins() -> None:
+    from fairseq_xling.errors import exits_on_user_error
+    from fairseq_xling.extensions import load_plugins
+
+    exits_on_user_error(load_plugins)()
 
 
 def _end(code: object) -> NoReturn:
@@ -262,7 +270,11 @@ def _import_everything() -> None:
     import matplotlib.figure  # noqa: F401
     import torch._dynamo  # noqa: F401  every optimiser asks for it, and it takes longest
 
-    import fairseq_xling.plugin  # noqa: F401
+    from fairseq_xling.extensions import held
+
+    # A user's own code may start threads, after which nothing can be forked.
+    with held():
+        import fairseq_xling.plugin  # noqa: F401
 
     for handler in list(logging.getLogger().handlers):
         logging.getLogger().removeHandler(handler)

@@ -122,21 +122,23 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
                 f"{path}: `{option_name(name)}` must be a value or a list of values, got "
                 f"{shown(value)}"
             )
-        if _names_code(value):
+        if chosen := _names_code(value):
             raise UserError(
-                f"{path}: `{option_name(name)}` must not name a `--user-dir`; give it on the "
+                f"{path}: `{option_name(name)}` must not name a `{chosen}`; give it on the "
                 "command line"
             )
         values[name] = value
     return values
 
 
-def _names_code(value: Any) -> bool:
-    """Whether a value names a folder of code to import, which whoever starts the run chooses.
+def _names_code(value: Any) -> str:
+    """The option in a value that chooses code, which is for whoever starts the run; or nothing.
 
-    An option that contains several is split as a shell does it, which takes quotes away.
+    fairseq has tasks that start a program which another option names. A value that contains
+    several options is split as a shell does it, which takes quotes away.
     """
-    return "--user-dir" in re.sub(r"[\"'\\]", "", str(value))
+    found = re.search(r"--user-dir|--task(?![\w-])", re.sub(r"[\"'\\]", "", str(value)))
+    return found[0] if found else ""
 
 
 def _spelt(name: Any) -> str:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from fairseq_xling import extensions
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, one_line, program_error
 from fairseq_xling.files import atomic_write, exclusive, remove_unfinished
@@ -88,6 +89,8 @@ class Runner:
         words = {"done": "done, skip", "interrupted": "resume", "new": "run"}
         plan = self.plan()
         self.check(plan)
+        if _folders():
+            self._display.line(_folders())
         for number, (step, state) in enumerate(plan, start=1):
             self._display.line(f"[{number}/{len(self.steps)}] {step.name}: {words[state]}")
             for command in step.commands:
@@ -227,9 +230,16 @@ def write_commands(path: Path, steps: Sequence[Step]) -> None:
         file.write("in which it was started.\nset -euo pipefail\n")
         file.write(f"cd {shlex.quote(os.getcwd())}\n")
         file.write(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH\n")
+        file.write(_folders() and f"{_folders()}\n")
         for step in steps:
             file.write(f"\n# {step.name}\n")
             if step.call is not None:
                 file.write(f"# (inside fairseq-xling) writes {', '.join(map(str, step.outputs))}\n")
             for command in step.commands:
                 file.write(shlex.join(command) + "\n")
+
+
+def _folders() -> str:
+    """The line of shell that names the folders of `--user-dir`; empty if there is none."""
+    named = os.pathsep.join(extensions.named_folders())
+    return named and f"export {extensions.VARIABLE}={shlex.quote(named)}"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import fairseq_xling
+from fairseq_xling import extensions
 from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, read_record, remove, sha256, stat_of, write_json
@@ -148,6 +149,7 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
     result: dict[str, str] = {}
     content = functools.cache(_content)  # many steps read the same large folder
     earlier = predecessors(steps)
+    own = _own_code()
     for step in steps:
         before = earlier[step.name]
         outside, unread = (from_outside(paths, before) for paths in (step.inputs, step.unread))
@@ -158,8 +160,10 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
             "outside": [content(path) for path in outside],
             "unread": [_surface(path) for path in unread],
             "version": fairseq_xling.__version__,
+            **own,
         }
-        folders = [*outside, *unread, fairseq_xling.USER_DIR]
+        named = map(Path, extensions.named_folders())
+        folders = [*outside, *unread, fairseq_xling.USER_DIR, *named]
         text = _without_folders(json.dumps(facts, sort_keys=True, default=str), folders)
         result[step.name] = hashlib.sha256(text.encode()).hexdigest()
     return result
@@ -182,6 +186,20 @@ def refuse_removed_inputs(steps: Sequence[Step]) -> None:
                         f"step {step.name!r} reads {path}, which step {makers[above].name!r} of "
                         "this run would write over; choose another `--output`"
                     )
+
+
+def _own_code() -> dict[str, Any]:
+    """What stands for the folders of `--user-dir`: their Python files, by name.
+
+    Installed plug-ins do not count, as torch and fairseq do not.
+    """
+    found = {}
+    for folder in map(Path, extensions.named_folders()):
+        for place, inner, files in os.walk(folder):
+            inner[:] = [name for name in inner if not name.startswith(".")]  # environments
+            for file in (Path(place, name) for name in files if name.endswith(".py")):
+                found[f"{folder.name}/{file.relative_to(folder)}"] = sha256(file)
+    return {"own": found} if found else {}
 
 
 def _without_folders(text: str, paths: Sequence[Path]) -> str:

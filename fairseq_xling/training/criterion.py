@@ -4,10 +4,13 @@
 
 divided by the number of predicted positions (a mean per token, whatever the mixture), plus the mean
 loss of each auxiliary head of the model, weighted by `--auxiliary-weights`.
+
+A criterion of one's own is a subclass that overrides `UnifiedLMCriterion.losses`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +19,7 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from omegaconf import II
+from torch import Tensor
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.auxiliary import auxiliary_heads
@@ -32,13 +36,40 @@ class UnifiedLMConfig(FairseqDataclass):
     sentence_avg: bool = II("optimization.sentence_avg")
 
 
+class Output(NamedTuple):
+    """What a step has computed, for `UnifiedLMCriterion.losses`.
+
+    B batch, T source length, U target length, D width, V vocabulary, n predicted positions, r rows
+    that are predicted as a whole (`models.emissions`).
+
+    Attributes:
+        nll: (n + r,) negative log-likelihood in nats, of positions, then of rows.
+        logits: (n, V).
+        target: (n,) the ids that are right.
+        where: rows and positions of the logits, (n,) each.
+        states: by number the layers that the criterion reads: (B, T, D), or (B, U, D) from a
+            TRILayer on.
+    """
+
+    nll: Tensor
+    logits: Tensor
+    target: Tensor
+    where: tuple[Tensor, Tensor]
+    states: Mapping[int, Tensor]
+
+
 @register_criterion("unified_lm", dataclass=UnifiedLMConfig)
 class UnifiedLMCriterion(FairseqCriterion):
     """Negative log-likelihood with loss and perplexity per objective and language.
 
     Every step logs every ``<objective>_<language>`` key, zeros included, so that workers with
     different batches agree on the keys.
+
+    Attributes:
+        layers: numbers of the layers whose states `losses` reads.
     """
+
+    layers: ClassVar[tuple[int, ...]] = ()
 
     @exits_on_user_error
     def __init__(self, task: Any, sentence_avg: bool = False, auxiliary_weights: str = ""):
@@ -60,19 +91,32 @@ class UnifiedLMCriterion(FairseqCriterion):
     @property
     def metric_names(self) -> list[str]:
         """What validation reports, and so what `--best-checkpoint-metric` may name."""
-        keys = ["", *(f"{key}_" for key in [*self.keys, *self.task.auxiliary_names])]
+        own = ["own"] if self.own else []
+        keys = ["", *(f"{key}_" for key in [*self.keys, *own, *self.task.auxiliary_names])]
         return [f"{key}{kind}" for key in keys for kind in ("loss", "ppl")]
 
+    def losses(self, output: Output, sample: dict[str, Any]) -> Tensor:
+        """What is minimised, (n + r,) in nats; a criterion of one's own overrides this.
+
+        Their sum takes the place of the likelihood's, weighted by `--objective-weights`. What is
+        added to each is added to the mean. The log has its mean as ``own_loss``, in bits; ``loss``
+        and perplexity remain those of the likelihood, which compare with other criterions'.
+        """
+        return output.nll
+
+    @exits_on_user_error
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True):
         """The summed loss, what to divide it by, and the logs of one batch.
 
         The divisor is the number of predicted tokens, or of examples with `--sentence-avg`.
         """
-        prediction = model(**sample["net_input"])
+        read = {"layers": self.layers} if self.layers else {}
+        prediction = model(**sample["net_input"], **read)
         logits, auxiliary = prediction.logits, prediction.auxiliary
         tgt = sample["net_input"]["tgt"]
         where = prediction.where or tgt["predict"].nonzero(as_tuple=True)
-        nll = F.cross_entropy(logits.float(), sample["target"][where], reduction="none")
+        target = sample["target"][where]
+        nll = F.cross_entropy(logits.float(), target, reduction="none")
         sizes, size, unfit = torch.ones_like(nll), nll.numel(), 0
         rows, langs = sample["objective"][where[0]], tgt["langs"][where]
         if prediction.emitted is not None:
@@ -87,12 +131,16 @@ class UnifiedLMCriterion(FairseqCriterion):
         sums[0].index_add_(0, key, nll.detach())
         sums[1].index_add_(0, key, sizes)
 
-        loss = nll.sum()
-        if self.weights is not None:
-            self.weights = self.weights.to(nll)  # once: a GPU is waited for
-            loss = (nll * self.weights[rows]).sum()
+        output = Output(nll, logits, target, where, prediction.states or {})
+        losses = self.losses(output, sample)
+        if losses.shape != nll.shape:
+            raise UserError(
+                f"`{type(self).__name__}.losses` must return one loss for each prediction, "
+                f"{tuple(nll.shape)}, got {tuple(losses.shape)}"
+            )
+        loss = self._total(losses, rows)
         logs = {
-            "loss": loss.detach(),
+            "loss": self._total(nll, rows).detach() if self.own else loss.detach(),
             "ntokens": sample["ntokens"],
             "nsentences": sample["nsentences"],
             "sample_size": size,
@@ -101,6 +149,8 @@ class UnifiedLMCriterion(FairseqCriterion):
         for name, total, count in zip(self.keys, sums[0], sums[1], strict=True):
             logs[f"{name}_nll"] = total
             logs[f"{name}_count"] = count
+        if self.own:
+            logs["own_nll"], logs["own_count"] = losses.detach().sum(), size
         logs["plain_nll"], logs["plain_count"] = prediction.plain or (0.0, 0)
         for name, (total, count) in auxiliary.items():
             # Its mean is added to the language model's mean, which the trainer computes later.
@@ -108,6 +158,18 @@ class UnifiedLMCriterion(FairseqCriterion):
             loss = loss + self.auxiliary_weights[name] * mean * size
             logs[f"{name}_nll"], logs[f"{name}_count"] = total.detach(), count
         return loss, sample["nsentences"] if self.sentence_avg else size, logs
+
+    @property
+    def own(self) -> bool:
+        """Whether it minimises something else than the likelihood."""
+        return type(self).losses is not UnifiedLMCriterion.losses
+
+    def _total(self, losses: Tensor, rows: Tensor) -> Tensor:
+        """The sum of ``losses``, weighted by the objectives ``rows`` of each."""
+        if self.weights is None:
+            return losses.sum()
+        self.weights = self.weights.to(losses)  # once: a GPU is waited for
+        return (losses * self.weights[rows]).sum()
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:

@@ -14,6 +14,7 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.mmap import TokenFile, write_items
+from fairseq_xling.errors import OWN
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.phases import fingerprint
 from tests.end_to_end.engine import (
@@ -290,7 +291,7 @@ OPTIONS = [
     (
         "--trelm-phase foward",
         "unknown `--trelm-phase` 'foward'; did you mean 'forward'? "
-        "known: backward, commonality, forward, language",
+        f"known: backward, commonality, forward, language{OWN}",
     ),
     (
         "--trelm-phase forward --arch separable_transformer_tiny --objectives mlm",

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fairseq_xling import USER_DIR, precision
+from fairseq_xling.cli import main
 from tests.end_to_end.engine import (
     assert_same_training,
     command,
@@ -216,18 +217,26 @@ class FirstWord(Objective):
 '''
 
 
-def test_an_objective_from_a_users_own_folder_trains(tiny_corpus, tmp_path):
+def test_a_checkpoint_of_own_components_names_the_option_that_brings_them(
+    tiny_corpus, tmp_path, monkeypatch, capsys
+):
     mine = tmp_path / "my_plugin"
     mine.mkdir()
     (mine / "__init__.py").write_text(OUTSIDE)
+    monkeypatch.setenv("FAIRSEQ_XLING_USER_DIR", str(mine))
     options = training_options(
         tiny_corpus.path,
         tmp_path / "checkpoints",
         *"--max-update 2 --objectives mlm,first_word --sample-break-mode sentence".split(),
-        *("--user-dir", str(mine)),
     )
     last = logged(run("fairseq-train", *options).stdout, "valid")[-1]
     assert last["valid_first_word_de_loss"] > 0
+    monkeypatch.delenv("FAIRSEQ_XLING_USER_DIR")
+    checkpoint = tmp_path / "checkpoints" / "checkpoint_last.pt"
+    assert main(["eval", str(checkpoint), "--data", str(tiny_corpus.path)]) == 1
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert f"{checkpoint}: `--objectives`: unknown objective 'first_word'; " in line
+    assert line.endswith("; if it is your own, name its folder with `--user-dir`")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import OWN, UserError
 from fairseq_xling.registry import Registry
 
 
@@ -26,13 +26,14 @@ def test_an_unknown_name_lists_near_matches_and_then_all(shapes):
         shapes["roumd"]
     assert str(caught.value) == (
         "unknown shape 'roumd'; did you mean 'round' or 'ground'? known: ground, round, square"
+        + OWN
     )
 
 
 def test_an_unknown_name_like_no_other_gets_the_list_alone(shapes):
     with pytest.raises(UserError) as caught:
         shapes["xyz"]
-    assert str(caught.value) == "unknown shape 'xyz'; known: ground, round, square"
+    assert str(caught.value) == "unknown shape 'xyz'; known: ground, round, square" + OWN
 
 
 @pytest.mark.parametrize("name", [None, 3, [], {"a": 1}])
@@ -40,11 +41,12 @@ def test_what_is_no_name_at_all_is_unknown(shapes, name):
     assert name not in shapes
     with pytest.raises(UserError) as caught:
         shapes[name]
-    assert str(caught.value) == f"unknown shape {name}; known: ground, round, square"
+    assert str(caught.value) == f"unknown shape {name}; known: ground, round, square" + OWN
 
 
 def test_a_name_is_registered_once(shapes):
-    with pytest.raises(ValueError, match="shape 'round' is already registered"):
+    line = "shape 'round' is already registered, by 1 and by 4; rename your own"
+    with pytest.raises(UserError, match=line):
         shapes.register("round")(4)
     shapes.register("round")(1)  # the same entry again, as when a module is imported twice
     assert shapes["round"] == 1

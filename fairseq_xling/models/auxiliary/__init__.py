@@ -61,6 +61,8 @@ class Prediction(NamedTuple):
         where: rows and positions of these, (n,) each; ``None`` for those that the batch marks.
         emitted: rows with no such positions, or ``None``.
         plain: with glancing (loss sum, count) of the translations before words were shown.
+        states: of the layers that the criterion reads, by number: (B, T, D), or (B, U, D) from a
+            TRILayer on.
     """
 
     logits: Tensor
@@ -68,6 +70,7 @@ class Prediction(NamedTuple):
     where: tuple[Tensor, Tensor] | None = None
     emitted: Emitted | None = None
     plain: tuple[Tensor, Tensor] | None = None
+    states: Mapping[int, Tensor] | None = None
 
 
 class AuxiliaryHead(nn.Module):

@@ -13,6 +13,7 @@ import fairseq_xling.plugin  # noqa: F401
 from fairseq_xling import precision
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import PAD, SEP
+from fairseq_xling.errors import OWN
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.generation import task as task_module
 from fairseq_xling.generation.calibration import calibrate
@@ -86,7 +87,7 @@ def test_a_language_that_is_unknown_or_named_twice_is_refused(make_task):
 def test_an_unknown_ordering_is_refused(make_task):
     assert refusal(make_task, "--ordering", "predict") == (
         "unknown `--ordering` 'predict'; did you mean 'predicted'? "
-        "known: identity, oracle, predicted, relative"
+        f"known: identity, oracle, predicted, relative{OWN}"
     )
 
 

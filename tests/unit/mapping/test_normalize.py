@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import OWN, UserError
 from fairseq_xling.mapping.normalize import centre, centre_first, iterative, normalize, scale, unit
 from fairseq_xling.mapping.procrustes import procrustes
 
@@ -72,7 +72,7 @@ def test_normalisation_gives_new_vectors(x):
             "units",
             "`--normalize`: unknown normalisation 'units'; "
             "did you mean 'unit'? known: centre, centre-first, "
-            "iterative, scale, unit",
+            f"iterative, scale, unit{OWN}",
         ),
         ("unit,", "`--normalize` must be names separated by commas, got 'unit,'"),
     ],

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import OWN, UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.phases import (
     LOWER,
@@ -91,7 +91,7 @@ def test_an_unknown_phase_is_named_with_those_there_are():
         freeze(Model(), "foward", 4)
     assert str(refused.value) == (
         "unknown `--trelm-phase` 'foward'; did you mean 'forward'? "
-        "known: backward, commonality, forward, language"
+        f"known: backward, commonality, forward, language{OWN}"
     )
 
 

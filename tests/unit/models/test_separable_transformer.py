@@ -11,6 +11,7 @@ from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.errors import UserError
 from fairseq_xling.models import separable_transformer as presets
 from fairseq_xling.models.separable_transformer import (
     SeparableTransformer,
@@ -141,6 +142,21 @@ def test_logits_come_for_the_predicted_positions_row_by_row(make_model, make_bat
     everywhere = model.encoder.logits(model.encoder.states(batch["src"])[-1].flatten(0, 1))
     expected = everywhere[batch["tgt"]["predict"].flatten()]
     assert torch.allclose(logits, expected, atol=1e-5)
+
+
+def test_states_of_layers_come_with_the_logits_when_asked_for(make_model, make_batch):
+    model, batch = make_model(), make_batch(MIXED)["net_input"]
+    expected = model.encoder.states(batch["src"])
+    found = model(**batch, layers=(2, 0))
+    assert list(found.states) == [2, 0] and not model(**batch).states
+    for number, states in found.states.items():
+        assert torch.equal(states, expected[number])
+    assert torch.equal(found.logits, model(**batch).logits)
+    most = len(expected) - 1
+    for wrong in (-1, most + 1):
+        line = rf"`layers` of the criterion must lie in \[0, {most}\], .* got {wrong}$"
+        with pytest.raises(UserError, match=line):
+            model(**batch, layers=(wrong,))
 
 
 def test_a_given_order_is_refused(make_model, make_batch):

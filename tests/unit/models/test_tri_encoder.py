@@ -6,6 +6,7 @@ import io
 import pytest
 import torch
 
+from fairseq_xling.errors import OWN, UserError
 from fairseq_xling.models import tri_encoder as presets
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import SeparableEncoder
@@ -111,7 +112,7 @@ def test_an_unknown_head_is_named_with_those_there_are(make_model):
     assert str(stopped.value) == (
         "fairseq-xling: error: `--auxiliary`: "
         "unknown auxiliary head 'ordre'; did you mean 'order'? "
-        f"known: {', '.join(auxiliary_heads)}"
+        f"known: {', '.join(auxiliary_heads)}{OWN}"
     )
 
 
@@ -223,3 +224,34 @@ def test_compat_is_an_option_of_a_model_with_a_trilayer(make_model):
     assert saved(make_model(compat=True)).keys() == saved(make_model()).keys()
     with pytest.raises(SystemExit, match="`--compat` needs a TRILayer, got `--no-trilayer`"):
         make_model(compat=True, no_trilayer=True)
+
+
+def row_of_translation():
+    """``net_input`` of one row of CdLM, its order turned round."""
+    tokens = torch.tensor([[0, 9, 8, 2]])
+    side = {"positions": torch.arange(4)[None], "langs": torch.zeros_like(tokens)}
+    predict = torch.tensor([[False, True, True, False]])
+    return {
+        "src": {"tokens": tokens, **side},
+        "tgt": {"tokens": tokens.flip(1), **side, "langs": side["langs"] + 1, "predict": predict},
+        "order": torch.tensor([[3, 2, 1, 0]]),
+        "extra": {"reordered": torch.ones(1, 1)},
+    }
+
+
+@pytest.mark.parametrize("glancing", [0.0, 1.0])
+def test_a_criterion_reads_states_below_and_above_the_trilayer(glancing, make_model):
+    model, given = make_model(dropout=0.0, attention_dropout=0.0), row_of_translation()
+    model.glancing = glancing
+    found = model(**given, layers=(1, 3)).states
+    lower, upper = model.encoder.halves(given["src"], given["tgt"], given["order"])
+    assert torch.equal(found[1], lower[1][:, :4])  # without the null state
+    assert found[3].shape == upper[1].shape == (1, 4, 8)
+    if not glancing:  # which shows words, from the TRILayer on
+        assert torch.equal(found[3], upper[1])
+
+
+def test_a_criterion_cannot_read_states_of_slots(make_model):
+    model = make_model(emission="ctc")
+    with pytest.raises(UserError, match="needs an `--emission` with a word at each slot, got ctc"):
+        model(**row_of_translation(), layers=(0,))

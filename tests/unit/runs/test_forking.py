@@ -268,3 +268,16 @@ def test_a_client_in_a_shell_starts_its_program_itself_where_it_cannot_be_forked
             text=True,
         )
         assert done.stdout.split() == ["heard", threads], done.stderr
+
+
+def test_a_forked_program_imports_a_users_folders_itself(begin, tmp_path):
+    """The server does not: code of a user's may start threads, and programs may name others."""
+    mine = tmp_path / "xling_forked"
+    mine.mkdir()
+    (mine / "__init__.py").write_text("import os\npid = os.getpid()\n")
+    code = "import os, sys; sys.exit(sys.modules['xling_forked'].pid != os.getpid())"
+    assert begin(code, FAIRSEQ_XLING_USER_DIR=str(mine)).wait() == 0
+    assert begin("import sys; sys.exit('xling_forked' in sys.modules)").wait() == 0
+    assert begin("", FAIRSEQ_XLING_USER_DIR=str(tmp_path / "nope")).wait() == 1
+    line = f"fairseq-xling: error: `FAIRSEQ_XLING_USER_DIR` {tmp_path}/nope: no such folder\n"
+    assert (tmp_path / "err").read_text() == line

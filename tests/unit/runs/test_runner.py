@@ -153,6 +153,18 @@ def test_a_dry_run_prints_commands_and_touches_nothing(tmp_path):
     assert not run.exists()
 
 
+def test_commands_and_a_dry_run_name_the_folders_of_own_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAIRSEQ_XLING_USER_DIR", str(tmp_path / "my own"))
+    told = f"export FAIRSEQ_XLING_USER_DIR='{tmp_path}/my own'"
+    run = tmp_path / "run"
+    go(run, [shell("a", f"echo $FAIRSEQ_XLING_USER_DIR > {run}/a", outputs=[run / "a"])])
+    assert told in (run / "commands.sh").read_text().splitlines()
+    assert (run / "a").read_text() == f"{tmp_path}/my own\n"
+    screen = io.StringIO()
+    Runner(run, chain(run), display=Display(screen, every=0.0)).print_plan()
+    assert screen.getvalue().startswith(f"{told}\n[1/2] a: ")
+
+
 def test_an_unknown_program_is_one_line(tmp_path):
     with pytest.raises(UserError, match="no-such-program: no such program"):
         go(tmp_path / "run", [Step("a", commands=[["no-such-program"]])])

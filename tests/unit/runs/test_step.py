@@ -78,6 +78,19 @@ def test_a_step_stays_done_where_the_package_is_installed_in_another_folder(monk
     assert digest(Path("/one/user_dir")) == digest(Path("/other/user_dir"))
 
 
+def test_a_step_depends_on_the_code_of_a_users_folders_wherever_they_are(tmp_path, monkeypatch):
+    def digest(place, code):
+        folder = tmp_path / place / "mine"
+        (folder / ".venv").mkdir(parents=True, exist_ok=True)
+        (folder / "__init__.py").write_text(code)
+        (folder / ".venv" / "other.py").write_text(place)
+        monkeypatch.setenv("FAIRSEQ_XLING_USER_DIR", str(folder))
+        commands = [["fairseq-xling", "--user-dir", str(folder), "demo"]]
+        return digests([Step("a", commands=commands)])["a"]
+
+    assert digest("here", "a = 1") == digest("there", "a = 1") != digest("there", "a = 2")
+
+
 def test_which_of_two_files_stands_where_counts(tmp_path):
     one, other = tmp_path / "one" / "x", tmp_path / "other" / "x"
     for path in (one, other):

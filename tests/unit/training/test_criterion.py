@@ -153,3 +153,45 @@ def test_a_mistaken_weight_is_named(text, message):
     with pytest.raises(SystemExit) as stopped:
         UnifiedLMCriterion(make_task(), auxiliary_weights=text)
     assert str(stopped.value).startswith(f"fairseq-xling: error: {message}")
+
+
+class Doubled(UnifiedLMCriterion):
+    layers = (0, 2)
+
+    def losses(self, output, sample):
+        self.seen = output
+        return 2 * output.nll + output.states[2].mean()
+
+
+def test_an_own_criterion_reads_logits_and_states_of_the_step():
+    model, batch = FakeModel({}), sample()
+    states = {0: torch.zeros(3, 4, 2), 2: torch.full((3, 4, 2), 0.5)}
+    asked = []
+
+    def step(layers, **net_input):
+        asked.append(layers)
+        return model(**net_input)._replace(states=states)
+
+    criterion = Doubled(make_task([], weights={"cdlm": 0.5}))
+    loss, _, logs = criterion(step, batch)
+    assert asked == [(0, 2)]  # one pass
+    assert criterion.seen.logits is model.logits and criterion.seen.states is states
+    predict = batch["net_input"]["tgt"]["predict"]
+    assert criterion.seen.target.tolist() == batch["target"][predict].tolist()
+    plain, _, plain_logs = UnifiedLMCriterion(make_task([], weights={"cdlm": 0.5}))(model, batch)
+    # Four predictions are of the row of CdLM, one of the next.
+    assert loss.item() == pytest.approx(2 * plain.item() + 0.5 * (4 * 0.5 + 1), rel=1e-6)
+    assert float(logs["loss"]) == pytest.approx(float(plain_logs["loss"]))
+    assert set(logs) - set(plain_logs) == {"own_nll", "own_count"}
+    assert float(logs["own_nll"]) == pytest.approx(2 * language_loss(model, batch).item() + 2.5)
+    assert {"own_loss", "own_ppl"} <= set(criterion.metric_names)
+
+
+def test_an_own_criterion_that_returns_another_shape_is_one_line():
+    class Mean(UnifiedLMCriterion):
+        def losses(self, output, sample):
+            return output.nll.mean()
+
+    line = r"`Mean.losses` must return one loss for each prediction, \(5,\), got \(\)"
+    with pytest.raises(SystemExit, match=line):
+        Mean(make_task([]))(FakeModel({}), sample())

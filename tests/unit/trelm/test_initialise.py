@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import OWN, UserError
 from fairseq_xling.mapping.vectors_file import Vectors
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
@@ -357,17 +357,18 @@ REFUSED = {
     ),
     "an unknown way": (
         {"embeddings": "vektors"},
-        "unknown `--embeddings` 'vektors'; did you mean 'vectors'? known: random, source, vectors",
+        "unknown `--embeddings` 'vektors'; did you mean 'vectors'? known: random, source, vectors"
+        + OWN,
     ),
     "an unknown middle": (
         {"trilayer_from": "cod"},
-        "unknown `--trilayer-from` 'cod'; did you mean 'code'? known: code, text",
+        "unknown `--trilayer-from` 'cod'; did you mean 'code'? known: code, text" + OWN,
     ),
     "an unknown language init": (
         {"language_init": "x"},
-        "unknown `--language-init` 'x'; known: normal, orthogonal, source",
+        "unknown `--language-init` 'x'; known: normal, orthogonal, source" + OWN,
     ),
-    "an unknown head": ({"head": "x"}, "unknown `--head` 'x'; known: keep, reset, whole"),
+    "an unknown head": ({"head": "x"}, "unknown `--head` 'x'; known: keep, reset, whole" + OWN),
     "no languages in the source": (
         {"language_init": "source"},
         "`--language-init source`: tiny has no embedding of any of en, de",

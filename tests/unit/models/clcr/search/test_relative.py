@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import OWN, UserError
 from fairseq_xling.models.clcr.search import arrange, relative_searches
 from fairseq_xling.models.clcr.search.disagreement import WEIGHTS, disagreement
 from fairseq_xling.verbs.parts.clcr_order_bleu import ngrams_kept
@@ -164,6 +164,7 @@ def test_mistakes_are_named():
         arrange(costs, lengths, search="beem")
     assert str(error.value) == (
         "unknown search for a relative order 'beem'; did you mean 'beam'? known: beam, exact, local"
+        + OWN
     )
     with pytest.raises(UserError) as error:
         arrange(costs, lengths, width=0)
