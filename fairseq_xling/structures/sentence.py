@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.formats import refuse_withheld
 from fairseq_xling.tasks.formats.conllu import tree_fault
 from fairseq_xling.tasks.items import Item
 
@@ -89,6 +90,7 @@ def check(sentence: Sentence) -> Sentence:
     place, size = sentence.place, len(sentence.words)
     if not size:
         raise UserError(f"{place}: `words` must have at least 1 word, got 0")
+    refuse_withheld(place, sentence.words)
     _check_tree(sentence, place, size)
     for what in ("entities", "triggers"):
         for number, one in enumerate(getattr(sentence, what)):

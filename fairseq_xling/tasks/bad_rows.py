@@ -55,4 +55,4 @@ def leaving_out(limit: int, path: str | Path) -> Iterator[None]:
     finally:
         _current.reset(token)
     if bad.count:
-        logger.warning("%s: left out %d bad rows; the first: %s", path, bad.count, bad.first)
+        logger.warning("%s: left out %d bad row(s); the first: %s", path, bad.count, bad.first)

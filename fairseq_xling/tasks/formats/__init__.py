@@ -82,26 +82,23 @@ def read_items(
     path: Path,
     columns: Mapping[str, str],
     lang: str,
-    labels_of: Callable[[Any], Any],
+    check: Callable[[Any], object],
     skip_bad: int = 0,
 ) -> list[Item]:
     """The items of language ``lang`` in a file.
 
     Args:
-        labels_of: a head's, whose errors also make a row bad.
-        skip_bad: how many bad rows are left out.
+        check: a head's; what it rejects is a bad row, too.
+        skip_bad: maximum number of bad rows that are left out.
 
     Raises:
         UserError: for a file, or one row more, that cannot be read.
     """
+    found = []
     with leaving_out(skip_bad, path):
-        items = form.read_language(path, columns, lang)
-        if not skip_bad:
-            return list(items)
-        found = []
-        for item in items:
+        for item in form.read_language(path, columns, lang):
             with one_row():
-                labels_of(item)
+                check(item)
                 found.append(item)
     return found
 
