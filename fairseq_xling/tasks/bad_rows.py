@@ -19,7 +19,7 @@ SKIP_BAD_HELP = "maximum number of malformed rows of each file that are left out
 
 
 @dataclass
-class _BadRows:
+class BadRows:
     """How many rows may be left out, how many were, and what was wrong with the first."""
 
     limit: int
@@ -27,13 +27,13 @@ class _BadRows:
     first: str = ""
 
 
-_current: ContextVar[_BadRows | None] = ContextVar("bad_rows", default=None)
+_current: ContextVar[BadRows | None] = ContextVar("bad_rows", default=None)
 
 
 @contextlib.contextmanager
 def one_row() -> Iterator[None]:
     """Code that reads one row: a UserError leaves it out where `leaving_out` allows one more."""
-    bad = _current.get() or _BadRows(0)
+    bad = _current.get() or BadRows(0)
     try:
         yield
     except UserError as error:
@@ -47,11 +47,11 @@ def one_row() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def leaving_out(limit: int, path: str | Path) -> Iterator[None]:
+def leaving_out(limit: int, path: str | Path) -> Iterator[BadRows]:
     """Within this block, which reads ``path``, up to ``limit`` bad rows are left out; says so."""
-    token = _current.set(bad := _BadRows(limit))
+    token = _current.set(bad := BadRows(limit))
     try:
-        yield
+        yield bad
     finally:
         _current.reset(token)
     if bad.count:

@@ -92,14 +92,16 @@ def read_items(
         skip_bad: maximum number of bad rows that are left out.
 
     Raises:
-        UserError: for a file, or one row more, that cannot be read.
+        UserError: for a file, or one row more, that cannot be read; also if no row is left.
     """
     found = []
-    with leaving_out(skip_bad, path):
+    with leaving_out(skip_bad, path) as bad:
         for item in form.read_language(path, columns, lang):
             with one_row():
                 check(item)
                 found.append(item)
+    if bad.count and not found:
+        raise UserError(f"{path}: every row is malformed; the first: {bad.first}")
     return found
 
 

@@ -135,6 +135,12 @@ def test_one_bad_row_too_many_is_refused_with_the_limit(tmp_path):
     assert len(read("classification", "tsv", tmp_path / "f", 3)) == 2
 
 
+def test_a_file_of_bad_rows_alone_is_refused(tmp_path):
+    (tmp_path / "f").write_text("a X\nb Y\n")
+    with pytest.raises(UserError, match=r"f: every row is malformed; the first: .*/f:1: the tag"):
+        read("ner", "conll", tmp_path / "f", 5)
+
+
 def test_what_is_wrong_with_a_whole_file_is_never_left_out(tmp_path):
     (tmp_path / "f").write_text("a\tx\tz\tw\n")
     with pytest.raises(UserError, match="f:1: has 4 columns; name them by"):
