@@ -35,6 +35,7 @@ _NO_TEXT = {
     b"\xff\xfe": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
     b"\xfe\xff": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
 }
+_STRAY_RETURNS = 8  # carriage returns inside a line that may be text
 
 
 @contextlib.contextmanager
@@ -384,19 +385,58 @@ def byte_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[byte
         file: what to read instead, which is open; ``path`` is its name in messages.
 
     Raises:
-        UserError: if the file is missing, is damaged gzip, or has a line that exceeds the bound
-            (names file and line).
+        UserError: if the file is missing, is damaged gzip, or has a line that exceeds the bound, or
+            several that end in a carriage return alone (names file and line).
     """
     most, number = bound("line"), 0
     try:
         with file or open_binary(path) as file:
             while line := file.readline(most + 1):
                 number += 1
+                if b"\r" in line:
+                    inside = line.rstrip(b"\r\n").count(b"\r")
+                    check_returns(f"{path}:{number}", inside, number == 1 and line[-1:] != b"\n")
                 if len(line) > most:
                     raise exceeds("line", len(line), f"{path}:{number}")
                 yield line
     except DAMAGED as error:
         raise damaged(path, error) from None
+
+
+def check_returns(where: str, inside: int, alone: bool = False) -> None:
+    """Refuse a line that is several, whose ends are ``\\r`` as in files of old Macs.
+
+    A line of real text may have a stray one, which is part of it.
+
+    Args:
+        inside: carriage returns before its end.
+        alone: whether it is the whole file, which has no ``\\n``.
+
+    Raises:
+        UserError: begins with ``where``.
+    """
+    if inside > (0 if alone else _STRAY_RETURNS):
+        raise UserError(
+            f"{where}: lines must end in LF or CR LF, got {inside} CR alone in one line; convert "
+            "them, e.g. by `tr '\\r' '\\n'`"
+        )
+
+
+def blank_separated(line: str) -> list[str]:
+    """The parts of ``line`` between spaces and tabs.
+
+    Unlike ``str.split``, which also splits at no-break spaces and other characters that occur
+    inside the tokens of real files.
+
+    >>> blank_separated("10\\u00a0000  O ")
+    ['10\\xa0000', 'O']
+    """
+    return [part for part in line.replace("\t", " ").split(" ") if part]
+
+
+def is_blank(line: str) -> bool:
+    """Whether ``line`` has nothing but spaces and tabs."""
+    return not line.strip(" \t")
 
 
 def without_bom(line: str) -> str:

@@ -11,6 +11,7 @@ from fairseq_xling.files import sha256
 from fairseq_xling.structures.formats import formats
 from fairseq_xling.structures.sentence import NONE, Sentence
 from fairseq_xling.structures.tasks import Candidate, tasks
+from fairseq_xling.tasks.bad_rows import leaving_out
 from fairseq_xling.tasks.formats.conllu import Conllu
 from fairseq_xling.tasks.items import parse_files
 
@@ -53,6 +54,7 @@ class Reader:
         needs_trees: whether a sentence without a tree is refused; needs_tags: whether a parser
             must give parts of speech.
         device: for the parser.
+        skip_bad: maximum number of malformed sentences of a file that are left out.
     """
 
     task: str
@@ -63,6 +65,7 @@ class Reader:
     needs_trees: bool = True
     needs_tags: bool = True
     device: str = "cpu"
+    skip_bad: int = 0
 
     def check(self) -> None:
         """Check names and paths before anything is read.
@@ -94,7 +97,8 @@ class Reader:
         Raises:
             UserError: if it is missing or damaged, or a sentence has no tree but needs one.
         """
-        sentences = list(formats[self.format].read(path, self.segment))
+        with leaving_out(self.skip_bad, path):
+            sentences = list(formats[self.format].read(path, self.segment))
         if self.trees:
             add = self._from_files if self._is_files else self._parsed
             sentences = add(lang, path, sentences)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.formats import refuse_withheld
 from fairseq_xling.tasks.formats.conllu import tree_fault
 from fairseq_xling.tasks.items import Item
 
@@ -91,6 +92,7 @@ def check(sentence: Sentence) -> Sentence:
     if not size:
         raise UserError(f"{place}: `words` must have at least 1 word, got 0")
     check_bound("sentence", size, place)
+    refuse_withheld(place, sentence.words)
     _check_tree(sentence, place, size)
     for what in ("entities", "triggers"):
         for number, one in enumerate(getattr(sentence, what)):

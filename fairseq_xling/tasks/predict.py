@@ -53,6 +53,7 @@ class Predictor:
         device: str = "cpu",
         head_options: str = "",
         format: str = "",
+        skip_bad: int = 0,
         **settings: Any,
     ) -> "Predictor":
         """The model in ``checkpoint``; ``data`` if its data folder has moved.
@@ -60,6 +61,7 @@ class Predictor:
         Args:
             head_options: settings of the head that may change after training.
             format: of the files, if not as in training.
+            skip_bad: maximum number of malformed rows of a file that are left out.
             settings: changed options of the task, such as ``columns``.
 
         Raises:
@@ -88,6 +90,7 @@ class Predictor:
         head.options = change_options("--head-options", head_options, head.options)
         if format:  # not among the overrides: an older checkpoint has no such option
             task.format = find_format(head.format, format)
+        task.skip_bad = skip_bad
         return cls(models[0], task, usable)
 
     def predict(self, lang: str, path: str | Path, max_tokens: int = 8192) -> Predicted:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.files import atomic_write, blank_separated, read_lines
 from fairseq_xling.tasks.formats.conll import Conll, TaggedItem
 from fairseq_xling.tasks.spans import check_bio, spans
 
@@ -75,9 +75,12 @@ def realign(entities: Sequence[tuple[str, int, int]], lengths: Sequence[int]) ->
 def realign_file(source: Path, words: Path, output: Path, columns: Mapping[str, str]) -> Summary:
     """Write ``word<TAB>tag`` lines for the sentences of ``source``, a blank line after each.
 
+    Lines with ``-DOCSTART-`` are kept.
+
     Args:
         source: a character, or several, and its BIO tag on each line, as in `tasks.formats.conll`.
-        words: the segmenter's output, a sentence a line, white space between words.
+        words: the segmenter's output, a sentence a line, spaces between words; without the
+            language that WikiANN's tokens begin with, which is written again.
 
     Raises:
         UserError: for a malformed file, or words that do not spell the same text; names file and
@@ -86,9 +89,10 @@ def realign_file(source: Path, words: Path, output: Path, columns: Mapping[str, 
     sentences = kept = moved = lost = 0
     with atomic_write(output, "w") as file:
         for item, row in _pairs(source, words, columns):
-            one = realign(_entities(item), list(map(len, row)))
-            lines = (f"{word}\t{tag}\n" for word, tag in zip(row, one.tags, strict=True))
-            file.writelines([*lines, "\n"])
+            one = realign(_entities(item), [len(_letters(word)) for word in row])
+            rows = zip(row, one.tags, strict=True)
+            lines = (f"{item.language}{word}\t{tag}\n" for word, tag in rows)
+            file.writelines([*(f"{line}\n\n" for line in item.documents), *lines, "\n"])
             sentences, kept = sentences + 1, kept + one.kept
             moved, lost = moved + one.moved, lost + one.lost
     return Summary(sentences, kept, moved, lost)
@@ -106,8 +110,8 @@ def _pairs(
         number, line = next(lines, (number + 1, None))
         if line is None:
             raise UserError(f"{words}:{number}: has no line for the sentence of {item.place}")
-        row, text = line.split(), "".join("".join(item.words).split())
-        if "".join(row) != text:
+        row, text = blank_separated(line), _letters("".join(item.words))
+        if _letters(line) != text:
             raise UserError(
                 f"{words}:{number}: must spell the text of {item.place}, {shown(text)}, got "
                 f"{shown(line)}"
@@ -118,10 +122,15 @@ def _pairs(
         raise UserError(f"{words}:{extra[0]}: must end with the last sentence of {source}")
 
 
+def _letters(text: str) -> str:
+    """The characters that count: segmenters may change white space inside of words."""
+    return "".join(text.split())
+
+
 def _entities(item: TaggedItem) -> list[tuple[str, int, int]]:
     """Entities in characters: type, first, end."""
     ends = [0]
     for word in item.words:
-        ends.append(ends[-1] + len("".join(word.split())))
+        ends.append(ends[-1] + len(_letters(word)))
     found = sorted(spans(item.tags or ()), key=lambda span: span[1])
     return [(kind, ends[first], ends[last + 1]) for kind, first, last in found]

@@ -13,6 +13,7 @@ from fairseq_xling.columns import TABLES, class_names, column_batches, schema_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, read_lines
 from fairseq_xling.json_fields import check_kind, parse_json
+from fairseq_xling.tasks.bad_rows import one_row
 
 
 def read_rows(
@@ -51,12 +52,14 @@ def _of_objects(
     path: Path, needed: Sequence[str], further: Sequence[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, text in enumerate(read_lines(path), start=1):
-        where, row = f"{path}:{line}", parse_json(path, text, line)
-        check_kind(where, row, "a row", dict)
-        for column in needed:
-            if column not in row:
-                raise UserError(f"{where}: has no `{column}`, only {', '.join(row) or 'nothing'}")
-        yield line, row
+        with one_row():
+            where, row = f"{path}:{line}", parse_json(path, text, line)
+            check_kind(where, row, "a row", dict)
+            for column in needed:
+                if column not in row:
+                    known = ", ".join(row) or "nothing"
+                    raise UserError(f"{where}: has no `{column}`, only {known}")
+            yield line, row
 
 
 def _of_table(
@@ -81,11 +84,9 @@ def table_rows(
     for first, arrays in column_batches(path, columns):
         rows = zip(*map(values_of, arrays), strict=True)
         for line, row in enumerate(rows, start=first):
-            where, values = f"{path}:{line}", zip(columns, row, strict=True)
-            yield (
-                line,
-                {column: named(where, value, names[column], column) for column, value in values},
-            )
+            where, cells = f"{path}:{line}", zip(columns, row, strict=True)
+            with one_row():
+                yield line, {column: named(where, x, names[column], column) for column, x in cells}
 
 
 def named(where: str, value: Any, names: Sequence[str] | None, column: str) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import DAMAGED, damaged, open_binary, without_bom
+from fairseq_xling.files import DAMAGED, check_returns, damaged, open_binary, without_bom
 from fairseq_xling.sentences import START, check_sentences
 
 _BLOCK = 1 << 20
@@ -35,10 +35,12 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
 
     Raises:
         UserError: if the file is missing, contains no text, is damaged, is not UTF-8 (names file
-            and line), or has another form than a sentence per line.
+            and line), has lines that end in a carriage return alone, or has another form than a
+            sentence per line.
     """
     newlines = ended = size = 0
     blank = rest = 0  # rest: bytes of the line in which the last block ended
+    returns = 0  # carriage returns of that line
     decoder = codecs.getincrementaldecoder("utf-8")()
     last = b"\n"
     try:
@@ -57,6 +59,7 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                 own = rest + (len(block) if begin < 0 else begin)
                 check_bound("line", own, f"{path}:{newlines + 1}")
                 rest = own if end < 0 else len(block) - end - 1
+                returns = _check_returns(path, newlines + 1, returns, block)
                 newlines += block.count(b"\n")
                 blank += _blank_lines(last + block)
                 last = block[-1:]
@@ -66,10 +69,22 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                 raise UserError(f"{path}:{newlines + 1}: not UTF-8 (unexpected end of file)")
     except DAMAGED as error:
         raise damaged(path, error) from None
+    check_returns(f"{path}:1", 0 if newlines else returns - (last == b"\r"), alone=True)
     ended = newlines + (last != b"\n")
     if ended == blank:
         raise UserError(f"{path}: contains no text")
     return TextFacts(ended, ended - blank, size)
+
+
+def _check_returns(path: str | Path, line: int, before: int, block: bytes) -> int:
+    """The carriage returns of the last line of ``block``, whose first is ``line`` and had so many
+    ``before``."""
+    if b"\r" in block:
+        for number, part in enumerate(block.split(b"\n"), start=line):
+            before = part.count(b"\r") + (before if number == line else 0)
+            check_returns(f"{path}:{number}", before - part.endswith(b"\r"))
+        return before
+    return 0 if b"\n" in block else before
 
 
 def _blank_lines(block: bytes) -> int:

@@ -25,7 +25,7 @@ from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import check_labels, count_items
 from fairseq_xling.tasks.items import parse_columns, parse_files
 from fairseq_xling.tasks.tagging.dataset import Sentences, Together
-from fairseq_xling.tasks.tagging.head import WordHead, find_tags
+from fairseq_xling.tasks.tagging.head import WordHead, find_tags, word_head
 from fairseq_xling.tasks.tagging.joint_space import joint_space
 from fairseq_xling.tasks.tagging.sentences import Spelling, Text, WordCodec, read_text
 from fairseq_xling.training.adversarial_tagging_config import AdversarialTaggingConfig, check_config
@@ -49,6 +49,8 @@ class AdversarialTaggingTask(ItemTask):
         settings = Settings(cfg.flip_steps, cfg.language_smoothing)
         self.adversary = adversaries[cfg.adversary](settings)
         self.format = find_format("conll", cfg.format)
+        self.kind = word_head(cfg.head)
+        self.skip_bad = getattr(cfg, "skip_bad", 0)  # an older checkpoint has no such option
         # Parts of a checkpoint, which restores them before they are requested: what a model's rows
         # and numbers mean must not depend on what the files contain later.
         for name in ("labels", "words", "letters"):
@@ -139,15 +141,8 @@ class AdversarialTaggingTask(ItemTask):
                     raise UserError(f"`{option}` must have a file of {lang!r}, got {text!r}")
             self._items[split] = [(lang, self.read(lang, path)) for lang, path in files]
             for (_, path), (_, items) in zip(files, self._items[split], strict=True):
-                count_items(self.head_kind, option, path, items)
+                count_items(self.kind, option, path, items)
         return self._items[split]
-
-    @property
-    def head_kind(self) -> Any:
-        """The head's class, which needs no contents."""
-        from fairseq_xling.tasks.tagging.head import word_head
-
-        return word_head(self.cfg.head)
 
     @staticmethod
     def read_plain(path: str | Path) -> list[TaggedItem]:

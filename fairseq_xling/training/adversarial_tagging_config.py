@@ -8,6 +8,7 @@ from omegaconf import II, MISSING
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.tagging.adversaries import adversaries
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Range, ranged
+from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
 from fairseq_xling.tasks.tagging.scheme import SCHEMES
 from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.precision import PrecisionConfig, check_precision
@@ -86,6 +87,7 @@ class AdversarialTaggingConfig(PrecisionConfig):
     columns: str = field(
         default="", metadata={"help": "which column holds what, e.g. token=1,tag=2"}
     )
+    skip_bad: int = field(default=0, metadata=ranged(SKIP_BAD_HELP, NOT_NEGATIVE))
     unknown_labels: str = field(
         default="wrong",
         metadata={"help": "labels not seen in training: refuse, or wrong (count as mistakes)"},

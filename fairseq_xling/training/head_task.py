@@ -11,6 +11,8 @@ from omegaconf import II
 
 from fairseq_xling.checkpoints import origin
 from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.ranges import NOT_NEGATIVE, ranged
+from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.heads import Head, check_labels, count_items, find_labels, heads
@@ -44,6 +46,7 @@ class HeadConfig(PrecisionConfig):
     columns: str = field(
         default="", metadata={"help": "which column holds what, e.g. text=0,label=2"}
     )
+    skip_bad: int = field(default=0, metadata=ranged(SKIP_BAD_HELP, NOT_NEGATIVE))
     unknown_labels: str = field(
         default="refuse",
         metadata={"help": "labels not seen in training: refuse, or wrong (count as mistakes)"},
@@ -56,7 +59,6 @@ class HeadTask(ItemTask):
     """Files, labels and metrics of one head; what it reads is that of a subclass.
 
     Attributes:
-        kind: the head's class, which needs no labels.
         trained: whether a checkpoint brings the labels.
     """
 
@@ -68,6 +70,7 @@ class HeadTask(ItemTask):
         check_precision(cfg)
         self.columns = parse_columns(cfg.columns)
         self.kind = heads[cfg.head]
+        self.skip_bad = getattr(cfg, "skip_bad", 0)  # an older checkpoint has no such option
         self.format = find_format(self.kind.format, cfg.format)
         self._options = parse_options("--head-options", cfg.head_options, self.kind.Options)
         # Part of a checkpoint, which restores it before the head is requested: a model's labels

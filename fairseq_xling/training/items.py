@@ -5,17 +5,25 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.tasks.formats import Format
+from fairseq_xling.tasks.formats import Format, read_items
+from fairseq_xling.tasks.heads import Head
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.training.base import Task
 
 
 class ItemTask(Task):
-    """A task whose ``languages`` and ``format``, with ``columns``, say what its files hold."""
+    """A task whose ``languages`` and ``format``, with ``columns``, say what its files hold.
+
+    Attributes:
+        kind: the head's class, which needs no labels.
+        skip_bad: maximum number of bad rows of a file that are left out.
+    """
 
     languages: list[str]
-    format: Format
-    columns: dict[str, int]
+    format: type[Format]
+    columns: dict[str, str]
+    kind: type[Head]
+    skip_bad: int = 0
 
     def file_option(self, split: str) -> tuple[str, str]:
         """The option that names the files of a split, and its value.
@@ -33,11 +41,14 @@ class ItemTask(Task):
         """The items of a file.
 
         Raises:
-            UserError: for a language that the model does not have, or a damaged file.
+            UserError: for a language that the model does not have, or a damaged file, or more bad
+                rows than are left out.
         """
         if lang not in self.languages:
             raise unknown_name("language of this model", lang, self.languages)
-        return list(self.format.read_language(Path(path), self.columns, lang))
+        return read_items(
+            self.format, Path(path), self.columns, lang, self.kind.check, self.skip_bad
+        )
 
     @exits_on_user_error
     def get_batch_iterator(self, dataset: Any, *args: Any, **kwargs: Any):

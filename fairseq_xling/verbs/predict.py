@@ -11,12 +11,14 @@ Each language uses its own private parts of the encoder.
 import argparse
 
 from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
 
 GROUP = "Transfer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
+
     add = parser.add_argument
     add(
         "checkpoint",
@@ -38,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPEC",
         help="settings for reading and counting, e.g. punctuation=drop for parsing, "
         "null_threshold=2 for unanswerable questions (default: as in training)",
+    )
+    add(
+        "--skip-bad",
+        type=Number(int, NOT_NEGATIVE),
+        default=0,
+        metavar="N",
+        help=SKIP_BAD_HELP,
     )
     add(
         "--unknown-labels",

@@ -142,6 +142,42 @@ def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tune
     assert scores[0] == pytest.approx(100 * right / len(gold))
 
 
+def with_empty_sides(source, path, lines):
+    """A copy of a file of pairs, ``path``, whose second text is empty on these lines."""
+    rows = [line.split("\t") for line in source.read_text().splitlines()]
+    for line in lines:
+        rows[line - 1][1] = ""
+    path.write_text("".join("\t".join(row) + "\n" for row in rows))
+    return path
+
+
+def test_bad_rows_are_left_out_of_predictions_up_to_a_number(study, tuned, tmp_path):
+    test = with_empty_sides(nli(study, "test", "de"), tmp_path / "test.de.tsv", (2, 5))
+    call = ["fairseq-xling", "predict", str(study / "tuned" / "checkpoint_best.pt"), f"de={test}"]
+    call += ["--output", str(tmp_path / "found")]
+    for allowed in ((), ("--skip-bad", "1")):
+        refused = run(*call, *allowed, check=False)
+        line = 5 if allowed else 2
+        assert refused.returncode and f"{test}:{line}: the text is empty" in refused.stdout
+        assert not (tmp_path / "found").exists()
+    done = run(*call, "--skip-bad", "2").stdout
+    said = f"{test}: left out 2 bad row(s); the first: {test}:2: the text is empty"
+    assert done.count(said) == 1
+    rows = [line.split("\t")[:2] for line in test.read_text().splitlines()]
+    found = (tmp_path / "found" / "test.de.tsv").read_text().splitlines()
+    assert [line.split("\t")[:2] for line in found] == [row for row in rows if row[1]]
+
+
+def test_bad_rows_are_left_out_of_training_up_to_a_number(study, tmp_path):
+    train = with_empty_sides(nli(study, "train"), tmp_path / "train.en.tsv", (7,))
+    call = tuning(study, "skipped", "--train-file", f"en={train}", "--max-epoch", "1")
+    refused = run(*call, check=False)
+    assert refused.returncode and f"{train}:7: the text is empty" in refused.stdout
+    done = run(*call, "--skip-bad", "1").stdout
+    assert f"{train}: left out 1 bad row(s); the first: {train}:7: the text is empty" in done
+    assert sum(step["bsz"] for step in logged(done, "train_inner")) == 59
+
+
 @pytest.mark.slow
 def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(study, tmp_path):
     train, valid = (study / "text" / "gold" / f"tags.{x}.en.tsv" for x in ("train", "valid"))

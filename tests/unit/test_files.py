@@ -115,6 +115,28 @@ def test_lines_end_at_newlines_only_and_lose_them(tmp_path):
     assert list(read_lines(path)) == ["a b ", "", "c\u2028d\x0be\x85f"]
 
 
+@pytest.mark.parametrize(
+    ("content", "line", "count"),
+    [
+        (b"a\tb\rc\td\r" * 150, 1, 299),
+        (b"a\rb", 1, 1),
+        (b"a\nb\r\n" + b"c\r" * 12 + b"\nd\n", 3, 11),
+    ],
+)
+def test_lines_that_end_in_carriage_returns_alone_are_refused(tmp_path, content, line, count):
+    (tmp_path / "a.txt").write_bytes(content)
+    message = f"a.txt:{line}: lines must end in LF or CR LF, got {count} CR alone in one line; "
+    with pytest.raises(UserError, match=message):
+        list(read_lines(tmp_path / "a.txt"))
+
+
+@pytest.mark.parametrize("content", [b"a\rb\nc\n", b"a\r\n" * 20, b"a\r", b"a\r\r\nb"])
+def test_a_stray_carriage_return_is_text(tmp_path, content):
+    (tmp_path / "a.txt").write_bytes(content)
+    expected = [line.rstrip("\r") for line in content.decode().removesuffix("\n").split("\n")]
+    assert list(read_lines(tmp_path / "a.txt")) == expected
+
+
 def test_gzip_is_read_by_its_name(tmp_path):
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress("▁ü\nb\n".encode()))

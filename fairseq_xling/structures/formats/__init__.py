@@ -1,7 +1,7 @@
 """Files of structures: how they are read, and how predictions are written in the same form.
 
-Reading is strict: the first bad sentence ends the command with its file and line. To add a format,
-add a file here.
+Reading is strict: the first bad sentence ends the command with its file and line, unless
+`--skip-bad` leaves it out (`one_row`). To add a format, add a file here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,12 +25,13 @@ class Format(Protocol):
             segment: name of the segmentation of running text; empty where words are given.
 
         Raises:
-            UserError: for the first bad sentence; names file and line.
+            UserError: for the first bad sentence that is not left out; names file and line.
         """
 
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
-        """Sentences with predictions, in the form of the file ``source`` they were read from."""
+        """Sentences with predictions, in the form of the file ``source`` they were read from,
+        which may have more."""
 
 
 formats: Registry[type[Format]] = Registry("format", __name__)

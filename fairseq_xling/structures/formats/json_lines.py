@@ -21,6 +21,7 @@ from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.json_fields import check_kind, get_value, parse_json
 from fairseq_xling.structures.formats import Format, formats
 from fairseq_xling.structures.sentence import Link, Mention, Sentence, check
+from fairseq_xling.tasks.bad_rows import one_row
 
 _RELATION = ("from", "to", "label")
 _ARGUMENT = ("trigger", "entity", "role")
@@ -39,16 +40,18 @@ class JsonLines(Format):
             raise UserError(f"`--segment` must be empty, since {path} has words, got {segment!r}")
         number = 0
         for number, line in enumerate(read_lines(path), start=1):
-            yield _sentence(path, number, parse_json(path, line, number))
+            with one_row():
+                yield _sentence(path, number, parse_json(path, line, number))
         if not number:
             raise UserError(f"{path}: contains no sentences")
 
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
         """See `Format`."""
+        lines = enumerate(read_lines(source), start=1)
         with atomic_write(path, "w") as file:
-            for line, one in zip(read_lines(source), sentences, strict=True):
-                value = json.loads(line)
+            for one in sentences:
+                value = json.loads(next(line for number, line in lines if number == one.line))
                 value |= {"upos": one.upos, "heads": one.heads, "deprels": one.deprels}
                 value["relations"] = _values(one.relations, _RELATION)
                 value["arguments"] = _values(one.arguments, _ARGUMENT)

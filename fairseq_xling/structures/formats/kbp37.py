@@ -24,6 +24,7 @@ from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.structures.formats import Format, formats
 from fairseq_xling.structures.formats.tacred import NO_RELATION
 from fairseq_xling.structures.sentence import Link, Mention, Sentence, check
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.text.segment import Segmentation, segmentations
 
 logger = logging.getLogger(__name__)
@@ -45,16 +46,16 @@ class Kbp37(Format):
         cut = segmentations[segment or "pre"]
         annotated, empty = None, 0
         for number, (text, label) in _records(path):
-            where = f"{path}:{number}"
-            if annotated is not None and annotated != (label is not None):
-                raise UserError(
-                    f"{where}: must {'' if annotated else 'not '}have a relation on the next line, "
-                    "as the records before"
-                )
-            annotated = label is not None
-            sentence, whole = marked_sentence(path, number, text, label, cut)
-            empty += not whole
-            yield sentence
+            with one_row():
+                if annotated is not None and annotated != (label is not None):
+                    raise UserError(
+                        f"{path}:{number}: must {'' if annotated else 'not '}have a relation on "
+                        "the next line, as the records before"
+                    )
+                sentence, whole = marked_sentence(path, number, text, label, cut)
+                annotated = label is not None
+                empty += not whole
+                yield sentence
         if annotated is None:
             raise UserError(f"{path}: contains no sentences")
         if empty:
@@ -67,8 +68,10 @@ class Kbp37(Format):
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
         """See `Format`: the text line for line as in the input."""
+        records = _records(source)
         with atomic_write(path, "w") as file:
-            for (_, (text, _)), one in zip(_records(source), sentences, strict=True):
+            for one in sentences:
+                text = next(text for number, (text, _) in records if number == one.line)
                 label = one.relations[0].label if one.relations else NO_RELATION
                 file.write(f"{text}\n{label}\n\n\n")
 

@@ -6,11 +6,13 @@ import shlex
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, reads
+from fairseq_xling.ranges import NOT_NEGATIVE
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import parse_numbers, parse_seeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.transfer.alphas import PAPER, parse_alphas
 from fairseq_xling.studies.transfer.presets import PRESETS
+from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
@@ -34,6 +36,7 @@ class TransferConfig:
     metric: str = option("", "figure to select by on dev and to report (default: the head's first)")
     format: str = option("", "format of the files, e.g. json_lines (default: the head's own)")
     columns: str = option("", "which column of the files holds what, e.g. text=0,label=1")
+    skip_bad: int = option(0, SKIP_BAD_HELP, range=NOT_NEGATIVE)
     unknown_labels: str = option(
         "wrong",
         "labels not seen in training: refuse, or wrong (count as mistakes)",

@@ -13,7 +13,7 @@ from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.studies.transfer.config import Setting, TransferConfig, grid
 from fairseq_xling.studies.transfer.plan import Encoder, Files, TrainSet, shift_dev
 from fairseq_xling.studies.transfer.test import Trained, test_models
-from fairseq_xling.tasks.formats import Format, find_format
+from fairseq_xling.tasks.formats import Format, find_format, read_items
 from fairseq_xling.tasks.heads import count_items, heads
 from fairseq_xling.tasks.items import parse_columns
 
@@ -77,6 +77,7 @@ def _training(
         *(("--head-options", config.head_options) if config.head_options else ()),
         *(("--format", config.format) if config.format else ()),
         *(("--columns", config.columns) if config.columns else ()),
+        *(("--skip-bad", str(config.skip_bad)) if config.skip_bad else ()),
         *("--unknown-labels", config.unknown_labels, "--too-long", config.too_long),
         *(("--freeze-layers", str(config.freeze_layers)) if config.freeze_layers else ()),
         *(("--freeze-encoder",) if config.freeze_encoder else ()),
@@ -113,7 +114,9 @@ def count_files(config: TransferConfig, option: str, files: Files) -> list[int]:
     """
     head, reader, columns = heads[config.head], _format(config), parse_columns(config.columns)
     return [
-        count_items(head, option, path, reader.read_language(path, columns, lang))
+        count_items(
+            head, option, path, read_items(reader, path, columns, lang, head.check, config.skip_bad)
+        )
         for lang, path in files
     ]
 

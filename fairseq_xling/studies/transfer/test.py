@@ -63,6 +63,7 @@ def test_models(
             model.folder / "checkpoint_best.pt",
             encoder.data,
             config.device,
+            skip_bad=config.skip_bad,
             unknown_labels=config.unknown_labels,
         )
         folder = predictions / f"{model.setting}-{model.seed}"

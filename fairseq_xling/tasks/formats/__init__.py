@@ -1,16 +1,26 @@
 """Annotated files: how they are read, and how predictions are written in the same format.
 
 Reading is strict: a malformed row ends the command with its file and line, so that none after it
-can shift. To add a format, add a file here.
+can shift, unless `--skip-bad` leaves it out (`one_row`). To add a format, add a file here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.registry import Registry
+from fairseq_xling.tasks.bad_rows import leaving_out, one_row
 from fairseq_xling.tasks.items import Item
+
+# The names of columns in the headings of the field's files.
+_HEADINGS = frozenset(
+    "text texts sentence sentences sentence1 sentence2 premise hypothesis hypo pair question "
+    "question1 question2 query utterance content review label labels gold_label gold class "
+    "category intent sentiment token tokens word words form tag tags ner ner_tag ner_tags pos "
+    "pos_tag pos_tags upos xpos".split()
+)
+_WITHHELD = ({"_"}, {"[WORD]"})  # in place of each word of a text that may not be passed on
 
 
 class Format(Protocol):
@@ -24,7 +34,7 @@ class Format(Protocol):
         """The items of a file, gzip if its name ends in ``.gz``.
 
         Raises:
-            UserError: for the first malformed row; names file and line.
+            UserError: for the first malformed row that is not left out; names file and line.
         """
 
     @classmethod
@@ -65,6 +75,63 @@ def find_format(head: str, chosen: str = "") -> type[Format]:
     if chosen and chosen not in fitting:
         raise UserError(f"`--format` must be {' or '.join(fitting)} with this head, got {chosen!r}")
     return formats[chosen or head]
+
+
+def read_items(
+    form: type[Format],
+    path: Path,
+    columns: Mapping[str, str],
+    lang: str,
+    check: Callable[[Any], object],
+    skip_bad: int = 0,
+) -> list[Item]:
+    """The items of language ``lang`` in a file.
+
+    Args:
+        check: a head's; what it rejects is a bad row, too.
+        skip_bad: maximum number of bad rows that are left out.
+
+    Raises:
+        UserError: for a file, or one row more, that cannot be read; also if no row is left.
+    """
+    found = []
+    with leaving_out(skip_bad, path) as bad:
+        for item in form.read_language(path, columns, lang):
+            with one_row():
+                check(item)
+                found.append(item)
+    if bad.count and not found:
+        raise UserError(f"{path}: every row is malformed; the first: {bad.first}")
+    return found
+
+
+def refuse_headings(place: str, names: Mapping[str, str], remedy: str) -> None:
+    """Refuse a first row that has the names of columns.
+
+    Args:
+        names: its cells by field; two or more.
+
+    Raises:
+        UserError: begins with ``place``, ends with ``remedy``.
+    """
+    cells = [cell.strip() for cell in names.values()]
+    if len(cells) > 1 and all(cell.lower() in _HEADINGS for cell in cells):
+        raise UserError(
+            f"{place}: the first row must not be headings, got {shown(cells)}; {remedy}"
+        )
+
+
+def refuse_withheld(place: str, words: Sequence[str]) -> None:
+    """Refuse a sentence without its text, as treebanks are published whose text is not free.
+
+    Raises:
+        UserError: begins with ``place``.
+    """
+    if len(words) > 1 and {*words} in _WITHHELD:
+        raise UserError(
+            f"{place}: must have its words, got {words[0]} for each of {len(words)}; merge the "
+            "text, which this file leaves out, into it"
+        )
 
 
 def check_fixed_columns(form: str, columns: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_text
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, formats
 from fairseq_xling.tasks.formats.choices import ChoiceItem, read_choices
 
@@ -64,8 +65,9 @@ class C3(Format):
             )
             context = " ".join(check_kind(where, text, "each text", str) for text in texts)
             for number, question in enumerate(questions, start=1):
-                yield _item(path, entry, number, context or None, question, given)
                 found += 1
+                with one_row():
+                    yield _item(path, entry, number, context or None, question, given)
         if not found:
             raise UserError(f"{path}: contains no questions")
 

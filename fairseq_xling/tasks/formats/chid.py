@@ -21,6 +21,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines, read_text
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, formats
 from fairseq_xling.tasks.formats.choices import ChoiceItem, read_choices
 
@@ -49,22 +50,8 @@ class Chid(Format):
         check_columns(list(columns), "ChID")
         answers, seen = _answers(path), set()
         for line, text in enumerate(read_lines(path), start=1):
-            where, row = f"{path}:{line}", parse_json(path, text, line)
-            choices = read_choices(where, row, "candidates")
-            found = 0
-            for content in get_value(where, row, "content", list):
-                for match in _BLANK.finditer(check_kind(where, content, "each text", str)):
-                    if match[0] in seen:
-                        raise UserError(f"{where}: the blank {match[0]} occurs twice in the file")
-                    seen.add(match[0])
-                    label = _label(path, where, answers, match[0], choices)
-                    question, context = _around(content, match)
-                    yield BlankItem(
-                        str(path), line, question, choices, context, label, row, match[0]
-                    )
-                    found += 1
-            if not found:
-                raise UserError(f"{where}: `content` must have a blank such as #idiom000001#")
+            with one_row():
+                yield from _items(path, line, parse_json(path, text, line), answers, seen)
         if not seen:
             raise UserError(f"{path}: contains no blanks")
 
@@ -83,6 +70,27 @@ class Chid(Format):
         """The file of answers, if there is one."""
         other = _answers_path(path)
         return (other,) if other.is_file() else ()
+
+
+def _items(
+    path: Path, line: int, row: Any, answers: Mapping[str, Any] | None, seen: set[str]
+) -> list[BlankItem]:
+    """The blanks of a line; their names are added to those ``seen``."""
+    where, found = f"{path}:{line}", []
+    choices = read_choices(where, row, "candidates")
+    for content in get_value(where, row, "content", list):
+        for match in _BLANK.finditer(check_kind(where, content, "each text", str)):
+            if match[0] in seen:
+                raise UserError(f"{where}: the blank {match[0]} occurs twice in the file")
+            seen.add(match[0])
+            label = _label(path, where, answers, match[0], choices)
+            question, context = _around(content, match)
+            found.append(
+                BlankItem(str(path), line, question, choices, context, label, row, match[0])
+            )
+    if not found:
+        raise UserError(f"{where}: `content` must have a blank such as #idiom000001#")
+    return found
 
 
 def _answers_path(path: Path) -> Path:

@@ -15,6 +15,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, formats
 from fairseq_xling.tasks.items import Item
 
@@ -47,7 +48,8 @@ class Choices(Format):
         check_columns(list(columns), "multiple-choice")
         line = 0
         for line, text in enumerate(read_lines(path), start=1):
-            yield _item(path, line, parse_json(path, text, line))
+            with one_row():
+                yield _item(path, line, parse_json(path, text, line))
         if not line:
             raise UserError(f"{path}: contains no questions")
 

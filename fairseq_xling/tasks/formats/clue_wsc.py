@@ -14,6 +14,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.json_fields import check_columns, get_value
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.json_lines import JsonLines, ObjectItem
 
@@ -29,7 +30,9 @@ class ClueWsc(JsonLines):
         """See `Format`."""
         check_columns(list(columns), "WSC")
         for item in JsonLines.read(path, {}):
-            yield dataclasses.replace(item, texts=(_marked(item.place, item.texts[0], item.given),))
+            with one_row():
+                text = _marked(item.place, item.texts[0], item.given)
+                yield dataclasses.replace(item, texts=(text,))
 
 
 def _marked(where: str, text: str, given: Mapping[str, Any]) -> str:

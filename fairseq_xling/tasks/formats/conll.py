@@ -2,21 +2,34 @@
 
 Columns are separated by tabs, or by spaces in a file without tabs; all rows have equally many.
 Without `--columns` the token is in the first column and the tag in the last; if there is only one,
-the text has no tags. WikiAnn is ``token=1,tag=2``, xSID ``token=1,tag=3``. Before the first token
-of a sentence, ``# name = value`` is a comment; in a file with tabs, so is every line that begins
-with ``#`` and has none.
+the text has no tags. WikiAnn is ``token=1,tag=2`` if its rows have numbers, xSID ``token=1,tag=3``,
+GermEval ``token=1,tag=2``. If every token of a file begins with the same language, as in
+``en:Paris`` (WikiAnn), it is left out of the words and kept in predictions.
+
+Before the first token of a sentence, ``# name = value`` is a comment; in a file with tabs, so are
+``#``, a tab and a source with its date in brackets (GermEval), and every line that begins with
+``#`` and has no tab. A line with ``-DOCSTART-`` separates documents. Predictions keep these lines.
 """
 
+import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.files import atomic_write, blank_separated, is_blank, read_lines
+from fairseq_xling.tasks.bad_rows import one_row
+from fairseq_xling.tasks.formats import Format, formats, refuse_headings, refuse_withheld
 from fairseq_xling.tasks.items import Item, column_number
 
+logger = logging.getLogger(__name__)
+
 FIELDS = ("token", "tag")
+_DOCUMENT = "-DOCSTART-"
+_SOURCE = re.compile(r"#\t.*\[[0-9]{4}-[0-9]{2}-[0-9]{2}\]\s*")  # with the date
+_LANGUAGE = re.compile(r"(?:simple|[a-z]{2,3}(?:-[a-z]+)*):")  # codes of Wikipedia
 
 
 @dataclass(frozen=True)
@@ -29,6 +42,7 @@ class TaggedItem(Item):
         rows: the raw lines of its tokens.
         before, after: the lines between the last sentence and this one, and, in the last one, the
             lines at the end of the file.
+        language: what each token of the file begins with, as ``en:``; not part of ``words``.
     """
 
     words: tuple[str, ...]
@@ -36,6 +50,17 @@ class TaggedItem(Item):
     rows: tuple[str, ...]
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    language: str = ""
+
+    @property
+    def documents(self) -> list[str]:
+        """The lines that begin documents before the sentence."""
+        return [line for line in self.before if _begins_document(line)]
+
+    @property
+    def given_words(self) -> list[str]:
+        """The tokens as they are in the file."""
+        return [self.language + word for word in self.words]
 
     def place_of(self, number: int) -> str:
         """``file:line`` of a word, from 0."""
@@ -55,36 +80,20 @@ class Conll(Format):
         for field in columns:
             if field not in FIELDS:
                 raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
-        tabs, width = any("\t" in line for line in read_lines(path) if line.strip()), 0
-        last: TaggedItem | None = None
-        before: list[str] = []
-        rows: list[str] = []
-        number = 0
-        for number, line in enumerate(read_lines(path), start=1):
-            if line.strip() and not (not rows and _is_comment(line, tabs)):
-                cells = len(_cells(line, tabs))
-                width = width or cells
-                if cells != width:
-                    raise UserError(
-                        f"{path}:{number}: must have {width} columns like the rows before, got "
-                        f"{cells}"
-                    )
-                rows.append(line)
+        found: list[TaggedItem] = []
+        tabs, places = _has_tabs(path), None
+        left: list[str] = []
+        for line, before, rows in _sentences(path, tabs):
+            if not rows:
+                left = before
                 continue
-            if rows:
-                if last is not None:
-                    yield last
-                last = _item(path, number - len(rows), before, rows, columns)
-                before, rows = [], []
-            before.append(line)
-        if rows:
-            if last is not None:
-                yield last
-            last, before = _item(path, number + 1 - len(rows), before, rows, columns), []
-        if last is None:
+            places = places or _find_places(path, line, _cells(rows[0], tabs), columns)
+            with one_row():
+                found.append(_item(path, line, before, rows, tabs, places))
+        if not found:
             raise UserError(f"{path}: contains no sentences")
-        given = {name: getattr(last, name) for name in last.__dataclass_fields__}
-        yield TaggedItem(**{**given, "after": tuple(before)})
+        found[-1] = replace(found[-1], after=tuple(left))
+        yield from without_language(path, found)
 
     @staticmethod
     def write(
@@ -108,14 +117,85 @@ class Conll(Format):
                 file.writelines(f"{line}\n" for line in item.after)
 
 
+def without_language(path: Path, items: Sequence[TaggedItem]) -> Iterator[TaggedItem]:
+    """``items``, without the language that all of their tokens begin with, if they do."""
+    first = _LANGUAGE.match(items[0].words[0]) if items else None
+    mark = first[0] if first else ""
+    if mark and all(word.startswith(mark) for item in items for word in item.words):
+        logger.warning("%s: each token begins with %s, which is not read as part of it", path, mark)
+        for item in items:
+            with one_row():
+                words = tuple(word.removeprefix(mark) for word in item.words)
+                for number, word in enumerate(words):
+                    _cell(item.place_of(number), word, "token")
+                yield replace(item, words=words, language=mark)
+    else:
+        yield from items
+
+
+def _has_tabs(path: Path) -> bool:
+    """Whether the rows of a file have tabs."""
+    return any(
+        "\t" in line and not (is_blank(line) or _begins_document(line) or _is_comment(line, False))
+        for line in read_lines(path)
+    )
+
+
+def _sentences(path: Path, tabs: bool) -> Iterator[tuple[int, list[str], list[str]]]:
+    """The number of the first row of each sentence, the lines before it, and its rows; at the end
+    what follows the last one, without rows."""
+    before: list[str] = []
+    rows: list[str] = []
+    number = 0
+    for number, line in enumerate(read_lines(path), start=1):
+        if is_blank(line) or _begins_document(line) or (not rows and _is_comment(line, tabs)):
+            if rows:
+                yield number - len(rows), before, rows
+                before, rows = [], []
+            before.append(line)
+        else:
+            rows.append(line)
+    if rows:
+        yield number + 1 - len(rows), before, rows
+        before = []
+    yield number + 1, before, []
+
+
+def _begins_document(line: str) -> bool:
+    return _DOCUMENT in line and _DOCUMENT in blank_separated(line)
+
+
 def _is_comment(line: str, tabs: bool) -> bool:
-    if not line.startswith("#") or "\t" in line:
+    if not line.startswith("#"):
         return False
-    return tabs or line.split()[2:3] == ["="]
+    if "\t" in line:
+        return _SOURCE.fullmatch(line) is not None
+    return tabs or blank_separated(line)[2:3] == ["="]
 
 
 def _cells(row: str, tabs: bool) -> list[str]:
-    return row.split("\t") if tabs else row.split()
+    return row.split("\t") if tabs else blank_separated(row)
+
+
+class _Places(NamedTuple):
+    """The number of columns, and those of token and tag; one for both means no tags."""
+
+    width: int
+    token: int
+    tag: int
+
+
+def _find_places(
+    path: Path, line: int, cells: Sequence[str], columns: Mapping[str, str]
+) -> _Places:
+    """The columns of a file whose first row is ``cells``."""
+    token = _place(path, line, len(cells), columns, "token", 0)
+    tag = _place(path, line, len(cells), columns, "tag", -1)
+    if token == tag and "tag" in columns:
+        raise UserError(f"`--columns` must give token and tag a column each, got {tag} for both")
+    if token != tag:
+        refuse_headings(f"{path}:{line}", {"token": cells[token], "tag": cells[tag]}, "remove it")
+    return _Places(len(cells), token, tag)
 
 
 def _item(
@@ -123,18 +203,21 @@ def _item(
     line: int,
     before: Sequence[str],
     rows: Sequence[str],
-    columns: Mapping[str, str],
+    tabs: bool,
+    places: _Places,
 ) -> TaggedItem:
-    cells = [_cells(row, "\t" in row) for row in rows]
-    token = _place(path, line, len(cells[0]), columns, "token", 0)
-    tag = _place(path, line, len(cells[0]), columns, "tag", -1)
-    if token == tag and "tag" in columns:
-        raise UserError(f"`--columns` must give token and tag a column each, got {tag} for both")
+    width, token, tag = places
     words, tags = [], []
-    for number, row in enumerate(cells, start=line):
-        words.append(_cell(path, number, row[token], "token"))
+    for number, text in enumerate(rows, start=line):
+        row = _cells(text, tabs)
+        if len(row) != width:
+            raise UserError(
+                f"{path}:{number}: must have {width} columns like the rows before, got {len(row)}"
+            )
+        words.append(_cell(f"{path}:{number}", row[token], "token"))
         if token != tag:
-            tags.append(_cell(path, number, row[tag], "tag"))
+            tags.append(_cell(f"{path}:{number}", row[tag], "tag"))
+    refuse_withheld(f"{path}:{line}", words)
     return TaggedItem(
         str(path), line, tuple(words), tuple(tags) or None, tuple(rows), tuple(before)
     )
@@ -150,7 +233,7 @@ def _place(
     return place % width
 
 
-def _cell(path: Path, line: int, cell: str, field: str) -> str:
+def _cell(place: str, cell: str, field: str) -> str:
     if not cell.strip():
-        raise UserError(f"{path}:{line}: the {field} is empty")
+        raise UserError(f"{place}: the {field} is empty")
     return cell.strip()

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
-from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
+from fairseq_xling.tasks.bad_rows import one_row
+from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats, refuse_withheld
 from fairseq_xling.tasks.formats.conllu import sentences
 from fairseq_xling.tasks.items import Item
 
@@ -76,10 +77,11 @@ class Conll09(Format):
         check_fixed_columns("CoNLL-2009", columns)
         annotated = None
         for first, lines in sentences(path):
-            item = _item(path, first, lines, annotated)
-            if item.predicates:
-                annotated = item.roles is not None
-            yield item
+            with one_row():
+                item = _item(path, first, lines, annotated)
+                if item.predicates:
+                    annotated = item.roles is not None
+                yield item
 
     @staticmethod
     def write(
@@ -115,6 +117,7 @@ def word_cells(path: Path, first: int, lines: Sequence[str]) -> list[list[str]]:
             raise UserError(f"{place}: ID must be {number + 1}, got {row[_ID]!r}")
         if not row[_FORM].strip():
             raise UserError(f"{place}: the FORM is empty")
+    refuse_withheld(f"{path}:{first}", [row[_FORM] for row in rows])
     return rows
 
 

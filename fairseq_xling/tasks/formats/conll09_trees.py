@@ -8,6 +8,7 @@ neither read nor changed. A file with ``_`` for every HEAD is unannotated. There
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
 from fairseq_xling.tasks.formats.conll09 import word_cells
 from fairseq_xling.tasks.formats.conllu import (
@@ -35,15 +36,10 @@ class Conll09Trees(Format):
         check_fixed_columns("CoNLL-2009", columns)
         annotated = None
         for first, lines in sentences(path):
-            cells = word_cells(path, first, lines)
-            places = [f"{path}:{first + number}" for number in range(len(cells))]
-            words, tags, heads, relations = (
-                tuple(word[column] for word in cells) for column in (_FORM, _POS, _HEAD, _DEPREL)
-            )
-            tree = tree_of(places, heads, relations, annotated)
-            annotated = tree is not None
-            rows = tuple(range(len(cells)))
-            yield TreeItem(str(path), first, words, tags, tree, tuple(lines), rows)
+            with one_row():
+                item = _item(path, first, lines, annotated)
+                annotated = item.tree is not None
+                yield item
 
     @staticmethod
     def write(
@@ -54,3 +50,14 @@ class Conll09Trees(Format):
     ) -> None:
         """See `Format`: line for line as in the input."""
         write_trees(path, items, predictions, (_HEAD, _DEPREL, _POS))
+
+
+def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
+    """A sentence; ``annotated``: whether those before it were, None if it is the first."""
+    cells = word_cells(path, first, lines)
+    places = [f"{path}:{first + number}" for number in range(len(cells))]
+    words, tags, heads, relations = (
+        tuple(word[column] for word in cells) for column in (_FORM, _POS, _HEAD, _DEPREL)
+    )
+    tree = tree_of(places, heads, relations, annotated)
+    return TreeItem(str(path), first, words, tags, tree, tuple(lines), tuple(range(len(cells))))

@@ -2,7 +2,8 @@
 
 Multiword tokens (``1-2``), empty nodes (``1.1``) and comments are kept in the output, but have no
 prediction; in a word's row, only HEAD and DEPREL are replaced (not DEPS), and UPOS by a model that
-predicts it. A file with ``_`` for every HEAD is unannotated.
+predicts it. A file with ``_`` for every HEAD is unannotated; sentences with ``_`` for every FORM,
+whose text is withheld, are refused.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,8 @@ from typing import NamedTuple
 from fairseq_xling.bounds import bound, exceeds
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats
+from fairseq_xling.tasks.bad_rows import one_row
+from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats, refuse_withheld
 from fairseq_xling.tasks.items import Item
 
 _FORM, _UPOS, _HEAD, _DEPREL, _COLUMNS = 1, 3, 6, 7, 10
@@ -69,9 +71,10 @@ class Conllu(Format):
         check_fixed_columns("CoNLL-U", columns)
         annotated = None
         for first, lines in sentences(path):
-            item = _item(path, first, lines, annotated)
-            annotated = item.tree is not None
-            yield item
+            with one_row():
+                item = _item(path, first, lines, annotated)
+                annotated = item.tree is not None
+                yield item
 
     @staticmethod
     def write(
@@ -142,6 +145,7 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
     for place, word in zip(places, cells, strict=True):
         if not word[_FORM].strip():
             raise UserError(f"{place}: the FORM is empty")
+    refuse_withheld(places[0], [word[_FORM] for word in cells])
     tree = tree_of(
         places, [word[_HEAD] for word in cells], [word[_DEPREL] for word in cells], annotated
     )

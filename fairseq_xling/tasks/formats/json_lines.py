@@ -15,11 +15,11 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.json_fields import check_kind, get_value, parse_json
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, formats
-from fairseq_xling.tasks.formats.tsv import FIELDS, TextItem
+from fairseq_xling.tasks.formats.tsv import FIELDS, UNDECIDED, TextItem
 
 _USUAL = {"text": "text", "label": "label"}
-_UNDECIDED = "-"
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class JsonLines(Format):
         keys = keys_of(columns)
         line = 0
         for line, text in enumerate(read_lines(path), start=1):
-            where, given = f"{path}:{line}", parse_json(path, text, line)
-            texts = tuple(_text(where, given, keys[f]) for f in ("text", "pair") if f in keys)
-            label = label_of(where, given.get(keys["label"]), keys["label"])
-            yield ObjectItem(str(path), line, texts, label, (), None, None, given)
+            with one_row():
+                where, given = f"{path}:{line}", parse_json(path, text, line)
+                texts = tuple(_text(where, given, keys[f]) for f in ("text", "pair") if f in keys)
+                label = label_of(where, given.get(keys["label"]), keys["label"])
+                yield ObjectItem(str(path), line, texts, label, (), None, None, given)
         if not line:
             raise UserError(f"{path}: contains no objects")
 
@@ -107,4 +108,4 @@ def label_of(where: str, label: Any, key: str) -> str | None:
     name = str(label).strip()
     if not name:
         raise UserError(f"{where}: `{key}` is empty")
-    return None if name == _UNDECIDED else name
+    return None if name == UNDECIDED else name

@@ -12,6 +12,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.json_fields import check_columns, get_value
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.squad import (
     QuestionItem,
@@ -38,11 +39,12 @@ class QuestionRows(Squad):
 
 def _questions(path: Path) -> Iterator[QuestionItem]:
     for line, row in read_rows(path, _NEEDED, _FURTHER):
-        where = f"{path}:{line}"
-        context, answers = context_of(where, row), _answers(where, row.get("answers"))
-        impossible = row.get("is_impossible") or False
-        question = {**row, "answers": answers, "is_impossible": impossible}
-        yield question_item(path, where, context, question)
+        with one_row():
+            where = f"{path}:{line}"
+            context, answers = context_of(where, row), _answers(where, row.get("answers"))
+            impossible = row.get("is_impossible") or False
+            question = {**row, "answers": answers, "is_impossible": impossible}
+            yield question_item(path, where, context, question)
 
 
 def _answers(where: str, given: Any) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_text
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, formats
 from fairseq_xling.tasks.items import Item
 
@@ -91,7 +92,8 @@ def _questions(path: Path, content: Any) -> Iterator[QuestionItem]:
             where = f"{path}: article {a}, paragraph {p}"
             context = context_of(where, paragraph)
             for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
-                yield question_item(path, f"{where}, question {q}", context, question)
+                with one_row():
+                    yield question_item(path, f"{where}, question {q}", context, question)
 
 
 def with_own_ids(items: Iterable[QuestionItem]) -> Iterator[QuestionItem]:
@@ -102,10 +104,11 @@ def with_own_ids(items: Iterable[QuestionItem]) -> Iterator[QuestionItem]:
     """
     names: set[str] = set()
     for item in items:
-        if item.id in names:
-            raise UserError(f"{item.place}: the id occurs twice in the file")
-        names.add(item.id)
-        yield item
+        with one_row():
+            if item.id in names:
+                raise UserError(f"{item.place}: the id occurs twice in the file")
+            names.add(item.id)
+            yield item
 
 
 def context_of(where: str, given: Any) -> str:

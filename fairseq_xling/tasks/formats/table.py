@@ -14,6 +14,7 @@ from fairseq_xling.columns import check_text, column_type, schema_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.json_fields import get_value
+from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.json_lines import JsonLines, ObjectItem, keys_of, label_of
 from fairseq_xling.tasks.rows import table_rows
@@ -38,10 +39,11 @@ class Table(JsonLines):
             _check_label(path, keys["label"], schema)
         line = 0
         for line, given in table_rows(path, wanted, schema):
-            where = f"{path}:{line}"
-            found = tuple(get_value(where, given, column, str) for column in texts)
-            label = label_of(where, given.get(keys["label"]), keys["label"])
-            yield ObjectItem(str(path), line, found, label, (), None, None, given)
+            with one_row():
+                where = f"{path}:{line}"
+                found = tuple(get_value(where, given, column, str) for column in texts)
+                label = label_of(where, given.get(keys["label"]), keys["label"])
+                yield ObjectItem(str(path), line, found, label, (), None, None, given)
         if not line:
             raise UserError(f"{path}: contains no rows")
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
 from fairseq_xling.json_fields import check_kind
-from fairseq_xling.tasks.formats import Format, formats
-from fairseq_xling.tasks.formats.conll import FIELDS, TaggedItem
+from fairseq_xling.tasks.bad_rows import one_row
+from fairseq_xling.tasks.formats import Format, formats, refuse_withheld
+from fairseq_xling.tasks.formats.conll import FIELDS, TaggedItem, without_language
 from fairseq_xling.tasks.formats.json_lines import label_of
 from fairseq_xling.tasks.rows import read_rows, strings_of
 
@@ -43,12 +44,17 @@ class TaggedRows(Format):
         """See `Format`; lines are rows, from 1."""
         token, tag = _columns(columns)
         needed, further = ([token, tag], []) if "tag" in columns else ([token], [tag])
+        found = []
         for line, row in read_rows(path, needed, further):
-            where = f"{path}:{line}"
-            words = tuple(strings_of(where, row, token))
-            if not words:
-                raise UserError(f"{where}: `{token}` is empty")
-            yield ListItem(str(path), line, words, _tags(where, row.get(tag), tag, words), ())
+            with one_row():
+                where = f"{path}:{line}"
+                words = tuple(strings_of(where, row, token))
+                if not words:
+                    raise UserError(f"{where}: `{token}` is empty")
+                refuse_withheld(where, words)
+                tags = _tags(where, row.get(tag), tag, words)
+                found.append(ListItem(str(path), line, words, tags, ()))
+        yield from without_language(path, found)
 
     @staticmethod
     def write(
@@ -61,7 +67,7 @@ class TaggedRows(Format):
         token, tag = _columns(columns)
         with atomic_write(path, "w") as file:
             for item, tags in zip(items, predictions, strict=True):
-                row = {token: item.words, tag: list(tags)}
+                row = {token: item.given_words, tag: list(tags)}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

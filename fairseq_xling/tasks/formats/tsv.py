@@ -1,7 +1,9 @@
 """One row per line, tab-separated columns: one or two texts and a label.
 
 Without `--columns`, two columns are a text and its label, three are two texts and their label, and
-a single one is a text without label. With headings in `--columns`, the first line contains them.
+a single one is a text without label. With headings in `--columns`, the first line contains them;
+without, a first line of headings is refused. The label ``-`` means that there is none: annotators
+did not agree, as in SNLI.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +12,13 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.bad_rows import one_row
+from fairseq_xling.tasks.formats import Format, formats, refuse_headings
 from fairseq_xling.tasks.items import Item, column_number, is_number
 
 _USUAL = {1: ("text",), 2: ("text", "label"), 3: ("text", "pair", "label")}
 FIELDS = ("text", "pair", "label")
+UNDECIDED = "-"
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Tsv(Format):
         named = not all(map(is_number, columns.values()))
         width = 0
         for line, text in enumerate(read_lines(path), start=1):
-            row = text.rstrip("\n").split("\t")
+            row = text.split("\t")
             if named and header is None:
                 names, header = tuple(row), {name: number for number, name in enumerate(row)}
                 for heading in columns.values():
@@ -54,18 +58,12 @@ class Tsv(Format):
                 continue
             if places is None:
                 places, width = _places(path, line, row, columns, header), len(row)
-            if len(row) != width:
-                raise UserError(
-                    f"{path}:{line}: must have {width} columns like the row before, got {len(row)}"
-                )
-            texts = tuple(row[places[name]] for name in ("text", "pair") if name in places)
-            if not all(text.strip() for text in texts):
-                raise UserError(f"{path}:{line}: the text is empty")
-            where = places.get("label")
-            label = None if where is None else row[where].strip()
-            if label == "":
-                raise UserError(f"{path}:{line}: the label is empty")
-            yield TextItem(str(path), line, texts, label, tuple(row), where, names)
+                if not named:
+                    cells = {field: row[place] for field, place in places.items()}
+                    option = ",".join(f"{field}={cell}" for field, cell in cells.items())
+                    refuse_headings(f"{path}:{line}", cells, f"name them by `--columns {option}`")
+            with one_row():
+                yield _item(path, line, row, width, places, names)
         if places is None:
             raise UserError(f"{path}: contains no rows")
 
@@ -87,6 +85,29 @@ class Tsv(Format):
                 else:
                     row[item.label_column] = prediction
                 file.write("\t".join(row) + "\n")
+
+
+def _item(
+    path: Path,
+    line: int,
+    row: Sequence[str],
+    width: int,
+    places: Mapping[str, int],
+    header: tuple[str, ...] | None,
+) -> TextItem:
+    if len(row) != width:
+        raise UserError(
+            f"{path}:{line}: must have {width} columns like the row before, got {len(row)}"
+        )
+    texts = tuple(row[places[name]] for name in ("text", "pair") if name in places)
+    if not all(text.strip() for text in texts):
+        raise UserError(f"{path}:{line}: the text is empty")
+    where = places.get("label")
+    label = None if where is None else row[where].strip()
+    if label == "":
+        raise UserError(f"{path}:{line}: the label is empty")
+    label = None if label == UNDECIDED else label
+    return TextItem(str(path), line, texts, label, tuple(row), where, header)
 
 
 def _places(

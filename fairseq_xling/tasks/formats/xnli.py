@@ -18,7 +18,7 @@ from fairseq_xling.tasks.formats.tsv import TextItem, Tsv
 
 _COLUMNS = {"text": "sentence1", "pair": "sentence2", "label": "gold_label"}
 _TRANSLATED = {"text": "premise", "pair": "hypo", "label": "label"}
-_LABELS = {"contradictory": "contradiction", "-": None}
+_LABELS = {"contradictory": "contradiction"}
 
 
 @formats.register("xnli")

@@ -63,6 +63,11 @@ class Head(ABC):
             for kind, names in self.labels.items()
         }
 
+    @staticmethod
+    def check(item: Item) -> None:
+        """Reject an item whose annotation cannot be read; names file and line."""
+        return None
+
     @classmethod
     @abstractmethod
     def labels_of(cls, item: Item) -> Mapping[str, Sequence[str]]:

@@ -26,10 +26,6 @@ class Tagger(Head):
     Options = DropoutOptions
 
     @staticmethod
-    def check(item: TaggedItem) -> None:
-        """Reject tags that cannot be read; names file and line."""
-
-    @staticmethod
     def finish(tags: list[str]) -> list[str]:
         """Predicted tags as they are written."""
         return tags

@@ -14,7 +14,7 @@ from fairseq_xling.results.tables import text_table
 from fairseq_xling.tasks.items import parse_files
 from fairseq_xling.tasks.predict import Predictor
 
-_SETTINGS = ("head_options", "format", "columns", "unknown_labels", "too_long")
+_SETTINGS = ("head_options", "format", "columns", "skip_bad", "unknown_labels", "too_long")
 
 
 def predict_files(

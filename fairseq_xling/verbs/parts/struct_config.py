@@ -13,6 +13,7 @@ from fairseq_xling.structures.data import Reader
 from fairseq_xling.structures.features import WORD, parse_features
 from fairseq_xling.structures.settings import OPTIMIZERS, FitSettings, ModelSettings
 from fairseq_xling.structures.words import POOLS, WordSource, find_source
+from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
 from fairseq_xling.tasks.items import parse_files
 
 Settings = TypeVar("Settings")
@@ -32,6 +33,7 @@ class CommonConfig:
         "", "trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,..."
     )
     trees_data: str = reads("", "the parser's data folder, if it has moved")
+    skip_bad: int = option(0, SKIP_BAD_HELP, range=NOT_NEGATIVE)
     features: str = option(
         "word,pos,entity,relation", "representations of a word, also trigger, comma-separated"
     )
@@ -80,6 +82,7 @@ class CommonConfig:
             needs_trees=needed,
             needs_tags=any("pos" in chosen for chosen, _ in models),
             device=self.device,
+            skip_bad=self.skip_bad,
         )
         found.check()
         return found

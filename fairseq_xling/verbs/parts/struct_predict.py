@@ -33,6 +33,7 @@ def run_predict(args: argparse.Namespace) -> None:
         needs_trees=about.needs_trees,
         needs_tags="pos" in about.features,
         device=args.device,
+        skip_bad=args.skip_bad,
     )
     reader.check()
     places = named_tests(files("FILE", [",".join(args.files)]))

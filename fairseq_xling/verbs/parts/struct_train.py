@@ -19,6 +19,8 @@ from fairseq_xling.structures.tasks import tasks
 from fairseq_xling.structures.training import Library, Place, tested, train
 from fairseq_xling.verbs.parts.struct_config import TrainConfig, files, named_tests
 
+# What a finished training does not depend on.
+_NOT_KEPT = ("test", "device", "skip_bad")
 HEADER = ["file", "language", "candidates", "precision", "recall", "F1"]
 
 
@@ -44,7 +46,7 @@ def run_train(args: argparse.Namespace) -> None:
     used |= {f"valid {n}": path for n, (_, path) in enumerate(dev)}
     identity = {name: sha256(path) for name, path in used.items()} | {"words": source.about()}
     values = dataclasses.asdict(config)
-    kept = {name: values[name] for name in sorted(values) if name not in ("test", "device")}
+    kept = {name: values[name] for name in sorted(values) if name not in _NOT_KEPT}
     library = Library(reader, source)
     if not output.exists():  # so that a damaged file leaves nothing behind
         library.check((*places, *dev))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.files import atomic_write, blank_separated, read_lines
 from fairseq_xling.named_files import FILE
 from fairseq_xling.ranges import COUNT, Number
 from fairseq_xling.sentences import read_sentences
@@ -133,7 +133,7 @@ def words_of_file(path: str) -> list[str]:
     Raises:
         UserError: if there is none.
     """
-    words = (line.split() for line in read_lines(path))
+    words = (blank_separated(line) for line in read_lines(path))
     found = list(dict.fromkeys(row[0] for row in words if row))
     if not found:
         raise UserError(f"{path}: contains no words")

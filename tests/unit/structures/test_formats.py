@@ -8,6 +8,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.structures.formats import formats
 from fairseq_xling.structures.sentence import Link, Mention
 from fairseq_xling.structures.tasks import Relations, Roles
+from fairseq_xling.tasks.bad_rows import leaving_out
 from tests.unit.structures.planted import write_jsonl
 
 GOOD = {
@@ -180,6 +181,33 @@ def test_records_without_a_tab_a_blank_line_or_a_relation_are_refused(tmp_path):
     path.write_text("\n\n")
     assert refused("kbp37", path) == "FILE: contains no sentences"
     assert refused("json_lines", Path("none.jsonl")) == "FILE: no such file"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "line", "kept"),
+    [
+        ("json_lines", json.dumps(GOOD) + "\n{}\n" + json.dumps(GOOD) + "\n", 2, 1 + 3),
+        ("kbp37", KBP37 + KBP37.replace("<e2>", "<e1>") + KBP37, 5, 1 + 9),
+    ],
+)
+def test_bad_sentences_are_left_out_up_to_a_number(form, text, line, kept, tmp_path, caplog):
+    path = tmp_path / "f"
+    path.write_text(text)
+    with leaving_out(1, path):
+        found = list(formats[form].read(path, ""))
+    assert sum(one.line for one in found) == kept
+    assert caplog.messages[0].startswith(
+        f"{path}: left out 1 bad row(s); the first: {path}:{line}:"
+    )
+    formats[form].write(tmp_path / "out", found, path)
+    again = list(formats[form].read(tmp_path / "out", ""))
+    assert [one.relations for one in again] == [one.relations for one in found]
+
+
+def test_structures_without_their_text_are_refused(tmp_path):
+    write_jsonl(tmp_path / "f", [{**GOOD, "words": ["_"] * 4}])
+    with pytest.raises(UserError, match="f:1: must have its words, got _ for each of 4; merge"):
+        list(formats["json_lines"].read(tmp_path / "f", ""))
 
 
 def test_text_without_relations_can_be_read_for_prediction(tmp_path):

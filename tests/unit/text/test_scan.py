@@ -43,6 +43,30 @@ def test_text_that_is_not_utf8_is_refused_with_file_and_line(
         scan_text(tmp_path / "a.txt")
 
 
+@pytest.mark.parametrize("block", [1, 5, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [(b"a\rb\r" * 200, 1), (b"a\rb", 1), (b"a\nb\r\n" + b"c\r" * 12 + b"\nd\n", 3)],
+)
+def test_lines_that_end_in_carriage_returns_alone_are_refused(
+    tmp_path, monkeypatch, block, data, line
+):
+    monkeypatch.setattr(scan, "_BLOCK", block)
+    (tmp_path / "a.txt").write_bytes(data)
+    with pytest.raises(UserError, match=rf"a\.txt:{line}: lines must end in LF or CR LF, got"):
+        scan_text(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize("block", [1, 5, 1 << 20])
+@pytest.mark.parametrize(
+    ("data", "lines"), [(b"a\rb\nc\n", 2), (b"a\r\n" * 20, 20), (b"a\r", 1), (b"a\rb\n", 1)]
+)
+def test_stray_carriage_returns_are_text(tmp_path, monkeypatch, block, data, lines):
+    monkeypatch.setattr(scan, "_BLOCK", block)
+    (tmp_path / "a.txt").write_bytes(data)
+    assert scan_text(tmp_path / "a.txt").lines == lines
+
+
 @pytest.mark.parametrize("data", [b"", b"\n", b"\n\n\n"])
 def test_text_without_a_sentence_is_refused(tmp_path, data):
     (tmp_path / "a.txt").write_bytes(data)

@@ -17,7 +17,7 @@ from fairseq_xling.files import read_lines
 from fairseq_xling.json_fields import check_columns
 from fairseq_xling.tasks.probing.converters import Rows, Target, converters
 
-_PIECE = re.compile(r"[()]|[^\s()]+")
+_PIECE = re.compile(r"[()]|[^ \t()]+")
 _NO_TYPE = ("", "ROOT", "TOP")
 _EMPTY = "-NONE-"
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}

@@ -1,6 +1,6 @@
 """Coreference, from CoNLL-2012: two mentions of a sentence, and whether they are of one entity.
 
-Rows have at least 12 columns separated by white space: the word is in column 3, from 0, and the
+Rows have at least 12 columns separated by blanks: the word is in column 3, from 0, and the
 last column has the mentions that begin or end at it, as in ``(12|(3)`` or ``12)``, or ``-``. A
 blank line ends a sentence; lines that begin with ``#begin`` or ``#end`` are left out. All pairs of
 mentions of a sentence are targets, in their order; pairs of two entities have no label.
@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import blank_separated
 from fairseq_xling.json_fields import check_columns
+from fairseq_xling.tasks.formats import refuse_withheld
 from fairseq_xling.tasks.probing.converters import Rows, converters, groups
 
 _WORD, _COLUMNS = 3, 12
@@ -38,12 +40,13 @@ def coref(path: Path, columns: Mapping[str, str]) -> Rows:
 def _sentences(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
     """The number of the first line of each sentence, and the columns of its lines."""
     for first, lines in groups(path, ("#begin", "#end")):
-        rows = [line.split() for line in lines]
+        rows = [blank_separated(line) for line in lines]
         for number, cells in enumerate(rows, start=first):
             if len(cells) < _COLUMNS:
                 raise UserError(
                     f"{path}:{number}: must have at least {_COLUMNS} columns, got {len(cells)}"
                 )
+        refuse_withheld(f"{path}:{first}", [cells[_WORD] for cells in rows])
         yield first, rows
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import read_lines
+from fairseq_xling.files import blank_separated, read_lines
 from fairseq_xling.json_fields import check_columns
 from fairseq_xling.tasks.items import heading_number
 from fairseq_xling.tasks.probing.converters import Rows, Target, converters
@@ -32,7 +32,7 @@ def spr(path: Path, columns: Mapping[str, str]) -> Rows:
     """See `Converter`. A pair of which no property holds has an empty list as label."""
     check_columns(tuple(columns), "SPR")
     for text, rows in itertools.groupby(_lines(path), lambda row: row[1]):
-        words, targets = text.split(), []
+        words, targets = blank_separated(text), []
         for pair, own in itertools.groupby(rows, lambda row: row[2:4]):
             lines = list(own)
             spans = [_span(lines[0][0], cell, len(words)) for cell in pair]

@@ -56,6 +56,15 @@ def test_a_matrix_trains_once_for_each_language(config):
     assert len(rows) == 2
 
 
+def test_bad_rows_that_are_left_out_are_not_counted_as_items(config):
+    chosen = config(epochs=1, batch_sizes="1")
+    path = chosen.train[0].partition("=")[2]
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("bad\n")
+    (step, *_) = plan(dataclasses.replace(chosen, skip_bad=1))[0].values()
+    assert value(step, "--total-num-update") == "10" and value(step, "--skip-bad") == "1"
+
+
 def test_a_damaged_training_file_is_named_before_anything_runs(config):
     chosen = config()
     Path("en.train").write_text("a\tyes\nb\n")

@@ -7,13 +7,17 @@ from sklearn.metrics import accuracy_score
 
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
+from fairseq_xling.tasks.formats import formats
+from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.formats.conllu import Conllu
 from fairseq_xling.tasks.formats.json_lines import JsonLines
 from fairseq_xling.tasks.formats.squad import Squad
+from fairseq_xling.tasks.formats.tagged_rows import TaggedRows
 from fairseq_xling.tasks.formats.tsv import Tsv
 from fairseq_xling.tasks.formats.xnli import Xnli, XnliJsonl
 from fairseq_xling.tasks.heads import find_labels, total_counts
 from fairseq_xling.tasks.heads.classification import Classification
+from fairseq_xling.tasks.realign import realign_file
 from fairseq_xling.text.anchors import read_entries
 
 HEADINGS = (
@@ -143,3 +147,146 @@ def test_json_lines_of_the_datasets_library_are_read_by_their_keys(tmp_path):
     file.write_text('{"premise":"a","hypothesis":"b","label":2,"idx":0}\n')
     (item,) = JsonLines.read(file, {"text": "premise", "pair": "hypothesis"})
     assert (item.texts, item.label) == (("a", "b"), "2")
+
+
+def written_again(form, file, columns=None):
+    """The items of a file, and what the format writes for their own tags."""
+    items, out = list(form.read(file, columns or {})), file.with_name("out")
+    form.write(out, items, [item.tags for item in items], columns or {})
+    return items, out.read_text(encoding="utf-8")
+
+
+WIKIANN = "en:Paris\tB-LOC\nen:'s\tO\n\nen::\tO\n"
+
+
+def test_wikianns_languages_are_no_part_of_its_tokens(tmp_path, caplog):
+    (tmp_path / "a").write_text(WIKIANN)
+    items, again = written_again(Conll, tmp_path / "a")
+    assert [item.words for item in items] == [("Paris", "'s"), (":",)] and again == WIKIANN
+    assert caplog.messages == [
+        f"{tmp_path}/a: each token begins with en:, which is not read as part of it"
+    ]
+    row = {"tokens": ["en:Paris", "en:'s"], "ner_tags": ["B-LOC", "O"]}
+    (tmp_path / "b").write_text(json.dumps(row) + "\n")
+    (item,), again = written_again(TaggedRows, tmp_path / "b")
+    assert item.words == ("Paris", "'s") and json.loads(again) == row
+
+
+@pytest.mark.parametrize("text", ["en:Paris O\nParis O\n", "en:a O\nde:b O\n", "10: O\n10:3 O\n"])
+def test_tokens_without_one_language_are_as_they_are(text, tmp_path, caplog):
+    (tmp_path / "a").write_text(text)
+    (item,), again = written_again(Conll, tmp_path / "a")
+    assert list(item.words) == [row.split()[0] for row in text.splitlines()] and again == text
+    assert not caplog.messages
+
+
+def test_realigned_words_have_the_languages_of_their_characters(tmp_path):
+    (tmp_path / "a").write_text("-DOCSTART-\tO\n\nzh:北\tB-LOC\nzh:京\tI-LOC\nzh:见\tO\n")
+    (tmp_path / "w").write_text("北京 见\n")
+    realign_file(tmp_path / "a", tmp_path / "w", tmp_path / "out", {})
+    expected = "-DOCSTART-\tO\n\nzh:北京\tB-LOC\nzh:见\tO\n\n"
+    assert (tmp_path / "out").read_text() == expected
+
+
+@pytest.mark.parametrize("form", ["tsv", "json_lines", "xnli"])
+def test_annotators_that_did_not_agree_give_no_label(form, tmp_path):
+    labels = ["-", "neutral", "-"]
+    if form == "json_lines":
+        text = "".join(json.dumps({"text": "a b", "label": label}) + "\n" for label in labels)
+    else:
+        text = "".join(f"a b\tc d\t{label}\n" for label in labels)
+    (tmp_path / "a").write_text(("premise\thypo\tlabel\n" if form == "xnli" else "") + text)
+    items = list(formats[form].read(tmp_path / "a", {}))
+    assert [item.label for item in items] == [None, "neutral", None]
+    assert find_labels(Classification, items) == {"label": ["neutral"]}
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "columns", "message"),
+    [
+        (
+            Tsv,
+            "sentence\tlabel\na b\tx\n",
+            {},
+            "name them by `--columns text=sentence,label=label`",
+        ),
+        (
+            *(Tsv, "premise\thypo\tlabel\na\tb\tx\n", {}),
+            "got ['premise', 'hypo', 'label']; name them by `--columns text=premise,pair=hypo,",
+        ),
+        (
+            *(Tsv, "id\tText\tLabel\n1\ta\tx\n", {"text": "1", "label": "-1"}),
+            "name them by `--columns text=Text,label=Label`",
+        ),
+        (Conll, "token\ttag\na\tX\n", {}, "got ['token', 'tag']; remove it"),
+        (Conll, "id word pos\n1 a X\n", {"token": "1"}, "got ['word', 'pos']; remove it"),
+    ],
+)
+def test_headings_that_were_not_named_are_refused(form, text, columns, message, tmp_path):
+    (tmp_path / "a").write_text(text)
+    with pytest.raises(UserError) as error:
+        list(form.read(tmp_path / "a", columns))
+    assert f"{tmp_path}/a:1: the first row must not be headings, got [" in str(error.value)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "start", ["-DOCSTART- -X- O O\n\n", "-DOCSTART- -DOCSTART- O O\n", "-DOCSTART-\n"]
+)
+@pytest.mark.parametrize("between", ["\n", ""])
+def test_documents_of_conll_2002_and_2003_are_separated(start, between, tmp_path):
+    text = f"{start}EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n{between}{start}Peter NNP B-NP B-PER\n"
+    (tmp_path / "a").write_text(text)
+    items, again = written_again(Conll, tmp_path / "a")
+    assert [item.words for item in items] == [("EU", "rejects"), ("Peter",)] and again == text
+
+
+def test_sources_of_germeval_are_comments(tmp_path):
+    text = (
+        "#\thttp://de.wikipedia.org/wiki/M\t[2009-10-17]\n1\tAm\tO\tO\n\n"
+        "#\tn-tv.de vom 26.02.2005 [2005-02-26]\n1\t#\tO\tO\n2\tKöln\tB-LOC\tO\n"
+    )
+    (tmp_path / "a").write_text(text)
+    items, again = written_again(Conll, tmp_path / "a", {"token": "1", "tag": "2"})
+    assert [item.words for item in items] == [("Am",), ("#", "Köln")] and again == text
+    assert items[1].tags == ("O", "B-LOC")
+
+
+CONLLU = "1\t{}\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\t{}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
+CONLL09 = "".join(f"{n}\t{{}}" + "\t_" * 6 + f"\t{n - 1}\t_\tx" + "\t_" * 3 + "\n" for n in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("conllu", CONLLU),
+        ("conll09", CONLL09),
+        ("conll09_trees", CONLL09),
+        ("conll", "{}\tO\n{}\tB-X\n"),
+        ("tagged_rows", '{{"tokens": ["{}", "{}"]}}\n'),
+    ],
+)
+@pytest.mark.parametrize("word", ["_", "[WORD]"])
+def test_sentences_whose_text_is_withheld_are_refused(form, text, word, tmp_path):
+    (tmp_path / "a").write_text(text.format(word, word))
+    with pytest.raises(
+        UserError, match=r"a:1: must have its words, got (_|\[WORD\]) for each of 2; "
+    ):
+        list(formats[form].read(tmp_path / "a", {}))
+    (tmp_path / "a").write_text(text.format("a", "_"))
+    assert [item.words for item in formats[form].read(tmp_path / "a", {})] == [("a", "_")]
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2028", "\u3000", "\x1f", "\x85"])
+def test_only_spaces_and_tabs_separate_columns(space, tmp_path):
+    text = f"10{space}000 NUM B-NP O\n{space}Euro NOUN I-NP O\n"
+    (tmp_path / "a").write_text(text, encoding="utf-8", newline="\n")
+    (item,), again = written_again(Conll, tmp_path / "a")
+    assert item.words == (f"10{space}000", "Euro") and again.split("\n") == text.split("\n")
+    (tmp_path / "a").write_text(f"a\n{space}\nb\n", encoding="utf-8", newline="\n")
+    with pytest.raises(UserError, match="a:2: the token is empty"):
+        list(Conll.read(tmp_path / "a", {}))
+    (tmp_path / "a").write_text(f"10{space}000 zehn{space}tausend\n", encoding="utf-8")
+    pair = (f"10{space}000", f"zehn{space}tausend")
+    assert read_dictionary(tmp_path / "a") == [pair]
+    assert read_entries(tmp_path / "a") == [(*pair, 1.0)]
