@@ -30,7 +30,12 @@ HEADER = ("part", "commit", "machine", "passed", "failed", "skipped", "minutes")
 OLD = 150  # commits
 CHANGED = "+"  # behind a commit: the source had changes that were not committed
 
-_END = "tests/end_to_end/test_"
+_ENDED = (
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.NO_TESTS_COLLECTED,  # all had passed
+)
+_TESTS = "tests/end_to_end/test_"
 # Part: patterns of the names of its tests. A test is in the first part of which one fits.
 PARTS: dict[str, tuple[str, ...]] = {
     "kill": ("tests/kill/*",),
@@ -39,14 +44,14 @@ PARTS: dict[str, tuple[str, ...]] = {
     "hostile-files": ("tests/hostile/*::test_hostile_files_*",),
     "hostile-options": ("tests/hostile/*",),
     "slurm": ("tests/slurm/*", "tests/unit/cluster/*"),
-    "benchmarks": (f"{_END}benchmark*",),
-    "examples": (f"{_END}*_examples.py*",),
-    "pages": (f"{_END}how_to.py*", f"{_END}tutorials.py*", f"{_END}notebooks.py*"),
-    "demo": (f"{_END}demo.py*",),
-    "trelm": (f"{_END}trelm*",),
+    "benchmarks": (f"{_TESTS}benchmark*",),
+    "examples": (f"{_TESTS}*_examples.py*",),
+    "pages": (f"{_TESTS}how_to.py*", f"{_TESTS}tutorials.py*", f"{_TESTS}notebooks.py*"),
+    "demo": (f"{_TESTS}demo.py*",),
+    "trelm": (f"{_TESTS}trelm*",),
     "studies": (
-        *(f"{_END}ablate*", f"{_END}adversarial*", f"{_END}clcr*", f"{_END}mapped_layers*"),
-        *(f"{_END}similarity*", f"{_END}size_window*", f"{_END}emissions*"),
+        *(f"{_TESTS}ablate*", f"{_TESTS}adversarial*", f"{_TESTS}clcr*", f"{_TESTS}emissions*"),
+        *(f"{_TESTS}mapped_layers*", f"{_TESTS}similarity*", f"{_TESTS}size_window*"),
     ),
     "programs": ("tests/end_to_end/*",),
     "units": ("tests/unit/*",),
@@ -183,11 +188,9 @@ class _Part:
             self._record.note(report.nodeid, self._outcomes.get(report.nodeid, "passed"))
 
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if hasattr(self._config, "workerinput") or exitstatus not in (
-            pytest.ExitCode.OK,
-            pytest.ExitCode.TESTS_FAILED,
-            pytest.ExitCode.NO_TESTS_COLLECTED,
-        ):
+        if hasattr(self._config, "workerinput") or exitstatus not in _ENDED:
+            return
+        if self._config.getoption("keyword"):  # of a part of the part
             return
         outcomes = list(self._record.outcomes().values())
         counts = {name: outcomes.count(name) for name in ("passed", "failed", "skipped")}
