@@ -14,7 +14,7 @@ help:
 	@echo "make demo [SCALE=tiny|small]  train, migrate, translate and report, in runs/demo (5 minutes)"
 	@echo "make test                     lint, doctests, README commands, unit and end-to-end tests"
 	@echo "make docs                     the documentation as a site, in site/"
-	@echo "make test-slow                the heavier checks as well (kill and resume, seeds, real data)"
+	@echo "make test-slow [PART=kill]    the heavier checks (kill and resume, seeds, real data), in parts"
 	@echo "make dist                     wheel and source distribution in dist/, checked by twine"
 
 $(READY): constraints.txt setup.py pyproject.toml .ci/set_up.py
@@ -33,9 +33,11 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadscope \
 
 test: lint
 	@$(PYTEST) -m "not slow" fairseq_xling tests
+	@$(BIN)/python -m tests.slow_parts
 
+# Each part takes at most an hour and goes on where it was interrupted; its line is in tests/slow.tsv.
 test-slow: lint
-	@$(PYTEST) fairseq_xling tests
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.slow_parts run $(PART)
 
 # NO_MKDOCS_2_WARNING: the theme's notice about its successor, at every build.
 docs: $(VENV)/.docs-ready

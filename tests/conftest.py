@@ -18,6 +18,7 @@ from fairseq_xling.files import sha256, write_json
 
 pytest_plugins = [
     "tests.rows_plugin",
+    "tests.slow_parts",
     # What the tests of several rooms share.
     "tests.fixtures.planted_encoder",
     "tests.fixtures.planted_states",

@@ -321,7 +321,7 @@ class Stamp:
 
 def seconds_taken(folder: Path, steps: Iterable[Step]) -> float:
     """How long ``steps`` took in a run, one after another, those under way as far as they came."""
-    return sum(seconds_noted(stamp_path(folder, step)) for step in steps)
+    return round(sum(seconds_noted(stamp_path(folder, step)) for step in steps), 1)
 
 
 def stamp_path(folder: Path, step: Step) -> Path:

@@ -72,7 +72,8 @@ VERBS = {
     "ablate mapped-layers": f"--data-text {{w}}/text {_READY} --output out --dry-run",
     "ablate similarity": f"--data-text {{w}}/text {_READY} --same false --rows mapped "
     "--output out --dry-run",
-    "ablate size-window": f"{_STUDY} --ready m={{w}}/lm.pt:{{w}}/data --dry-run",
+    "ablate size-window": f"{_STUDY} --models glove --sizes 20 --windows 8,4 --vocab-type word "
+    "--vocab-size 300 --dim 4 --vector-epochs 1 --ready m={w}/lm.pt:{w}/data --dry-run",
     **{
         f"ablate trelm-{study}": f"{_TRELM} --tasks pos,parsing --dry-run"
         for study in (

@@ -12,7 +12,6 @@ import io
 import json
 import os
 import pickle
-import re
 import struct
 import tarfile
 import tempfile
@@ -636,6 +635,7 @@ _resumed("another criterion", lambda s: s["optimizer_history"][-1].update(criter
 # ---- cases
 
 _RESUMES = "fairseq-train --restore-file"
+_PLANNED = "--dry-run"
 # Of these, only weights and identity count: their kinds and types are checked, not their sizes.
 _SETTINGS_NOT_READ = {
     **dict.fromkeys(
@@ -657,10 +657,6 @@ def _not_read(call: str, name: str) -> str:
     if name in ("names", "lstm"):  # whose settings have other names; those of the call hold
         return "a BiLSTM has no encoder of ours"
     return _SETTINGS_NOT_READ.get(call, "")
-
-
-# Runs whose plan does not read the encoders: carried out, their first step does.
-_READ_LATE = re.compile(r"ablate (clcr|mapped|similarity)|clcr-(run|train)|eval-(matrix|transfer)")
 
 
 @functools.cache
@@ -694,28 +690,29 @@ def every_case() -> Iterator[Case]:
     for call, text in calls().items():
         for number, name in checkpoint_places(text):
             words = text.split()
-            late = bool(_READ_LATE.match(call))
-            if late:
-                words[-1:] = []  # --dry-run
             words[number] = words[number].replace(f"{{w}}/{name}.pt", f"{{h}}/{HOSTILE}", 1)
             option = [word for word in words[:number][-1:] if word.startswith("--")]
             place = " ".join([*option, f"{words[number].split('{h}')[0]}{name}"])
+            planned = words[-1] == _PLANNED
             for kind, about in KINDS.items():
                 if about.resumed and call != _RESUMES:
                     continue
-                if late and (about.either or about.accepted):  # the run would go on, for long
-                    continue
+                either = (
+                    about.either
+                    or _not_opened(call, name)
+                    or (_not_read(call, name) if about.setting else "")
+                )
+                # Not all plans read the checkpoints: carried out, a run reads them at its first
+                # steps. One that they do not end would go on for long, so it is only planned.
+                carried_out = planned and not (either or about.accepted)
                 yield Case(
                     f"checkpoint: {kind}: {call} {place}",
-                    " ".join(words),
+                    " ".join(words[:-1] if carried_out else words),
                     functools.partial(_place, kind, name),
                     accepted=about.accepted,
-                    either=about.either
-                    or _not_opened(call, name)
-                    or (about.setting and _not_read(call, name)),
+                    either=either,
                     # Where the file does no harm, the run goes on to where so few steps lead.
-                    names=("no sentence has two pivots",) if late else (),
-                    keeps="a run keeps the logs of its steps" if late else "",
+                    names=("no sentence has two pivots",) if carried_out else (),
                 )
 
 

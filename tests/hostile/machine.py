@@ -166,6 +166,7 @@ def perform(argv: Sequence[str], here: Path, limit: int, seconds: float = SECOND
 
 
 _STEP_FAILED = re.compile(r"error: step '.*' failed with exit status")
+_STAMP = re.compile(r"/\.steps/[^/]+\.json$")
 _ERROR = re.compile(r"^(\S+: )?error: |^fairseq-\S+( \S+)*: error: ")
 # Of an interpreter or an engine that has given up on memory.
 _NO_MEMORY = re.compile(
@@ -204,7 +205,8 @@ def judge(case: Case, outcome: Outcome, limit: int, files: Iterable[str]) -> tup
     # fairseq-train makes its folder of checkpoints to see whether it may write there.
     trains = case.call.startswith("fairseq-train")
     left = [name for name in outcome.left if not (trains and name.endswith("/"))]
-    if left and not case.keeps:
+    begun = any(_STAMP.search(name) for name in left)  # a run keeps what its steps left
+    if left and not case.keeps and not begun:
         return LEFT, f"{', '.join(left[:5])}; {said}"
     errors = [line for line in lines if _ERROR.match(line)]
     if not errors or errors != lines[-1:] or len(last) > LONGEST:

@@ -3,10 +3,12 @@
 `HOSTILE_REPORT=FILE` in the environment appends the failing cases of each kind to FILE.
 """
 
+import collections
 import json
 import re
 import tempfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,8 @@ def test_states_of_another_column_are_not_taken_for_finished(world, tmp_path, mo
 
 # ---- the rest, thousands
 
+CHUNKS = 60  # of each list: a test is what an interrupted run repeats, and what a worker takes
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
@@ -164,31 +168,69 @@ def test_every_call_ends_well(whole_world):
             peak_of(text, whole_world)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_hostile_checkpoints_are_refused_by_every_call(whole_world, limit):
-    assert_refused(checkpoints.cases(), whole_world, limit, 2000)
+def assert_chunk_refused(
+    cases: Sequence[Case], chunk: int, world: World, limit: int, least: int
+) -> None:
+    """Those of ``cases`` that are in a chunk by their names, wherever they stand in the list."""
+    assert len(cases) >= least, "cases have been lost"
+    names = collections.Counter(case.name for case in cases)
+    twice = [name for name, count in names.items() if count > 1]
+    assert not twice, f"two cases have one name: {twice}"
+    chosen = [case for case in cases if zlib.crc32(case.name.encode()) % CHUNKS == chunk]
+    assert_refused(chosen, world, limit, 1)
+
+
+@pytest.fixture(scope="module")
+def hostile_checkpoints():
+    return checkpoints.cases()
+
+
+@pytest.fixture(scope="module")
+def hostile_folders():
+    return list(folders.cases())
+
+
+@pytest.fixture(scope="module")
+def hostile_files(whole_world):
+    return inputs.cases(whole_world)
+
+
+@pytest.fixture(scope="module")
+def hostile_options():
+    return options.cases()
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_hostile_data_folders_are_refused_by_every_call(whole_world, limit):
-    assert_refused(folders.cases(), whole_world, limit, 1000)
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_hostile_checkpoints_are_refused_by_every_call(
+    chunk, hostile_checkpoints, whole_world, limit
+):
+    assert_chunk_refused(hostile_checkpoints, chunk, whole_world, limit, 2000)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_hostile_files_are_refused_by_every_call(whole_world, limit):
-    assert_refused(inputs.cases(whole_world), whole_world, limit, 1000)
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_hostile_data_folders_are_refused_by_every_call(chunk, hostile_folders, whole_world, limit):
+    assert_chunk_refused(hostile_folders, chunk, whole_world, limit, 1000)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_hostile_files_are_refused_by_every_call(chunk, hostile_files, whole_world, limit):
+    assert_chunk_refused(hostile_files, chunk, whole_world, limit, 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_hostile_options_are_refused_by_every_call(chunk, hostile_options, whole_world, limit):
+    assert_chunk_refused(hostile_options, chunk, whole_world, limit, 900)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
 def test_gold_files_that_are_hostile_by_what_they_say_are_refused(whole_world, limit):
     assert_refused(gold.cases(), whole_world, limit, 50)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(7200)
-def test_hostile_options_are_refused_by_every_call(whole_world, limit):
-    assert_refused(options.cases(), whole_world, limit, 900)

@@ -11,11 +11,12 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.files import sha256
 from tests.end_to_end.engine import checked, command, differences, kill, load, start
 
 
@@ -34,18 +35,16 @@ class Varies:
     reason: str
 
 
-# The whole list: dates, durations, speeds, and digests and sizes of files that have some of these.
+# A key of which one word is among these says when something was, or how long it took. What is
+# written is named so, and then needs no line of its own below.
+TIMES = r"(?i)(^|[/_ ])(date|started|finished|time|seconds|minutes|hours|days)([_ ][^/]*)?$"
+
+# What else may differ. A digest of a file of the run is compared as that file's name: the file is
+# compared itself.
 VARYING = (
-    Varies("*.json", r"(^|/)(date|started|finished|seconds|hours|device_days)$", "when, how long"),
-    Varies(
-        "*.json",
-        r"^/provenance/inputs/(checkpoint|model|encoder)[^/]*/(sha256|bytes)$"
-        r"|^/settings/checkpoint$",
-        "digest and size of a checkpoint, in which durations are, and numbers that are pickled as "
-        "one object or as two",
-    ),
+    Varies("*.json", TIMES, "when, how long"),
+    Varies("*.pt", TIMES, "when, how long"),
     Varies("*/.steps/*.json", r"^/outputs/", "sizes of logs and reports, in which durations are"),
-    Varies("*.pt", r"^/extra_state/previous_training_time$", "duration"),
     Varies(
         "*.pt",
         r"^/optimizer_history/0/lr_scheduler_state/best$",
@@ -53,11 +52,6 @@ VARYING = (
         "it",
     ),
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
-    Varies(
-        "*.pt",
-        r"^/extra_state/\w+/.*(date|sha256|bytes)$",
-        "date, and digests and sizes of checkpoints",
-    ),
     Varies("*/cost.csv", "", "durations of trainings, as in results.json, which is compared"),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
     Varies("*generate-*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
@@ -65,21 +59,27 @@ VARYING = (
 )
 
 
-def _varying(file: str) -> list[Varies]:
-    return [one for one in VARYING if fnmatch.fnmatch(file, one.files)]
+def _varying(file: str) -> list[str]:
+    return [one.parts for one in VARYING if fnmatch.fnmatch(file, one.files)]
 
 
-def _without(value: Any, patterns: Sequence[str], path: str = "") -> Any:
-    """A nested value without the keys whose path matches."""
+def _compared(value: Any, patterns: Sequence[str], names: Mapping[str, str], path: str = "") -> Any:
+    """A nested value without the keys whose path matches, and names for digests of files.
+
+    Args:
+        names: of files, by their SHA-256; the size beside a digest is left out.
+    """
     if isinstance(value, dict):
+        named = value.get("sha256") in names
         return {
-            key: _without(inner, patterns, f"{path}/{key}")
+            key: _compared(inner, patterns, names, f"{path}/{key}")
             for key, inner in value.items()
             if not any(re.search(pattern, f"{path}/{key}") for pattern in patterns)
+            and not (named and key == "bytes")
         }
     if isinstance(value, list | tuple):
-        return [_without(inner, patterns, f"{path}/{i}") for i, inner in enumerate(value)]
-    return value
+        return [_compared(inner, patterns, names, f"{path}/{i}") for i, inner in enumerate(value)]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 def _checkpoint(path: Path) -> Any:
@@ -105,16 +105,21 @@ def unlike(first: Path, second: Path) -> list[str]:
         for folder in (first, second)
     )
     found = [f"{name}: only in one" for name in sorted(ours ^ theirs)]
-    for name in sorted(ours & theirs):
+    both = sorted(ours & theirs)
+    digests = [{sha256(folder / name): name for name in both} for folder in (first, second)]
+    for name in both:
         one, other = first / name, second / name
         if one.read_bytes() == other.read_bytes():
             continue
-        patterns = [varies.parts for varies in _varying(name)]
+        patterns = _varying(name)
         if "" in patterns:
             continue
         read = _read(one)
         if read is not None:
-            values = [_without(read(path), patterns) for path in (one, other)]
+            values = [
+                _compared(read(path), patterns, names)
+                for path, names in zip((one, other), digests, strict=True)
+            ]
             found += [f"{name}: {text}" for text in differences(*values)]
             continue
         texts = [path.read_bytes() for path in (one, other)]
@@ -214,7 +219,8 @@ def assert_kills_change_nothing(
     here.rename(root / "warm")
     seconds = whole(words, here)
     here.rename(root / "whole")
-    assert not unlike(root / "warm", root / "whole"), "two undisturbed runs differ"
+    found = unlike(root / "warm", root / "whole")
+    assert not found, "two undisturbed runs differ: " + "\n".join(found[:20])
     while done < kills:
         rounds += 1
         assert rounds <= 4 * kills, f"only {done} of {rounds} runs were still going when killed"

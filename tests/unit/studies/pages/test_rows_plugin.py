@@ -35,6 +35,7 @@ def run(folder, text, *options):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.rows_plugin", "--rootdir", folder]
     command += ["-c", "/dev/null", "-o", "markers=row\nslow", "--rows", folder / "rows.json"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # which take seconds to import, in each process
     done = subprocess.run(
         [*map(str, command), *options, str(folder / "test_it.py")],
         cwd=folder, env=env, capture_output=True, text=True, timeout=120,
@@ -43,7 +44,7 @@ def run(folder, text, *options):
     return done, json.loads(path.read_text()) if path.is_file() else None
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["alone", "xdist"])
 def test_rows_outcomes_and_figures_are_written(tmp_path, workers):
     _, record = run(tmp_path, TESTS, "-m", "not slow", *workers)
     found = {test["id"].partition("::")[2]: test for test in record["tests"]}
