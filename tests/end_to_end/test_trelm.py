@@ -295,7 +295,7 @@ def test_one_more_language_is_one_more_word(world):
         ("--upsample 9", "`--upsample` must lie in [0, 8], got 9"),
         ("--glancing 7", "`--glancing` must lie in [0, 1], got 7"),
         ("--autoregressive-lenpens 1,0", "`--autoregressive-lenpens` must be different numbers "),
-        ("--transfer-steps 0", "`--translator-steps` needs a forward model that predicts "),
+        ("--transfer-steps 0", "run.yaml: `--translator-steps` needs a forward model that "),
         ("--teacher none.txt", "`--teacher` must be autoregressive, or name a checkpoint or a "),
         ("--teacher-original", "`--teacher-original` needs a `--teacher`"),
         (

@@ -38,10 +38,10 @@ def blocks(tmp_path, monkeypatch):
         package = importlib.import_module(f"fairseq_xling.{name}")
         place = tmp_path / "fairseq_xling" / name.replace(".", "/")
         monkeypatch.setattr(package, "__path__", [*package.__path__, str(place)])
-    command_line.verbs.cache_clear()
+    command_line._verbs_of.cache_clear()
     monkeypatch.chdir(tmp_path)
     yield commands
-    command_line.verbs.cache_clear()
+    command_line._verbs_of.cache_clear()
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
             del sys.modules[name]

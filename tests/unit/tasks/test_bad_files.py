@@ -185,7 +185,7 @@ def test_what_is_wrong_is_named_with_its_place(head, chosen, content, message, c
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content.encode("utf-16"), "f:1: not UTF-8 (byte 0: invalid start byte)"),
+        (lambda content: content.encode("utf-16"), "f: is UTF-16, not UTF-8"),
         (lambda content: content.encode() + b"\xe9\t\n", ": not UTF-8 (byte "),
         (lambda content: b"", "f: contains no |f:1: not JSON"),
         (lambda content: b"\n", "f: contains no |f:1: |f:2: not JSON"),

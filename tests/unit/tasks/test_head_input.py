@@ -156,7 +156,13 @@ def test_distances_take_tokens_alone(write_states, tmp_path):
 
     folders = [write_states(lang, {0: np.ones((2, 3), np.float32)}) for lang in ("de", "en")]
     args = argparse.Namespace(
-        x=folders[0], y=folders[1], alignments="links", seed=0, align_unit="word", swap=False
+        x=folders[0],
+        y=folders[1],
+        alignments="links",
+        seed=0,
+        align_unit="word",
+        links_from=0,
+        swap=False,
     )
     with pytest.raises(UserError, match="must contain tokens, got sentences"):
         compare(Sides(None, None), args)
