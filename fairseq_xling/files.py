@@ -35,6 +35,7 @@ _NO_TEXT = {
     b"\xff\xfe": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
     b"\xfe\xff": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
 }
+_RETURN = ord("\r")  # `in` takes a fifth of the time with the number that it does with a byte
 _STRAY_RETURNS = 8  # carriage returns inside a line that may be text
 
 
@@ -393,7 +394,7 @@ def byte_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[byte
         with file or open_binary(path) as file:
             while line := file.readline(most + 1):
                 number += 1
-                if b"\r" in line:
+                if _RETURN in line:
                     inside = line.rstrip(b"\r\n").count(b"\r")
                     check_returns(f"{path}:{number}", inside, number == 1 and line[-1:] != b"\n")
                 if len(line) > most:

@@ -79,7 +79,10 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
 def _check_returns(path: str | Path, line: int, before: int, block: bytes) -> int:
     """The carriage returns of the last line of ``block``, whose first is ``line`` and had so many
     ``before``."""
-    if b"\r" in block:
+    returns = block.count(b"\r")
+    if not before and returns == block.count(b"\r\n"):  # as in most files, whose lines are many
+        return 0
+    if returns:
         for number, part in enumerate(block.split(b"\n"), start=line):
             before = part.count(b"\r") + (before if number == line else 0)
             check_returns(f"{path}:{number}", before - part.endswith(b"\r"))
