@@ -60,12 +60,12 @@ def test_a_line_that_is_too_long_is_named_after_the_good_ones_were_given(
 
 def test_a_gzip_file_that_unpacks_to_far_more_than_text_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "bomb.gz"
-    path.write_bytes(gzip.compress(b"aaaa aaaa\n" * 7_000_000))  # 70 MB, of 68 kB
+    path.write_bytes(gzip.compress(70_000 * (999 * b"a" + b"\n"), 6))  # 70 MB, of 68 kB
     with pytest.raises(UserError, match=r"bomb\.gz: must be at most 200 times its size after"):
         for _ in byte_lines(path):
             pass
     set_bounds(monkeypatch, "unpacked=2000")
-    assert sum(1 for _ in byte_lines(path)) == 7_000_000
+    assert sum(1 for _ in byte_lines(path)) == 70_000
 
 
 def test_a_text_that_is_read_as_a_whole_is_bounded(tmp_path, monkeypatch):
