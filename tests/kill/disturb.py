@@ -54,7 +54,9 @@ VARYING = (
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
     Varies("*/cost.csv", "", "durations of trainings, as in results.json, which is compared"),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
-    Varies("*generate-*.txt", r"(?m)^.* \| INFO \| .*\n", "lines of a log, with dates"),
+    Varies(
+        "*generate-*.txt", r"(?m)^.* \| INFO \| .*\n|^[\d :-]+(?=\| WARNING)", "log: dates, speeds"
+    ),
     Varies("*.log", "", "dates, speeds, and more lines each time it was started"),
 )
 
