@@ -123,7 +123,9 @@ class Head(ABC):
         return self.numbers[kind].get(name, IGNORE)
 
 
-heads: Registry[type[Head]] = Registry("`--head`", __name__)
+heads: Registry[type[Head]] = Registry(
+    "`--head`", __name__, needs=("help", "format", "metric", "count_names")
+)
 
 
 def find_labels(
