@@ -28,7 +28,11 @@ _FORMS = {
     r"▁.*|.*\S@@ .*": "pieces of words; undo what cut them",
 }
 _FEW = 2  # lines that may look like one of these by chance
-_COMMAS = (".csv", ".csv.gz", ".csv.xz")
+
+
+def has_commas(path: str | Path) -> bool:
+    """Whether a file has the name of a table with commas between its columns."""
+    return str(path).endswith((".csv", ".csv.gz", ".csv.xz"))
 
 
 def read_sentences(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]:
@@ -87,7 +91,7 @@ def check_sentences(path: str | Path, start: Sequence[str]) -> None:
             f"{path}: must have a sentence per line, got a table: {counts.count(tabs)} of its "
             f"first {len(lines)} lines have {tabs + 1} columns between tabs; choose one, {cut}"
         )
-    if str(path).endswith(_COMMAS):
+    if has_commas(path):
         raise UserError(
             f"{path}: must have a sentence per line, got a table by its name; columns are read "
             "where tabs separate them, as in FILE.tsv:2"

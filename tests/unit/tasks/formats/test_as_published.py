@@ -353,3 +353,12 @@ def test_texts_are_not_learnt_as_labels(first, tmp_path):
         find_labels(Classification, items)
     columns = {"text": "-1", "label": str(len(first) - 1)}
     assert find_labels(Classification, Tsv.read(file, columns)) == {"label": [first[-1]]}
+
+
+@pytest.mark.parametrize("columns", [{}, {"text": "text"}])
+def test_a_table_with_commas_is_no_text(columns, tmp_path):
+    file = tsv(tmp_path / "a.csv", ("text,label",), ("a dog,1",))
+    with pytest.raises(
+        UserError, match=r"a\.csv:[12]: columns must be separated by tabs, got none"
+    ):
+        list(Tsv.read(file, columns))
