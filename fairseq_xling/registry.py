@@ -43,6 +43,21 @@ def unknown_name(kind: str, name: Any, known: list[str]) -> UserError:
     return UserError(f"unknown {kind} {said}{hint or ';'} known: {', '.join(known) or 'none'}")
 
 
+def check_parts(what: str, entry: Any, needs: Iterable[str]) -> None:
+    """Nothing, if ``entry`` has all of ``needs``, and each method that its base leaves to it.
+
+    Raises:
+        UserError: otherwise, with what may be meant; begins with ``what``.
+    """
+    lacking = [one for one in needs if not hasattr(entry, one)]
+    if isinstance(entry, type):  # whether or not `ABC` would notice
+        methods = ((one, getattr(entry, one, None)) for one in dir(entry))
+        lacking += [one for one, it in methods if getattr(it, "__isabstractmethod__", False)]
+    if lacking:
+        hint = did_you_mean(lacking[0], vars(entry))
+        raise UserError(f"{what} must have {', '.join(f'`{one}`' for one in lacking)}{hint}")
+
+
 class Registry(Generic[T]):
     """Names for the variants of one axis.
 
@@ -53,16 +68,18 @@ class Registry(Generic[T]):
     'Round'
     """
 
-    def __init__(self, kind: str, *packages: str, named: str = ""):
+    def __init__(self, kind: str, *packages: str, named: str = "", needs: Sequence[str] = ()):
         """
         Args:
             kind: what an entry is, for messages.
             packages: folders whose modules are imported at the first question.
             named: imports, instead, every module below these folders whose name ends so.
+            needs: attributes that an entry must have.
         """
         self.kind = kind
         self._packages = packages
         self._named = named
+        self._needs = needs
         self._entries: dict[str, T] = {}
 
     def register(self, name: str) -> Callable[[T], T]:
@@ -74,6 +91,7 @@ class Registry(Generic[T]):
                     f"{self.kind} {name!r} is already registered, by {first} and by {second}; "
                     "rename your own"
                 )
+            check_parts(f"{self.kind} {name!r}", entry, self._needs)
             self._entries[name] = entry
             return entry
 

@@ -1,7 +1,7 @@
 """Plain text with a sentence per line, and what is mistaken for it.
 
-Tables, JSON and XML are text, too: read as sentences, their numbers, tags and other languages would
-be learnt without a word.
+Tables, JSON, XML, links and vectors are text, too: read as sentences, their numbers, tags and other
+languages would be learnt without a word.
 """
 
 import re
@@ -14,9 +14,25 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 
 START = 100  # lines that are looked at
-_XML = re.compile(r"\s*<(\?xml|!doctype|tmx|xliff|srcset|refset|mteval|doc|url)\b", re.IGNORECASE)
-_OBJECT = re.compile(r"\s*\{\s*\".*\}\s*")
-_COMMAS = (".csv", ".csv.gz", ".csv.xz")
+_XML = re.compile(
+    r"<(\?xml|!doctype|tmx|xliff|srcset|refset|mteval|doc|url|[a-z]\w*(?=[^<>]*>$))\b",
+    re.IGNORECASE,
+)
+_OBJECT = re.compile(r"\{\s*\".*\}")
+# What most lines of files in other forms are like, and what to say of them.
+_FORMS = {
+    r"\d+-\d+( \d+-\d+)*": "word alignment links",
+    r".* \|\|\| .*": "two sentences per line, as fast_align reads them; write a file of each side",
+    r"\S+( -?\d+\.\d+(e-?\d+)?){3,}": "vectors of words",
+    r"\S+( \S+)* (O|[BIES]-\S+)": "a word and its tag per line; write a sentence per line",
+    r"▁.*|.*\S@@ .*": "pieces of words; undo what cut them",
+}
+_FEW = 2  # lines that may look like one of these by chance
+
+
+def has_commas(path: str | Path) -> bool:
+    """Whether a file has the name of a table with commas between its columns."""
+    return str(path).endswith((".csv", ".csv.gz", ".csv.xz"))
 
 
 def read_sentences(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]:
@@ -41,7 +57,8 @@ def check_sentences(path: str | Path, start: Sequence[str]) -> None:
     """Refuse what is not a sentence per line, by its first lines.
 
     Raises:
-        UserError: for XML, an archive, UTF-16, and except in a column, a table or JSON.
+        UserError: for XML, an archive, UTF-16, and except in a column, a table or another of the
+            forms that files of the field have.
     """
     lines = [line.strip() for line in start if line.strip()]
     if lines and (found := _XML.match(lines[0])):
@@ -62,6 +79,10 @@ def check_sentences(path: str | Path, start: Sequence[str]) -> None:
             f"{path}: must be plain text, a sentence per line, got JSON; name what to read in a "
             "file FILE.jsonl as in FILE.jsonl:text"
         )
+    for form, what in _FORMS.items():
+        alike = sum(re.fullmatch(form, line) is not None for line in lines)
+        if alike > _FEW and 2 * alike > len(lines):
+            raise UserError(f"{path}: must be plain text, a sentence per line, got {what}")
     counts = [line.count("\t") for line in lines]
     tabs = max(counts, key=counts.count, default=0)
     if tabs and len(lines) > 1 and 2 * counts.count(tabs) > len(lines):
@@ -70,7 +91,7 @@ def check_sentences(path: str | Path, start: Sequence[str]) -> None:
             f"{path}: must have a sentence per line, got a table: {counts.count(tabs)} of its "
             f"first {len(lines)} lines have {tabs + 1} columns between tabs; choose one, {cut}"
         )
-    if str(path).endswith(_COMMAS):
+    if has_commas(path):
         raise UserError(
             f"{path}: must have a sentence per line, got a table by its name; columns are read "
             "where tabs separate them, as in FILE.tsv:2"

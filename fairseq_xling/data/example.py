@@ -1,5 +1,6 @@
 """What an objective is: text in, one (S, A, W, C) example out."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -78,9 +79,9 @@ class Objective:
     def __init__(self, cfg: Any, vocabulary: Vocabulary):
         self.cfg, self.vocabulary = _ReadOnce(cfg), vocabulary
 
+    @abstractmethod
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
         """The example for ``row``; all randomness comes from ``rng``."""
-        raise NotImplementedError(type(self).__name__)
 
     def max_length(self, length: np.ndarray) -> np.ndarray:
         """Upper bound of the example's length for rows of ``length`` (n,), for batching."""

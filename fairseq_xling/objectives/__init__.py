@@ -13,4 +13,4 @@ under ``@objectives.register("name")``.
 
 from fairseq_xling.registry import Registry
 
-objectives: Registry = Registry("objective", __name__)
+objectives: Registry = Registry("objective", __name__, needs=("name", "reads"))

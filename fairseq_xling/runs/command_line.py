@@ -27,6 +27,7 @@ from fairseq_xling import extensions
 from fairseq_xling.errors import UserError, broken_rule, usage_line
 from fairseq_xling.named_files import Input
 from fairseq_xling.ranges import Number
+from fairseq_xling.registry import check_parts
 
 FOLDERS = ("fairseq_xling.verbs", "fairseq_xling.studies.verbs")
 # In the order of the list of verbs, which is that of the work.
@@ -87,7 +88,9 @@ class Verb:
     def load(self) -> ModuleType:
         """Its module."""
         with self._importing():
-            return importlib.import_module(self.module)
+            module = importlib.import_module(self.module)
+        check_parts(f"{self.file}: a verb", module, ("add_arguments", "run"))
+        return module
 
     @functools.cached_property
     def _tree(self) -> ast.Module:

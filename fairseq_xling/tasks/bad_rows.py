@@ -4,6 +4,7 @@ Readers enclose what concerns one row (a sentence, a question) in `one_row`; wha
 file stays outside and always ends the reading.
 """
 
+import argparse
 import contextlib
 import logging
 from collections.abc import Iterator
@@ -12,10 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
 
 logger = logging.getLogger(__name__)
 
 SKIP_BAD_HELP = "maximum number of malformed rows of each file that are left out; 0 refuses any"
+
+
+def add_skip_bad(parser: argparse.ArgumentParser) -> None:
+    """The option of a verb."""
+    parser.add_argument(
+        "--skip-bad", type=Number(int, NOT_NEGATIVE), default=0, metavar="N", help=SKIP_BAD_HELP
+    )
 
 
 @dataclass

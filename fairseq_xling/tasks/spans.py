@@ -4,7 +4,7 @@ A tag is ``O``, or ``B-X`` or ``I-X`` for a span of type X. Sequences need not b
 read as in the CoNLL-2003 evaluation, where an ``I`` that continues nothing begins a span.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.formats.conll import TaggedItem
@@ -27,11 +27,18 @@ def check_bio(item: TaggedItem) -> None:
     Raises:
         UserError: for the first; names file and line.
     """
-    for number, tag in enumerate(item.tags or ()):
+    check_tags(item.tags or (), item.place_of)
+
+
+def check_tags(tags: Sequence[str], place_of: Callable[[int], str]) -> None:
+    """Reject invalid tags.
+
+    Raises:
+        UserError: for the first; begins with its place.
+    """
+    for number, tag in enumerate(tags):
         if not is_bio(tag):
-            raise UserError(
-                f"{item.place_of(number)}: the tag must be O, B-TYPE or I-TYPE, got {tag!r}"
-            )
+            raise UserError(f"{place_of(number)}: the tag must be O, B-TYPE or I-TYPE, got {tag!r}")
 
 
 def spans(tags: Sequence[str]) -> set[Span]:

@@ -21,7 +21,7 @@ from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.errors import UserError, exits_on_user_error, shown
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.training.options import parse_weights
 
@@ -152,7 +152,13 @@ class UnifiedLMCriterion(FairseqCriterion):
         if self.own:
             logs["own_nll"], logs["own_count"] = losses.detach().sum(), size
         logs["plain_nll"], logs["plain_count"] = prediction.plain or (0.0, 0)
-        for name, (total, count) in auxiliary.items():
+        for name, found in auxiliary.items():
+            if not (isinstance(found, tuple) and len(found) == 2):
+                raise UserError(
+                    f"auxiliary head {name!r} must return the sum of its losses and their number, "
+                    f"got {shown(found)}"
+                )
+            total, count = found
             # Its mean is added to the language model's mean, which the trainer computes later.
             mean = total / count.clamp(min=1)
             loss = loss + self.auxiliary_weights[name] * mean * size

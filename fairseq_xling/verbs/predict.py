@@ -11,13 +11,13 @@ Each language uses its own private parts of the encoder.
 import argparse
 
 from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
+from fairseq_xling.ranges import COUNT, Number
 
 GROUP = "Transfer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
+    from fairseq_xling.tasks.bad_rows import add_skip_bad
 
     add = parser.add_argument
     add(
@@ -41,13 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="settings for reading and counting, e.g. punctuation=drop for parsing, "
         "null_threshold=2 for unanswerable questions (default: as in training)",
     )
-    add(
-        "--skip-bad",
-        type=Number(int, NOT_NEGATIVE),
-        default=0,
-        metavar="N",
-        help=SKIP_BAD_HELP,
-    )
+    add_skip_bad(parser)
     add(
         "--unknown-labels",
         metavar="HOW",

@@ -9,7 +9,6 @@ fairseq-xling struct matrix --task roles --train en=en.jsonl,zh=zh.jsonl --valid
 import argparse
 
 from fairseq_xling.named_files import DATA, FILE, LANG_FILE, MODEL, NEW_FOLDER, Input
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E13", "G17")
@@ -73,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
+    from fairseq_xling.tasks.bad_rows import add_skip_bad
 
     add = parser.add_argument
     add("model", metavar=MODEL, help="folder of `struct train`, or its model.safetensors")
@@ -81,13 +80,7 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
     add("--output", required=True, metavar=NEW_FOLDER, help="folder for the predictions")
     add("--format", default="json_lines", metavar="NAME", help="json_lines, tacred or kbp37")
     add("--segment", default="", metavar="NAME", help="segmentation of kbp37's text (as `pre`)")
-    add(
-        "--skip-bad",
-        type=Number(int, NOT_NEGATIVE),
-        default=0,
-        metavar="N",
-        help=SKIP_BAD_HELP,
-    )
+    add_skip_bad(parser)
     add(
         "--trees",
         default="",

@@ -124,6 +124,44 @@ def test_a_failing_import_is_one_line_with_its_place_each_time(code, cause, make
         assert line.startswith(start)
 
 
+@pytest.mark.parametrize(
+    ("registry", "base", "body", "rule"),
+    [
+        (
+            "verbs.measures:MEASURES",
+            "",
+            "rum = add_arguments = 1",
+            "must have `run`; did you mean 'rum'?",
+        ),
+        (
+            "objectives:objectives",
+            "data.example:Objective",
+            "name = 'x'",
+            "must have `reads`, `__call__`",
+        ),
+        (
+            "models.auxiliary:auxiliary_heads",
+            "models.auxiliary:AuxiliaryHead",
+            "foward = 1",
+            "`forward`; did",
+        ),
+        (
+            "tasks.heads:heads",
+            "tasks.heads:Head",
+            "help = 'x'",
+            "must have `format`, `metric`, `count",
+        ),
+    ],
+)
+def test_a_component_that_lacks_a_part_is_one_line(registry, base, body, rule, make, capsys):
+    names = [one.split(":") for one in (registry, base or registry)]
+    code = "".join(f"from fairseq_xling.{module} import {name}\n" for module, name in names)
+    parent = names[1][1] if base else "object"
+    code += f"@{names[0][1]}.register('xling_own_part')\nclass Part({parent}):\n    {body}\n"
+    folder = make("xling_own_part", code)
+    assert rule in said(capsys, "--user-dir", str(folder), "user-dir")
+
+
 def test_what_is_no_such_folder_is_one_line(make, tmp_path, capsys, monkeypatch):
     (tmp_path / "xling_own_f").mkdir()
     file = make("xling_own_g") / "__init__.py"
@@ -173,6 +211,7 @@ def test_a_verb_of_a_folder_is_listed_and_runs(make, capsys):
     [
         ("eval", VERB, "verb 'eval' is also "),
         ("broken", "def f(:", "its import fails at "),
+        ("idle", VERB.replace("run(", "rum("), "a verb must have `run`; did you mean 'rum'?"),
         ("late", '"""Late."""\nimport no_such_module_at_all', "its import fails at "),
     ],
 )

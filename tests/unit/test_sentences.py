@@ -67,6 +67,7 @@ def test_annotated_words_are_no_sentences(written, read):
     [
         (['<?xml version="1.0" encoding="UTF-8"?>', "<tmx>"], "got XML that begins with <?xml;"),
         (["", "  <tmx version='1.4'>"], "got XML that begins with <tmx;"),
+        (["<CHAPTER ID=1>", "Agenda"], "got XML that begins with <CHAPTER;"),
         (["<doc id='12' url='x' title='A'>", "A", "</doc>"], "got XML that begins with <doc;"),
         (["\ufeff<!DOCTYPE html>"], "got XML that begins with <!DOCTYPE;"),
         (['{"text": "a dog"}', '{"text": "a cat"}'], "got JSON; name what to read"),
@@ -75,6 +76,24 @@ def test_annotated_words_are_no_sentences(written, read):
 )
 def test_markup_and_json_are_refused(written, lines, what, read):
     assert what in message(written(lines), read)
+
+
+@pytest.mark.parametrize("read", [scan_text, listed])
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("0-0 1-2 12-3", "word alignment links"),
+        ("a dog ||| ein Hund", "two sentences per line, as fast_align reads them; write a file"),
+        ("the 0.418 -0.24968 4.1e-05", "vectors of words"),
+        ("EU NNP B-NP B-ORG", "a word and its tag per line; write a sentence per line"),
+        ("▁a ▁do g", "pieces of words; undo what cut them"),
+        ("a do@@ g", "pieces of words; undo what cut them"),
+    ],
+)
+def test_lines_of_another_form_are_refused(written, line, what, read):
+    path = written([line, "", line, "Dogs bark.", line])
+    assert f": must be plain text, a sentence per line, got {what}" in message(path, read)
+    assert read(written([line, "Dogs bark.", line]))
 
 
 def test_a_table_with_commas_is_refused_by_its_name(written):
@@ -89,6 +108,8 @@ def test_a_table_with_commas_is_refused_by_its_name(written):
         ["\tindented", "\tindented", "\tindented"],
         ["a\tb", "c", "d e", "f\tg\th"],
         ["<SPEAKER ID=1> Europarl", "a < b"],
+        ["<3 you >"],
+        ["12-1"],
         ["{a set}", "{another one}"],
         ["&apos;s", "x \u2028 y", "\x85"],
     ],

@@ -8,6 +8,7 @@ ordering does. To add one, put a file here, or in your own folder, with a class 
 B sentences, K candidates for each, R = B K, T source length, U target length, D width.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -77,9 +78,9 @@ class Ordering:
     def __init__(self, cfg: Any, models: Sequence[Any]):
         self.cfg, self.models = cfg, models
 
+    @abstractmethod
     def __call__(self, sources: Sources) -> Candidates:
         """The candidates for a batch; ``models`` and ``sources.middles`` are in the same order."""
-        raise NotImplementedError(type(self).__name__)
 
 
 # By ordering, the rows of the specification that it implements.

@@ -9,6 +9,7 @@ a class registered under ``@auxiliary_heads.register("name")``.
 B batch, T source length, U target length, D width.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -83,10 +84,10 @@ class AuxiliaryHead(nn.Module):
     def __init__(self, shape: EncoderShape, num_languages: int):
         super().__init__()
 
+    @abstractmethod
     def forward(self, view: View) -> tuple[Tensor, Tensor]:
         """The sum of the losses in nats, and their number, both scalar tensors.
 
         If the batch has nothing for this head, the sum is 0 but still depends on the head's
         parameters, so that a step treats them alike in one process and in several.
         """
-        raise NotImplementedError(type(self).__name__)

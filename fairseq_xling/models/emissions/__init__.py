@@ -10,6 +10,7 @@ R rows (sentences, or candidates for them), T source length, S slots, U words of
 D width, V vocabulary, W what is written.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -160,6 +161,7 @@ class Emission(nn.Module):
         """What a checkpoint's identity records: ``emission``, its name, and then its settings."""
         return {"emission": self.shape.emission}
 
+    @abstractmethod
     def place(
         self,
         lengths: Tensor,
@@ -178,7 +180,6 @@ class Emission(nn.Module):
             extent: the largest of ``lengths``, and whether one is smaller, where they are known: a
                 GPU is waited for otherwise.
         """
-        raise NotImplementedError(type(self).__name__)
 
     def fits(self, placed: Placed, words: Tensor, sizes: Tensor) -> Tensor:
         """Which translations the slots are enough for, (R,) bool; arguments as of `loss`."""
@@ -201,6 +202,7 @@ class Emission(nn.Module):
         """The likeliest of the ways that `loss` sums over, for glancing; arguments as there."""
         raise NotImplementedError(type(self).__name__)
 
+    @abstractmethod
     def write(
         self,
         states: Sequence[Tensor],
@@ -210,4 +212,3 @@ class Emission(nn.Module):
     ) -> Written:
         """Translations from the final states (R, S, D) of each model of an ensemble; with a beam
         as many for each row, the likeliest first."""
-        raise NotImplementedError(type(self).__name__)

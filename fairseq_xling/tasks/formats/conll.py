@@ -3,12 +3,14 @@
 Columns are separated by tabs, or by spaces in a file without tabs; all rows have equally many.
 Without `--columns` the token is in the first column and the tag in the last; if there is only one,
 the text has no tags. WikiAnn is ``token=1,tag=2`` if its rows have numbers, xSID ``token=1,tag=3``,
-GermEval ``token=1,tag=2``. If every token of a file begins with the same language, as in
-``en:Paris`` (WikiAnn), it is left out of the words and kept in predictions.
+GermEval ``token=1,tag=2``; a file whose tokens would be numbers of rows is refused. If every token
+of a file begins with the same language, as in ``en:Paris`` (WikiAnn), it is left out of the words
+and kept in predictions.
 
-Before the first token of a sentence, ``# name = value`` is a comment; in a file with tabs, so are
-``#``, a tab and a source with its date in brackets (GermEval), and every line that begins with
-``#`` and has no tab. A line with ``-DOCSTART-`` separates documents. Predictions keep these lines.
+Before the first token of a sentence, ``# name = value`` is a comment, and so are ``# id`` and a
+UUID (MultiCoNER); in a file with tabs, so are ``#``, a tab and a source with its date in brackets
+(GermEval), and every line that begins with ``#`` and has no tab. A line with ``-DOCSTART-``
+separates documents. Predictions keep these lines.
 """
 
 import logging
@@ -28,7 +30,10 @@ logger = logging.getLogger(__name__)
 
 FIELDS = ("token", "tag")
 _DOCUMENT = "-DOCSTART-"
-_SOURCE = re.compile(r"#\t.*\[[0-9]{4}-[0-9]{2}-[0-9]{2}\]\s*")  # with the date
+# A source with its date, or an identifier.
+_SOURCE = re.compile(r"#\t.*\[[0-9]{4}-[0-9]{2}-[0-9]{2}\]\s*|# id [0-9a-f-]{36}(?:\s.*)?")
+_NO_WORD = re.compile(r"[0-9]+[-.][0-9]+")  # multiword tokens and empty nodes of CoNLL-U
+_NUMBER = re.compile(r"[0-9]+(?:[-.][0-9]+)?")
 _LANGUAGE = re.compile(r"(?:simple|[a-z]{2,3}(?:-[a-z]+)*):")  # codes of Wikipedia
 
 
@@ -92,6 +97,7 @@ class Conll(Format):
                 found.append(_item(path, line, before, rows, tabs, places))
         if not found:
             raise UserError(f"{path}: contains no sentences")
+        _refuse_numbers(found)
         found[-1] = replace(found[-1], after=tuple(left))
         yield from without_language(path, found)
 
@@ -168,9 +174,9 @@ def _begins_document(line: str) -> bool:
 def _is_comment(line: str, tabs: bool) -> bool:
     if not line.startswith("#"):
         return False
-    if "\t" in line:
-        return _SOURCE.fullmatch(line) is not None
-    return tabs or blank_separated(line)[2:3] == ["="]
+    if "\t" not in line and (tabs or blank_separated(line)[2:3] == ["="]):
+        return True
+    return _SOURCE.fullmatch(line) is not None
 
 
 def _cells(row: str, tabs: bool) -> list[str]:
@@ -214,6 +220,11 @@ def _item(
             raise UserError(
                 f"{path}:{number}: must have {width} columns like the rows before, got {len(row)}"
             )
+        if token and _NO_WORD.fullmatch(row[0]):
+            raise UserError(
+                f"{path}:{number}: must be a word, got {row[0]}, a multiword token or an empty "
+                "node of CoNLL-U; remove such rows"
+            )
         words.append(_cell(f"{path}:{number}", row[token], "token"))
         if token != tag:
             tags.append(_cell(f"{path}:{number}", row[tag], "tag"))
@@ -221,6 +232,19 @@ def _item(
     return TaggedItem(
         str(path), line, tuple(words), tuple(tags) or None, tuple(rows), tuple(before)
     )
+
+
+def _refuse_numbers(items: Sequence[TaggedItem]) -> None:
+    """Refuse a file in which the numbers of rows are read as tokens."""
+    numbered = all(
+        item.words[0][0] in "01" and all(map(_NUMBER.fullmatch, item.words)) for item in items
+    )
+    if numbered and any(len(item.words) > 1 for item in items):
+        first = items[0]
+        raise UserError(
+            f"{first.place}: tokens must be words, got the numbers of rows, {first.words[0]}, ...; "
+            "name the columns, as by `--columns token=1,tag=2`"
+        )
 
 
 def _place(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.sentences import has_commas
 from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, formats, refuse_headings
 from fairseq_xling.tasks.items import Item, column_number, is_number
@@ -118,6 +119,11 @@ def _places(
     header: Mapping[str, int] | None,
 ) -> dict[str, int]:
     """The column of each field, not negative."""
+    if len(row) == 1 and has_commas(path):
+        raise UserError(
+            f"{path}:{line}: columns must be separated by tabs, got none in a file named as a "
+            "table with commas; convert it"
+        )
     if columns:
         places = {field: column_number(columns, field, header, 0) for field in columns}
         places.setdefault("text", 0)

@@ -8,6 +8,7 @@ B items, R rows (R = B where an item has one row), T tokens, D width.
 
 import logging
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import UserError, shown
 from fairseq_xling.options import NoOptions
 from fairseq_xling.ranges import BELOW_ONE
 from fairseq_xling.registry import Registry
@@ -26,6 +27,7 @@ from fairseq_xling.tasks.options import HeadOptions, setting
 logger = logging.getLogger(__name__)
 
 IGNORE = -100  # a target excluded from the loss
+_TELLING = 20  # labels of a file that are enough to see whether they are labels
 Fields = Mapping[str, Tensor]
 
 
@@ -121,7 +123,9 @@ class Head(ABC):
         return self.numbers[kind].get(name, IGNORE)
 
 
-heads: Registry[type[Head]] = Registry("`--head`", __name__)
+heads: Registry[type[Head]] = Registry(
+    "`--head`", __name__, needs=("help", "format", "metric", "count_names")
+)
 
 
 def find_labels(
@@ -131,11 +135,21 @@ def find_labels(
 
     Raises:
         UserError: for an item that lacks what the head's ``options`` need; names file and line.
+            Also where most labels occur once, so that another column was read as labels.
     """
     items, found = list(items), {}
+    totals: Counter[str] = Counter()
     for item in items:
         for kind, names in head.labels_of(item).items():
             found.setdefault(kind, set()).update(names)
+            totals[kind] += len(names)
+    for kind, total in totals.items():
+        if total >= _TELLING and 2 * len(found[kind]) > total:
+            raise UserError(
+                f"{items[0].path}: {kind}s must occur more than once, got {len(found[kind])} "
+                f"different ones of {total}, such as {shown(min(found[kind]))}; choose their "
+                "column with `--columns`"
+            )
     labels = {kind: sorted(names) for kind, names in sorted(found.items())}
     more = head.inventory(items, options or head.Options())
     return {**labels, **{kind: list(names) for kind, names in more.items()}}
@@ -152,11 +166,11 @@ def check_labels(head: Head, items: Iterable[Item]) -> None:
             known = head.numbers.get(kind, {})
             for number, name in enumerate(names):
                 if name not in known:
-                    shown = ", ".join(list(known)[:20]) + (", ..." if len(known) > 20 else "")
-                    shown = shown or "it has no such labels"
+                    some = ", ".join(list(known)[:20]) + (", ..." if len(known) > 20 else "")
+                    some = some or "it has no such labels"
                     raise UserError(
                         f"{item.place_of(number)}: {kind} {name!r} is not among those of the "
-                        f"training file ({shown}); `--unknown-labels wrong` counts these as "
+                        f"training file ({some}); `--unknown-labels wrong` counts these as "
                         f"mistakes"
                     )
 

@@ -11,8 +11,8 @@ import torch
 
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
 from fairseq_xling.models.tagging.part import FIRST, PAD, UNKNOWN, Part
+from fairseq_xling.sentences import read_sentences
 from fairseq_xling.tasks.heads import IGNORE
 from fairseq_xling.tasks.word_vectors import Lexicon
 
@@ -88,7 +88,7 @@ def read_text(path: str | Path) -> Iterable[list[str]]:
         UserError: if there are none.
     """
     empty = True
-    for line in read_lines(path):
+    for line in read_sentences(path):
         if words := line.split():
             empty = False
             yield words

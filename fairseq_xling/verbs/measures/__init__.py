@@ -54,7 +54,9 @@ class Measure(Protocol):
         """
 
 
-MEASURES: Registry[type[Measure]] = Registry("measure", "fairseq_xling.verbs.measures")
+MEASURES: Registry[type[Measure]] = Registry(
+    "measure", "fairseq_xling.verbs.measures", needs=("add_arguments", "run")
+)
 
 
 def parse_measures(text: str) -> list[str]:

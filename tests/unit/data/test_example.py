@@ -18,15 +18,6 @@ def test_every_objective_says_its_name_and_what_it_reads():
         assert objective.reads in readers
 
 
-def test_an_objective_without_a_method_says_which():
-    with pytest.raises(NotImplementedError, match=r"^Unfinished$"):
-
-        class Unfinished(Objective):
-            name, reads = "unfinished", "mono"
-
-        Unfinished(None, Vocabulary({}, {}))(None, None)
-
-
 def test_lengths_stay_as_they_are_by_default():
     lengths = np.array([3, 9])
     assert Objective(None, Vocabulary({}, {})).max_length(lengths).tolist() == [3, 9]

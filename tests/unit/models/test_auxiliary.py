@@ -151,11 +151,3 @@ def test_a_head_says_whether_it_needs_a_trilayer(head, view_of):
             head(without)
     else:
         assert torch.equal(head(without)[0], head(view)[0])
-
-
-def test_a_head_without_a_method_says_which(encoder):
-    class Unfinished(AuxiliaryHead):
-        pass
-
-    with pytest.raises(NotImplementedError, match=r"^Unfinished$"):
-        Unfinished(encoder.shape, 2)(None)

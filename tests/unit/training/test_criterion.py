@@ -195,3 +195,10 @@ def test_an_own_criterion_that_returns_another_shape_is_one_line():
     line = r"`Mean.losses` must return one loss for each prediction, \(5,\), got \(\)"
     with pytest.raises(SystemExit, match=line):
         Mean(make_task([]))(FakeModel({}), sample())
+
+
+def test_a_head_that_returns_no_pair_is_one_line():
+    model = FakeModel({})
+    model.auxiliary = {"nsp": torch.tensor(3.0)}
+    with pytest.raises(SystemExit, match=r"auxiliary head 'nsp' must return the sum of its losses"):
+        UnifiedLMCriterion(make_task())(model, sample())

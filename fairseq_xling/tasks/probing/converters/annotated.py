@@ -14,7 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.formats.conll import Conll, TaggedItem
 from fairseq_xling.tasks.formats.conllu import Conllu, Tree, TreeItem
 from fairseq_xling.tasks.probing.converters import Rows, converters
-from fairseq_xling.tasks.spans import check_bio, is_bio, spans
+from fairseq_xling.tasks.spans import check_bio, check_tags, spans
 
 _MISC, _ENTITY = 9, "Entity="
 
@@ -95,7 +95,10 @@ def entities(sentence: Sentence) -> list[dict[str, Any]]:
 def _sentences(path: Path, bio: bool, columns: Mapping[str, str]) -> Iterator[Sentence]:
     if ".conllu" in path.suffixes:
         for tree in Conllu.read(path, columns):
-            yield _of_tree(tree)
+            found = _of_tree(tree)
+            if bio:
+                check_tags(found.entities or (), tree.place_of)
+            yield found
         return
     for tagged in Conll.read(path, columns):
         if bio:
@@ -118,7 +121,7 @@ def _of_tags(item: TaggedItem) -> Sentence:
 def _entity(line: str) -> str:
     misc = line.split("\t")[_MISC].split("|")
     found = [piece.removeprefix(_ENTITY) for piece in misc if piece.startswith(_ENTITY)]
-    return found[0] if found and is_bio(found[0]) else "O"
+    return found[0] if found else "O"
 
 
 def _known(sentence: Sentence, value: Any, what: str) -> Any:

@@ -17,6 +17,7 @@ from fairseq_xling.tasks.formats.tsv import Tsv
 from fairseq_xling.tasks.formats.xnli import Xnli, XnliJsonl
 from fairseq_xling.tasks.heads import find_labels, total_counts
 from fairseq_xling.tasks.heads.classification import Classification
+from fairseq_xling.tasks.heads.pos import Pos
 from fairseq_xling.tasks.realign import realign_file
 from fairseq_xling.text.anchors import read_entries
 
@@ -290,3 +291,74 @@ def test_only_spaces_and_tabs_separate_columns(space, tmp_path):
     pair = (f"10{space}000", f"zehn{space}tausend")
     assert read_dictionary(tmp_path / "a") == [pair]
     assert read_entries(tmp_path / "a") == [(*pair, 1.0)]
+
+
+CONLLU = [
+    ("1-2", "du", "_", "_", "_", "_", "_", "_", "_", "_"),
+    ("1", "de", "de", "ADP", "_", "_", "3", "case", "_", "_"),
+    ("2", "le", "le", "DET", "_", "_", "3", "det", "_", "_"),
+    ("2.1", "petit", "petit", "ADJ", "_", "_", "_", "_", "3:amod", "_"),
+    ("3", "pain", "pain", "NOUN", "_", "_", "0", "root", "_", "_"),
+]
+NUMBERED = [("1", "EU", "B-ORG"), ("2", "rejects", "O"), ("3", ".", "O")]
+
+
+@pytest.mark.parametrize("rows", [CONLLU, NUMBERED], ids=["CoNLL-U", "WikiAnn"])
+def test_numbers_of_rows_are_not_read_as_tokens(rows, tmp_path):
+    file = tsv(tmp_path / "a.tsv", *rows, ("",), *rows)
+    with pytest.raises(UserError, match=r"a\.tsv:1: tokens must be words, got the numbers of rows"):
+        list(Conll.read(file, {}))
+    if rows is NUMBERED:
+        items = list(Conll.read(file, {"token": "1", "tag": "2"}))
+        assert [item.words for item in items] == [("EU", "rejects", ".")] * 2
+
+
+def test_sentences_of_numbers_are_read_as_tokens(tmp_path):
+    file = tsv(tmp_path / "a.tsv", ("1", "O"), ("2", "O"), ("",), ("Goal", "O"))
+    assert [item.words for item in Conll.read(file, {})] == [("1", "2"), ("Goal",)]
+
+
+@pytest.mark.parametrize("row", [0, 3], ids=["multiword token", "empty node"])
+def test_rows_of_conllu_that_are_no_words_are_refused(row, tmp_path):
+    file = tsv(tmp_path / "a.conllu", *CONLLU[row : row + 2])
+    with pytest.raises(
+        UserError, match=rf"a\.conllu:1: must be a word, got {CONLLU[row][0]}, a mu"
+    ):
+        list(Conll.read(file, {"token": "1", "tag": "3"}))
+
+
+def test_words_without_a_part_of_speech_are_refused_among_others(tmp_path):
+    file = tsv(tmp_path / "fr.tsv", ("du", "_"), ("de", "ADP"), ("le", "DET"), ("",), ("x", "_"))
+    mixed, bare = Conll.read(file, {})
+    with pytest.raises(UserError, match=r"fr\.tsv:1: each word must have a tag, got _; remove mu"):
+        Pos.check(mixed)
+    Pos.check(bare)
+
+
+@pytest.mark.parametrize("blank", "\t ")
+def test_identifiers_of_multiconer_are_comments(blank, tmp_path):
+    comment = f"# id 0f2d0cf5-1c2d-4d2c-8f53-0ebcf4a5e1f4{blank}domain=en"
+    (tmp_path / "a").write_text(f"\n{comment}\nthe _ _ O\nnile _ _ B-LOC\n\n\n{comment}\nx _ _ O\n")
+    items = list(Conll.read(tmp_path / "a", {}))
+    assert [item.words for item in items] == [("the", "nile"), ("x",)]
+    Conll.write(tmp_path / "b", items, [item.tags for item in items], {})
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+
+
+@pytest.mark.parametrize("first", [("CCAT",), ("tr", "PAST")], ids=["MLDoc", "SentEval"])
+def test_texts_are_not_learnt_as_labels(first, tmp_path):
+    file = tsv(tmp_path / "a.tsv", *((*first, f"Text {number}.") for number in range(20)))
+    items = list(Tsv.read(file, {}))
+    with pytest.raises(UserError, match=r"a\.tsv: labels must occur more than once, got 20 diff"):
+        find_labels(Classification, items)
+    columns = {"text": "-1", "label": str(len(first) - 1)}
+    assert find_labels(Classification, Tsv.read(file, columns)) == {"label": [first[-1]]}
+
+
+@pytest.mark.parametrize("columns", [{}, {"text": "text"}])
+def test_a_table_with_commas_is_no_text(columns, tmp_path):
+    file = tsv(tmp_path / "a.csv", ("text,label",), ("a dog,1",))
+    with pytest.raises(
+        UserError, match=r"a\.csv:[12]: columns must be separated by tabs, got none"
+    ):
+        list(Tsv.read(file, columns))

@@ -163,6 +163,12 @@ BAD = [
     ("consts", "f", "(S (NN a) b)\n", ":1: a bracket must have a type and then brackets or one w"),
     ("consts", "f", "(S (NN a))\n" + 1001 * "(", ":2: must be at most 1000 open brackets in a"),
     ("consts", "f", "", ": contains nothing for the task 'consts'"),
+    (
+        "entities",
+        "f.conllu",
+        "1\tBonn\t_\tPROPN\t_\t_\t0\troot\t_\tEntity=(e1-place)\n\n",
+        r":1: the tag must be O, B-TYPE or I-TYPE, got '\(e1-place\)'",
+    ),
     ("srl", "f", conll09(("ran", "Y")), ":1: the sentence has no frames"),
     ("srl", "f", "1\ta\n", ":1: must have at least 14 columns, got 2"),
     ("coref", "f", "a b\n", ":1: must have at least 12 columns, got 2"),
