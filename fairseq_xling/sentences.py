@@ -25,7 +25,6 @@ _FORMS = {
     r".* \|\|\| .*": "two sentences per line, as fast_align reads them; write a file of each side",
     r"\S+( -?\d+\.\d+(e-?\d+)?){3,}": "vectors of words",
     r"\S+( \S+)* (O|[BIES]-\S+)": "a word and its tag per line; write a sentence per line",
-    r"▁.*|.*\S@@ .*": "pieces of words; undo what cut them",
 }
 _FEW = 2  # lines that may look like one of these by chance
 

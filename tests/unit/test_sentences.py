@@ -86,8 +86,6 @@ def test_markup_and_json_are_refused(written, lines, what, read):
         ("a dog ||| ein Hund", "two sentences per line, as fast_align reads them; write a file"),
         ("the 0.418 -0.24968 4.1e-05", "vectors of words"),
         ("EU NNP B-NP B-ORG", "a word and its tag per line; write a sentence per line"),
-        ("▁a ▁do g", "pieces of words; undo what cut them"),
-        ("a do@@ g", "pieces of words; undo what cut them"),
     ],
 )
 def test_lines_of_another_form_are_refused(written, line, what, read):
