@@ -23,6 +23,7 @@ from fairseq_xling.yaml_text import read_yaml_texts
 
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
+_CODE = re.compile(r"--user-dir|--task(?![\w-])|--distributed-init-method|--lau[\w-]*")
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -134,10 +135,12 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
 def _names_code(value: Any) -> str:
     """The option in a value that chooses code, which is for whoever starts the run; or nothing.
 
-    fairseq has tasks that start a program which another option names. A value that contains
-    several options is split as a shell does it, which takes quotes away.
+    fairseq has tasks that start a program which another option names; processes that are joined to
+    one training send each other pickled objects; a launcher's file may have lines of shell, and our
+    verbs know it by the start of its name. A value that contains several options is split as a
+    shell does it, which takes quotes away.
     """
-    found = re.search(r"--user-dir|--task(?![\w-])", re.sub(r"[\"'\\]", "", str(value)))
+    found = _CODE.search(re.sub(r"[\"'\\]", "", str(value)))
     return found[0] if found else ""
 
 
