@@ -30,7 +30,7 @@ import yaml
 from safetensors.torch import save_file
 from torch import nn
 
-from fairseq_xling import arrays, checkpoints
+from fairseq_xling import arrays, checkpoints, yaml_text
 from fairseq_xling.checkpoints import budget, files, layout, no_larger_than, served
 from fairseq_xling.checkpoints.files import load_plain, load_trained
 from fairseq_xling.data import folder as data_folder
@@ -544,12 +544,12 @@ def _settings(tools: Tools, text: str) -> dict[str, Any]:
     return options.read_yaml(str(tools.folder / "run.yaml"), ["train_args"])
 
 
-@guard("safe YAML", put(options, "_OnceEach", yaml.UnsafeLoader))
+@guard("safe YAML", put(yaml_text, "_Texts", yaml.UnsafeLoader))
 def _(tools: Tools) -> None:
     _settings(tools, f"train_args: !!python/object/apply:os.mkdir ['{tools.marker}']\n")
 
 
-@guard("no --user-dir in YAML", put(options, "_names_code", lambda value: False))
+@guard("no --user-dir in YAML", put(options, "_refused", lambda value: ""))
 def _(tools: Tools) -> Any:
     return _settings(tools, "train_args: --user-dir evil\n")
 
