@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 import fairseq_xling
 from fairseq_xling import extensions
 from fairseq_xling.errors import UserError, broken_rule, usage_line
+from fairseq_xling.named_files import Input
 from fairseq_xling.ranges import Number
 
 FOLDERS = ("fairseq_xling.verbs", "fairseq_xling.studies.verbs")
@@ -190,7 +191,7 @@ def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParse
     # Only for its help: it is taken out before, since a verb may come from there.
     parser.add_argument(
         extensions.OPTION,
-        metavar="DIR",
+        metavar=Input("DIR"),
         help="folder of components of your own, before or after the verb; repeatable",
     )
     # Not argparse's own list, which is flat: the epilog has the verbs in groups.
