@@ -130,9 +130,10 @@ def _written(how: Named, text: str) -> list[Path]:
 
 def existing(text: str) -> list[Path]:
     """The files and folders that there are among all that ``text`` may mean: a path, one with its
-    column, NAME=PATH, PATH,PATH, MODEL:FOLDER, and names in braces that stand for several."""
-    whole = (text, text.partition("=")[2])
-    pieces = {piece for part in whole for piece in (part, *part.split(","))}
+    column, NAME=PATH, several of these with commas between, MODEL:FOLDER, and names in braces that
+    stand for several."""
+    parts = (text, *text.split(","))
+    pieces = {piece for part in parts for piece in (part, part.partition("=")[2])}
     found: set[Path] = set()
     for piece in filter(None, pieces):
         file, pattern = on_disk(piece), re.sub(r"\{\w+\}", "*", piece)
