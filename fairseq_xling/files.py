@@ -54,7 +54,7 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     path = Path(os.path.realpath(path) if _is_systems_link(path) else path)
     if path.exists() and not path.is_file():
         raise UserError(f"{path}: {_what(path)}")
-    if path.is_file() and _identity(path) in _kept:
+    if is_kept(path):
         raise UserError(f"{path}: is read by this command, and must not be written over by it")
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path)
@@ -88,6 +88,11 @@ def kept(paths: Iterable[Path]) -> Iterator[None]:
         yield
     finally:
         _kept.intersection_update(before)
+
+
+def is_kept(path: Path) -> bool:
+    """Whether ``path`` is `kept`."""
+    return path.is_file() and _identity(path) in _kept
 
 
 def _identity(path: Path) -> tuple[int, int]:
@@ -189,10 +194,12 @@ def remove(path: Path) -> None:
 
 
 def remove_links(folder: str | Path) -> None:
-    """Remove every link in ``folder`` and below, which none of our programs makes in its own.
+    """Remove every link in the place of ``folder``, in it and below.
 
-    What is written there next, file by file, then stays there.
+    None of our programs makes one among its unfinished files. What is written or removed there next
+    then is nowhere else.
     """
+    unlink_link(folder)
     for above, folders, names in os.walk(folder):
         for name in (*folders, *names):
             unlink_link(os.path.join(above, name))

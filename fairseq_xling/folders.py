@@ -89,6 +89,7 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
     if same_place(output, "."):
         raise UserError(f"`--output` must be another folder than the current one, got {output}")
     folder = _partial(output)
+    remove_links(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(folder, f"`--output` {output}: another `{verb}` is writing it"):
         begun = folder / _SETTINGS
@@ -96,7 +97,6 @@ def new_folder(output: Path, settings: Mapping[str, Any], verb: str) -> Iterator
             for path in folder.iterdir():
                 remove(path)
             write_json(begun, settings)
-        remove_links(folder)
         try:
             with writing(output):
                 yield folder
@@ -157,6 +157,7 @@ def work_folder(output: str | Path, identity: Any) -> Iterator[WorkFolder]:
         UserError: if another process is writing the same ``output``.
     """
     path = Path(f"{output}.work")
+    remove_links(path)
     path.mkdir(parents=True, exist_ok=True)
     with exclusive(path, f"{output}: another run is writing it"):
         try:

@@ -90,7 +90,7 @@ def check_outputs(arguments: Iterable[Argument]) -> list[Path]:
     """
     given = list(arguments)
     named = [(name, text) for name, how, text in given if isinstance(how, Input)]
-    inputs = [(name, place) for name, text in named for place in _places(text)]
+    inputs = [(name, place) for name, text in named for place in existing(text)]
     files: dict[str, str] = {}  # of the outputs, by place
     for name, how, text in given:
         for path in _written(how, text):
@@ -128,14 +128,16 @@ def _written(how: Named, text: str) -> list[Path]:
     return [path, *(path.with_name(one.format(path.name, stem=path.stem)) for one in beside)]
 
 
-def _places(text: str) -> list[Path]:
+def existing(text: str) -> list[Path]:
     """The files and folders that there are among all that ``text`` may mean: a path, one with its
-    column, NAME=PATH, PATH,PATH, MODEL:FOLDER, and names in braces that stand for several."""
-    whole = (text, text.partition("=")[2])
-    pieces = {piece for part in whole for piece in (part, *part.split(","))}
+    column, NAME=PATH, several of these with commas between, MODEL:FOLDER, and names in braces that
+    stand for several."""
+    parts = (text, *text.split(","))
+    pieces = {piece for part in parts for piece in (part, part.partition("=")[2])}
     found: set[Path] = set()
     for piece in filter(None, pieces):
         file, pattern = on_disk(piece), re.sub(r"\{\w+\}", "*", piece)
         found |= {file, *map(Path, piece.split(":") if file == Path(piece) else ())}
         found |= set(map(Path, glob.glob(pattern) if pattern != piece else ()))
-    return sorted(path for path in found if path.is_file() or path.is_dir())
+    # Unlike `Path.is_file`, of names that are too long as well.
+    return sorted(path for path in found if os.path.isfile(path) or os.path.isdir(path))

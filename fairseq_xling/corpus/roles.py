@@ -24,7 +24,7 @@ from fairseq_xling.corpus.meaning import STRIDE, Clause, Meaning, NounPhrase, Ob
 from fairseq_xling.corpus.nli import Pair
 from fairseq_xling.corpus.tokens import align
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.files import atomic_write, remove
 
 ROLES = ("giver", "given", "getter", "absent")
 SPLITS = ("test", "valid", "train")  # test and valid first: no premise of theirs is one of train
@@ -121,7 +121,7 @@ def mix_text(corpus: str | Path, languages: Sequence[str], count: int, output: s
     if output.is_dir():
         return output
     partial = output.with_name(f".{output.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    remove(partial)
     for part in ("mono", "parallel"):
         shutil.copytree(Path(corpus, part), partial / part)
     added: dict[str, list[str]] = {}

@@ -32,7 +32,7 @@ from fairseq_xling.corpus.structures import draw_structure
 from fairseq_xling.corpus.structures import line as structure_line
 from fairseq_xling.corpus.tokens import Sentence, align
 from fairseq_xling.errors import UserError, writing
-from fairseq_xling.files import exclusive, read_json, remove
+from fairseq_xling.files import exclusive, read_json, remove, remove_links
 
 BLOCK = 1 << 40
 HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO, FIRST_STRUCTURES = 0, 1, 2, 16, 32
@@ -275,6 +275,7 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
         return out
     out.parent.mkdir(parents=True, exist_ok=True)
     folder = out.parent / f".{out.name}.partial"
+    remove_links(folder)
     folder.mkdir(exist_ok=True)
     with exclusive(folder, f"`OUT` {out}: another `synthesize` is writing it"):
         for path in folder.iterdir():  # of a call that was killed

@@ -1,10 +1,12 @@
 """A training's folders: held by one at a time, written whole, and read from where it was said."""
 
+import argparse
 import contextlib
 import functools
 import logging
 import math
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,10 +14,13 @@ from typing import Any
 
 from fairseq_xling import checkpoints
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import unlink_link
+from fairseq_xling.files import same_place, unlink_link
 from fairseq_xling.locks import hold
+from fairseq_xling.named_files import existing
+from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
 
+_SAVED = re.compile(r"checkpoint(\d|_|\.best_).*\.pt")  # what fairseq calls what it writes
 logger = logging.getLogger(__name__)
 
 
@@ -109,6 +114,8 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         chosen = cfg.best_checkpoint_metric
         if reported and chosen not in reported and not trainer.cfg.dataset.disable_validation:
             raise unknown_name("`--best-checkpoint-metric`", chosen, reported)
+        if not cfg.no_save:
+            _check_read(cfg, trainer)
         trainer.cfg.checkpoint.load_checkpoint_on_all_dp_ranks = True
         _hold_folders(cfg, trainer)
         first = cfg.finetune_from_model or cfg.restore_file
@@ -123,6 +130,25 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return wrapper
+
+
+def _check_read(cfg: Any, trainer: Any) -> None:
+    """Refuse to write over a checkpoint that the training starts from, such as its encoder.
+
+    Raises:
+        UserError: if one has a name that fairseq gives in `--save-dir`.
+    """
+    named = {"finetune_from_model": cfg.finetune_from_model}
+    for part in ("task", "model", "criterion"):
+        section = getattr(trainer.cfg, part)
+        named |= vars(section) if isinstance(section, argparse.Namespace) else dict(section or {})
+    for option, value in named.items():
+        for path in existing(value) if isinstance(value, str) else ():
+            if _SAVED.fullmatch(path.name) and same_place(path.parent, cfg.save_dir):
+                raise UserError(
+                    f"`--save-dir` {cfg.save_dir}: must be another folder than that of "
+                    f"`--{option_name(option)}` {path}, which would be written over"
+                )
 
 
 def _hold_folders(cfg: Any, trainer: Any) -> None:

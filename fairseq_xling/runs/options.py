@@ -23,6 +23,11 @@ from fairseq_xling.yaml_text import read_yaml_texts
 
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
+# What a value of a file must not name. Our verbs know an option by the start of its name.
+_REFUSED = re.compile(
+    r"--user-dir|--task(?![\w-])|--distributed-init-method|--lau[\w-]*|--o(?:u[\w-]*)?(?![\w-])|"
+    r"--save-dir|--results-path|--log-file|--tensorboard-logdir|--source-vectors"
+)
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -103,8 +108,8 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """The ``option: value`` lines of a file, by field.
 
     Raises:
-        UserError: if it is missing, is not YAML, has a key that is not among ``known``, or names
-            code that would be imported.
+        UserError: if it is missing, is not YAML, has a key that is not among ``known``, or chooses
+            code, or where something is written.
     """
     found = read_yaml_texts(path) or {}
     if not isinstance(found, dict):
@@ -122,7 +127,7 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
                 f"{path}: `{option_name(name)}` must be a value or a list of values, got "
                 f"{shown(value)}"
             )
-        if chosen := _names_code(value):
+        if chosen := _refused(value):
             raise UserError(
                 f"{path}: `{option_name(name)}` must not name a `{chosen}`; give it on the "
                 "command line"
@@ -131,13 +136,16 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     return values
 
 
-def _names_code(value: Any) -> str:
-    """The option in a value that chooses code, which is for whoever starts the run; or nothing.
+def _refused(value: Any) -> str:
+    """The option in a value that is for whoever starts the run; or nothing.
 
-    fairseq has tasks that start a program which another option names. A value that contains
-    several options is split as a shell does it, which takes quotes away.
+    It chooses code: fairseq has tasks that start a program which another option names, processes
+    that are joined to one training send each other pickled objects, a launcher's file may have
+    lines of shell. Or it would write elsewhere than into the run's folder, even lines of a log to
+    the end of any file. A value that contains several options is split as a shell does it, which
+    takes quotes away.
     """
-    found = re.search(r"--user-dir|--task(?![\w-])", re.sub(r"[\"'\\]", "", str(value)))
+    found = _REFUSED.search(re.sub(r"[\"'\\]", "", str(value)))
     return found[0] if found else ""
 
 

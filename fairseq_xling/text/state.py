@@ -9,11 +9,13 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import (
     exclusive,
+    is_kept,
     is_unfinished,
     read_json,
     read_record,
     remove,
     remove_links,
+    remove_unfinished,
     unlink_link,
     write_json,
 )
@@ -42,10 +44,16 @@ def check_folder(out: Path) -> None:
     """Refuse a data folder that could not be made.
 
     Raises:
-        UserError: if ``out`` is a file.
+        UserError: if ``out`` is a file, or a file is read that would be removed.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file, not a folder")
+    for pattern in (*_OURS, f"{WORK}/*"):
+        for path in filter(is_kept, out.glob(pattern)):
+            raise UserError(
+                f"`OUT` must not have as its own a file that is read, got {path}; choose another "
+                "folder, or name for the file"
+            )
 
 
 def is_finished(out: Path, settings: dict[str, Any], inputs: dict[str, Any]) -> bool:
@@ -89,6 +97,8 @@ def written(out: Path) -> list[str]:
 
 def start_anew(out: Path) -> None:
     """Remove everything that `prepare` writes, but not the lock of the caller."""
+    for name in ("mono", "parallel"):
+        unlink_link(out / name)  # of which it leads to nothing is removed
     # meta.json first: without it the rest is not mistaken for a finished folder.
     for pattern in _OURS:
         for path in out.glob(pattern):
@@ -135,16 +145,15 @@ def locked(out: Path) -> Iterator[None]:
         UserError: if another one is running there.
     """
     work = out / WORK
+    remove_links(work)
+    remove_links(out / "aligner")
     work.mkdir(parents=True, exist_ok=True)
     lock = work / _LOCK
-    unlink_link(lock)
     lock.touch()
     with exclusive(lock, f"{out}: another `prepare` is at work in this folder"):
-        remove_links(work)
-        remove_links(out / "aligner")
         for folder in (out, out / "mono", out / "parallel", work):
-            for path in folder.glob(".*.tmp"):
-                path.unlink()
+            if folder.is_dir():
+                remove_unfinished(folder)
         yield
 
 

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,32 @@ def test_links_in_a_begun_folder_are_not_written_through(tmp_path):
     (partial / "rows").symlink_to(tmp_path / "victim")
     write(tmp_path / "out")
     assert (tmp_path / "victim").read_text() == "precious"
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A folder of the user's, to which links of a folder from elsewhere lead."""
+    (tmp_path / "home" / "deep").mkdir(parents=True)
+    for name in ("thesis", "deep/rows.safetensors"):
+        (tmp_path / "home" / name).write_text("precious")
+    (tmp_path / "home" / "latest").symlink_to("thesis")
+    yield tmp_path / "home"
+    for name in ("thesis", "latest", "deep/rows.safetensors"):
+        assert (tmp_path / "home" / name).read_text() == "precious"
+    assert (tmp_path / "home" / "latest").is_symlink()
+
+
+def test_a_link_in_place_of_the_begun_folder_is_replaced(tmp_path, home):
+    (tmp_path / ".out.partial").symlink_to(home)
+    write(tmp_path / "out")
+    assert not (tmp_path / "out").is_symlink()
+
+
+def test_a_link_in_place_of_the_work_folder_is_replaced(tmp_path, home):
+    (tmp_path / "out.work").symlink_to(home / "deep")
+    with work_folder(tmp_path / "out", {}) as work:
+        work.keep("rows", {})
+    assert not os.path.lexists(tmp_path / "out.work")
 
 
 def test_the_current_folder_is_refused_before_anything_is_done(tmp_path, monkeypatch):

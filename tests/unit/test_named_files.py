@@ -67,7 +67,7 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text",
     ["a.txt", "./states/../a.txt", "link", "hard", "en=a.txt", "train.en=b.txt,a.txt", "{lang}.txt",
-     "a.txt:states"],
+     "en=b.txt,de=a.txt", "a.txt:states"],
 )  # fmt: skip
 def test_an_output_is_no_input_by_whatever_name(here, text):
     for output in ("a.txt", "hard", "link", f"{here}/a.txt"):

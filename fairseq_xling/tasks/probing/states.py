@@ -18,7 +18,7 @@ from torch import Tensor
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.analysis.subject import Encoder
 from fairseq_xling.data.folder import SEP
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.files import read_json, remove_links, write_json
 from fairseq_xling.progress import progress
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.offsets import encode_located
@@ -95,6 +95,7 @@ def keep_states(
 
     Existing files with the same ``identity`` are kept, or resumed after a kill.
     """
+    remove_links(folder)
     meta = folder / _META
     wanted = {**identity, "layers": list(layers), "dtype": dtype, "texts": len(texts)}
     there = read_json(meta) if meta.is_file() else {}

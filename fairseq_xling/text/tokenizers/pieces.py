@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import MALFORMED, UserError
+from fairseq_xling.errors import MALFORMED, UserError, shown
 from fairseq_xling.files import read_json
 from fairseq_xling.text.pieces import Pieces, count_pieces
 from fairseq_xling.text.tokenizers.vocabulary import (
@@ -27,6 +27,7 @@ from fairseq_xling.text.vocabularies import mode_of
 
 META = "meta.json"  # what makes a folder a data folder
 _PROBE = "a é ü ß 中 ﬁ ｱ ½ \u0301 \u200b 😀"  # of what normalisers change
+_GROWTH = 1000  # of text by a normaliser, whose parts replace a character by several
 _OF_SENTENCES = ("truncation", "padding", "post_processor")
 
 
@@ -90,15 +91,14 @@ def ready_tokenizer(file: str | Path) -> bytes:
             f"{file}: no such file; save the tokenizer in its fast form, "
             "`AutoTokenizer.from_pretrained(NAME).save_pretrained(FOLDER)`"
         )
-    content = read_json(file)
+    content = _of_words(read_json(file), file)
     tokenizer = load_tokenizer(content, file)
     ids = tokenizer.get_vocab()
     specials = next((s for s in SPECIALS_OF_FAMILIES if set(s.values()) <= set(ids)), None)
     # A row that no token has is kept, too: it takes part in the probabilities of all others.
     size = table_size(file.parent, max(ids.values()) + 1)
     symbols, _ = read_vocabulary(file.parent, size, specials or {})
-    kept = {name: None if name in _OF_SENTENCES else part for name, part in content.items()}
-    return json.dumps({"symbols": symbols, "tokenizer": kept}, ensure_ascii=False).encode()
+    return json.dumps({"symbols": symbols, "tokenizer": content}, ensure_ascii=False).encode()
 
 
 class TokenizerPieces:
@@ -114,7 +114,7 @@ class TokenizerPieces:
     def __init__(self, content: dict[str, Any], origin: str | Path):
         symbols = content["symbols"]
         self._origin = origin
-        self._tokenizer = load_tokenizer(content["tokenizer"], origin)
+        self._tokenizer = load_tokenizer(_of_words(content["tokenizer"], origin), origin)
         unknown = symbols.index("<unk>")
         rest = [number for number in range(len(symbols)) if number != unknown]
         self.symbols = ["<unk>", *(symbols[number] for number in rest)]
@@ -165,6 +165,32 @@ class TokenizerPieces:
     def count(self, lines: Iterable[str]) -> np.ndarray:
         """How often each piece occurs in ``lines`` (len(self),) int64."""
         return count_pieces(self, lines)
+
+
+def _of_words(content: Any, origin: str | Path) -> Any:
+    """A ``tokenizer.json`` without what it does to whole sentences, and without chance.
+
+    Raises:
+        UserError: if its normaliser could make of a short text one that fits nowhere.
+    """
+    if not isinstance(content, dict):
+        return content  # which the library refuses
+    growth, waiting = 1, [content.get("normalizer")]
+    while waiting:
+        part = waiting.pop()
+        waiting += part.values() if isinstance(part, dict) else part if type(part) is list else ()
+        added = (part.get("content"), part.get("prepend")) if isinstance(part, dict) else ()
+        for text in added:  # for each character that is replaced, or before the text
+            growth *= max(1, len(text)) if isinstance(text, str) else 1
+    if growth > _GROWTH:
+        raise UserError(
+            f"{origin}: `normalizer` must make text at most {_GROWTH} times as long, got "
+            f"{shown(growth)}"
+        )
+    kept = {name: None if name in _OF_SENTENCES else part for name, part in content.items()}
+    if isinstance(kept.get("model"), dict) and "dropout" in kept["model"]:
+        kept["model"] = {**kept["model"], "dropout": None}
+    return kept
 
 
 def load_tokenizer(content: Any, origin: str | Path) -> Any:

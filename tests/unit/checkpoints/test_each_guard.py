@@ -549,7 +549,7 @@ def _(tools: Tools) -> None:
     _settings(tools, f"train_args: !!python/object/apply:os.mkdir ['{tools.marker}']\n")
 
 
-@guard("no --user-dir in YAML", put(options, "_names_code", lambda value: False))
+@guard("no --user-dir in YAML", put(options, "_refused", lambda value: ""))
 def _(tools: Tools) -> Any:
     return _settings(tools, "train_args: --user-dir evil\n")
 

@@ -173,6 +173,14 @@ def test_a_second_call_does_not_touch_what_the_first_is_writing(tmp_path):
     assert not partial.exists() and not (corpus / "half.txt").exists()
 
 
+def test_a_link_in_place_of_what_is_begun_is_replaced(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "thesis").write_text("precious")
+    (tmp_path / ".c.partial").symlink_to("home")
+    corpus = write_corpus(Settings(("en",), 5, held_out=5), tmp_path / "c", progress=False)
+    assert not corpus.is_symlink() and (tmp_path / "home" / "thesis").read_text() == "precious"
+
+
 @pytest.mark.parametrize("field", ["sentences", "parallel_sentences", "held_out", "nli", "seed"])
 def test_negative_settings_name_their_option(tmp_path, field):
     option = "--" + field.replace("_", "-")

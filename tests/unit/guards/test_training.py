@@ -43,6 +43,33 @@ def test_a_copied_checkpoint_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     assert target.read_bytes() == b"new"
 
 
+@pytest.mark.parametrize(
+    ("part", "option", "text"),
+    [
+        ("model", "encoder", "checkpoint_best.pt"),
+        ("model", "encoder", "en=other.pt,de=checkpoint_best.pt"),
+        ("task", "clcr_start", "../models/checkpoint3.pt"),
+        ("", "finetune_from_model", "checkpoint_last.pt"),
+    ],
+)
+def test_a_checkpoint_that_is_read_is_not_written_over(tmp_path, monkeypatch, part, option, text):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name in ("checkpoint_best.pt", "checkpoint3.pt", "checkpoint_last.pt", "other.pt"):
+        (folder / name).write_text("x")
+    parts = {name: argparse.Namespace() for name in ("task", "model", "criterion")}
+    parts["model"].encoder_config = '{"dropout": 0.1}' * 99
+    cfg = argparse.Namespace(save_dir=".", finetune_from_model=None)
+    setattr(parts.get(part, cfg), option, text)
+    trainer = argparse.Namespace(cfg=argparse.Namespace(**parts))
+    with pytest.raises(UserError, match=rf"`--save-dir` .* than that of `--{option[:4]}.*written"):
+        training._check_read(cfg, trainer)
+    for saved in ("out", str(tmp_path)):
+        cfg.save_dir = saved
+        training._check_read(cfg, trainer)
+
+
 @pytest.fixture
 def trainer(tiny_corpus):
     """Makes what `load_checkpoint` reads of a trainer of ``rank``."""

@@ -121,11 +121,14 @@ def test_a_mistake_of_the_command_line_does_not_name_the_file(tmp_path):
         *("--lr 1 --user-dir /x", "--user-dir=/x", "a '--user-dir' b", "--user-'dir' /x"),
         *("--user\\-dir /x", '\'--train-args "--user-""dir /x"\'', ["--lr 1 --user-dir /x"]),
         *(["--lr", "--user-'dir'"], {"a": "--user-dir"}, "--ta'sk' audio_pretraining"),
+        *("--distributed-init-method tcp://evil:1", "--launcher=slurm", "--lau'ncher-c' x.yaml"),
+        *("--save-dir /x", "--log-file ~/.bashrc", "--tensorboard-logdir=/x", "--results-path /x"),
+        *("--output /x", "--o /x", "--out=/x", "--source-vectors /x"),
     ],
 )
-def test_a_file_does_not_choose_code_to_import_and_a_command_line_does(tmp_path, value):
+def test_a_file_does_not_choose_code_or_outputs_and_a_command_line_does(tmp_path, value):
     """However it is quoted: options that contain several are split as a shell splits them."""
-    rule = "`languages` must not name a `--(user-dir|task)`; give it on the command line"
+    rule = r"`languages` must not name a `--[\w-]*`; give it on the command line"
     with pytest.raises(UserError, match=rule):
         load(yaml=json.dumps({"languages": value}), folder=tmp_path)
     if isinstance(value, str):

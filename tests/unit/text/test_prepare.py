@@ -10,6 +10,7 @@ import pytest
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import kept
 from fairseq_xling.locks import hold
 from fairseq_xling.text import blocks, state, vocabulary
 from fairseq_xling.text import prepare as prepare_module
@@ -153,6 +154,29 @@ def test_overwriting_leaves_nothing_of_the_old_and_everything_of_others(own):
     assert not any(name.startswith(("dict.en", "sentencepiece.en")) for name in names)
 
 
+def test_links_to_folders_are_replaced_and_what_they_lead_to_kept(own, tmp_path):
+    _, make = own
+    other, home = make("other"), tmp_path / "home"
+    home.mkdir()
+    (home / "thesis").write_text("precious")
+    before = content(other)
+    (tmp_path / "bin").mkdir()
+    for name, target in ((".work", home), ("mono", other / "mono"), ("parallel", other / "mono")):
+        (tmp_path / "bin" / name).symlink_to(target)
+    folder = make(overwrite=True, vocab_size=61)
+    assert content(home) == {"thesis": b"precious"} and content(other) == before
+    assert not any((folder / name).is_symlink() for name in ("mono", "parallel"))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_read_may_not_be_a_file_of_the_folder(own, tmp_path, overwrite):
+    (tmp_path / "bin").mkdir()
+    text = (own[0] / "mono" / "train.en.txt").rename(tmp_path / "bin" / "dict.en.txt")
+    with kept([text]), pytest.raises(UserError, match="`OUT` must not have as its own a file"):
+        own[1](overwrite=overwrite)
+    assert content(tmp_path / "bin") == {"dict.en.txt": text.read_bytes()}
+
+
 class Killed(BaseException):
     """Stands for a signal that no code sees."""
 
@@ -190,7 +214,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_bytes(
     monkeypatch.setattr(module, name, real)
     assert not (tmp_path / "bin" / "meta.json").exists()
     # What a kill in the middle of an atomic write leaves:
-    (tmp_path / "bin" / ".dict.txt.abc.tmp").write_text("half")
+    (tmp_path / "bin" / ".dict.txt.abcdefgh.tmp").write_text("half")
     make(vocab="union")
     assert content(tmp_path / "bin") == expected
 

@@ -5,13 +5,14 @@ import re
 
 import numpy as np
 import pytest
+import tokenizers
 from fairseq.data import Dictionary
 
 from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SEP, UNK, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.tokenizers.pieces import ready_tokenizer
+from fairseq_xling.text.tokenizers.pieces import TokenizerPieces, ready_tokenizer
 from tests.tiny_sources import write_tokenizer, write_vocabulary
 
 LINES = ["Word3 word1s, word2", "", "word7 else word7s word1 word2 word3 word4 word5 word6"]
@@ -63,6 +64,41 @@ def test_a_damaged_normaliser_is_one_line(bert, charsmap, capfd):
     with pytest.raises(UserError, match=f"^{re.escape(str(file))}: not a tokenizer in a known"):
         ready_tokenizer(file)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_normaliser_that_doubles_text_often_is_refused(bert):
+    file = bert / "tokenizer.json"
+    content = json.loads(file.read_text())
+    twice = {"type": "Replace", "pattern": {"String": "e"}, "content": "ee"}
+    for count in (9, 34):
+        content["normalizer"] = {"type": "Sequence", "normalizers": [twice] * count}
+        file.write_text(json.dumps(content))
+        if count == 9:
+            assert ready_tokenizer(file)
+    with pytest.raises(UserError, match="`normalizer` must make text at most 1000 times as long"):
+        ready_tokenizer(file)
+
+
+def test_what_a_tokenizer_does_to_sentences_is_not_done(bert):
+    """Padding to so many tokens would take all memory."""
+    file = bert / "tokenizer.json"
+    content = json.loads(file.read_text())
+    content["padding"] |= {"strategy": {"Fixed": 1 << 40}}
+    file.write_text(json.dumps(content))
+    kept = json.loads(ready_tokenizer(file))
+    assert kept["tokenizer"]["padding"] is None
+    kept["tokenizer"] |= {"padding": content["padding"]}  # in a data folder from elsewhere
+    assert len(TokenizerPieces(kept, file).encode(["word1"])[0]) == 1
+
+
+def test_pieces_are_not_drawn_by_chance(tmp_path):
+    write_vocabulary(tmp_path, "bert")
+    merged = tokenizers.models.BPE({"[UNK]": 0, "a": 1, "aa": 2}, [("a", "a")], dropout=0.999)
+    kept = {
+        "symbols": ["<unk>", "a", "aa"],
+        "tokenizer": json.loads(tokenizers.Tokenizer(merged).to_str()),
+    }
+    assert TokenizerPieces(kept, tmp_path).encode(["aa"] * 9)[0].tolist() == [2] * 9
 
 
 @pytest.mark.parametrize("kind", ["bpe", "word", "imported"])
