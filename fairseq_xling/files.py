@@ -194,7 +194,7 @@ def remove(path: Path) -> None:
 
 
 def remove_links(folder: str | Path) -> None:
-    """Remove every link in the place of ``folder``, in it and below.
+    """Remove every link where ``folder`` is to be, in it and below.
 
     None of our programs makes one among its unfinished files. What is written or removed there next
     then is nowhere else.
