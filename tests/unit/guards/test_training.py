@@ -7,7 +7,7 @@ import pytest
 from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive
-from fairseq_xling.guards import training
+from fairseq_xling.guards import prepare_engine, training
 
 
 def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp_path):
@@ -27,6 +27,7 @@ def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp
 def test_a_copied_checkpoint_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     from fairseq.file_io import PathManager
 
+    prepare_engine()
     source, target = tmp_path / "a.pt", tmp_path / "b.pt"
     source.write_bytes(b"new")
     target.write_bytes(b"old")
