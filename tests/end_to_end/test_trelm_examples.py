@@ -54,6 +54,7 @@ def test_the_synthetic_migration_is_planned_from_nothing(tmp_path):
     assert (tmp_path / "run-source/checkpoints/checkpoint_best.pt").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.row("T24")
 def test_an_xlm_is_trained_by_transformers_once_and_its_migration_planned(tmp_path):
     pytest.importorskip("transformers")
@@ -69,6 +70,7 @@ def test_an_xlm_is_trained_by_transformers_once_and_its_migration_planned(tmp_pa
     assert (tmp_path / "run-source/model.safetensors").stat().st_mtime_ns == written
 
 
+@pytest.mark.slow
 @pytest.mark.row("T23")
 def test_transfers_of_a_multilingual_encoder_are_planned_after_it_is_trained(tmp_path):
     script("1_synthetic.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
@@ -79,6 +81,7 @@ def test_transfers_of_a_multilingual_encoder_are_planned_after_it_is_trained(tmp
     assert "] table: run" in plan and "translate" not in plan
 
 
+@pytest.mark.slow
 @pytest.mark.row("T24")
 def test_two_processes_pretrain_the_same_xlm(tmp_path):
     pytest.importorskip("transformers")
