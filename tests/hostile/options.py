@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.compat import lean_engine
+from fairseq_xling.ranges import NOT_NEGATIVE
 from tests.hostile.calls import calls, parsers
 from tests.hostile.checkpoints import CODE
 from tests.hostile.inputs import ALIKE
@@ -28,6 +29,7 @@ NEGATIVE = {
     "--null-threshold": "a difference of two scores",
     "--length-weight": "for shorter hypotheses",
     "--prune": "the whole tree",
+    "--translator-steps": "as many as of the transfer phase",
 }
 
 
@@ -35,7 +37,7 @@ def _is_number(action: argparse.Action) -> bool:
     """Whether an option takes one number: by its type, or by the default that its help gives."""
     if not action.option_strings or action.nargs not in (None, "?"):
         return False
-    if "--seeds" in action.option_strings:  # a list
+    if "--seeds" in action.option_strings or "comma-separated" in (action.help or ""):
         return False
     if action.type is not None:
         try:
@@ -115,12 +117,14 @@ def _field_cases() -> Iterator[Case]:
                 continue
             seen.add(option)
             turn += 1
+            range = field.metadata.get("range") or NOT_NEGATIVE
+            meant = "its range has it" if int(_NEGATIVE) in range else ""
             for value in (_NO_NUMBERS[turn % 3], _NEGATIVE):
                 yield Case(
                     f"option: {_OWNERS[owner]} {option}={value[:20]}",
                     f"{calls()[_OWNERS[owner]]} {option}={value}",
                     names=(option,),
-                    either=NEGATIVE.get(option, "") if value == _NEGATIVE else "",
+                    either=NEGATIVE.get(option, meant) if value == _NEGATIVE else "",
                 )
 
 

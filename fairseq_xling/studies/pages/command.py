@@ -50,6 +50,8 @@ def run_report(args: argparse.Namespace) -> None:
     if args.index:
         tests = read_tests([Path(path) for path in args.tests])
         entries = make_entries(tests, find_presets(map(Path, args.recipes)), pages)
+    if args.output is not None:
+        output.mkdir(parents=True, exist_ok=True)  # where it cannot be, nothing else is written
     if args.jsonl is not None:
         print(f"scores: {args.jsonl}, {write_lines(args.jsonl, made):,} lines")
     if args.figures is not None:
