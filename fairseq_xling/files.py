@@ -442,6 +442,13 @@ def blank_separated(line: str) -> list[str]:
     return [part for part in line.replace("\t", " ").split(" ") if part]
 
 
+def cells_of(line: str) -> list[str]:
+    """The cells of a row between tabs, or between spaces if it has no tabs, without white space
+    at their ends."""
+    cells = line.split("\t") if "\t" in line else blank_separated(line)
+    return [cell.strip() for cell in cells]
+
+
 def is_blank(line: str) -> bool:
     """Whether ``line`` has nothing but spaces and tabs."""
     return not line.strip(" \t")

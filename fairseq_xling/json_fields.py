@@ -1,13 +1,18 @@
 """Checks of JSON objects: each broken rule is one line that says where."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.arguments import count
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.json_text import decode_json
 
-_NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
+_NAMES = {
+    **{dict: "an object", list: "a list", str: "a text"},
+    **{int: "a whole number", float: "a number"},
+}
 
 
 def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
@@ -44,14 +49,21 @@ def get_value(where: str, values: Any, key: str, kind: type) -> Any:
     return check_kind(where, values[key], f"`{key}`", kind)
 
 
-def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
-    """``value``, which must be of that kind; a text must contain more than white space.
+def check_type(where: object, value: Any, name: str, kind: type) -> Any:
+    """``value``, which must be of that kind: dict, list, str, int or float, which is finite.
 
     Raises:
         UserError: for anything else; begins with ``where``.
     """
-    if not isinstance(value, kind) or isinstance(value, bool):
+    fits = isinstance(value, int | float if kind is float else kind)
+    if not fits or isinstance(value, bool) or (kind is float and not math.isfinite(value)):
         raise UserError(f"{where}: {name} must be {_NAMES[kind]}, got {shown(value)}")
+    return value
+
+
+def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
+    """As `check_type`; a text must contain more than white space, and no half characters."""
+    check_type(where, value, name, kind)
     if kind is str:
         if not value.strip():
             raise UserError(f"{where}: {name} is empty")
@@ -67,14 +79,13 @@ def check_count(where: object, value: Any, name: str, least: int = 0) -> int:
     Raises:
         UserError: for anything else, such as -1, 2.5 or NaN; begins with ``where``.
 
-    >>> check_count("meta.json", 3, "`rows`")
+    >>> check_count("meta.json", 3, "rows")
     3
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UserError(
-            f"{where}: {name} must be a whole number of at least {least}, got {shown(value)}"
-        )
-    return value
+    try:
+        return count(name, value, least)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
 
 
 def check_columns(columns: Sequence[str], name: str) -> None:

@@ -84,6 +84,7 @@ BELOW_ONE = Range(0, 1, below=True)
 POSITIVE = Range(0, above=True)
 COUNT = Range(1)
 NOT_NEGATIVE = Range(0)
+FIRST_WORD = Range(0, 1)  # its number in a file of word alignment links
 NATS = Range(-20, 20)  # what may be added to a score for each word; its exponential is taken
 # Candidates of a sentence go through a model together, and so do hypotheses.
 CANDIDATES, HYPOTHESES = Range(1, 16), Range(1, 1000)

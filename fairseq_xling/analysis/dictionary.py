@@ -6,7 +6,7 @@ They are separated by a tab, and further columns are ignored, or by spaces, as i
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import blank_separated, read_lines
+from fairseq_xling.files import cells_of, read_lines
 
 
 def dictionary_path(given: str | Path, source: str, target: str) -> Path:
@@ -34,8 +34,7 @@ def read_dictionary(path: str | Path) -> list[tuple[str, str]]:
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
-        fields = line.split("\t") if "\t" in line else blank_separated(line)
-        fields = [field.strip() for field in fields]
+        fields = cells_of(line)
         if len(fields) < 2 or not all(fields[:2]) or ("\t" not in line and len(fields) > 2):
             raise UserError(
                 f"{path}:{number}: must be two words separated by a tab or a space, got {line!r}"

@@ -48,8 +48,8 @@ class Extracted:
         try:
             settings = meta["settings"]
             self.unit, self.lang = str(settings["unit"]), str(settings["lang"])
-            self.layers = tuple(check_count(file, n, "`layers`") for n in settings["layers"])
-            self.rows, self.width = (check_count(file, meta[n], f"`{n}`") for n in _SIZES)
+            self.layers = tuple(check_count(file, n, "layers") for n in settings["layers"])
+            self.rows, self.width = (check_count(file, meta[n], n) for n in _SIZES)
         except UserError:
             raise
         except MALFORMED:

@@ -60,7 +60,7 @@ def read_mean(path: str | Path) -> MeanFile:
     arrays, about = _FILE.read(path)
     mean = torch.from_numpy(arrays["mean"])
     with described_well(path):
-        tokens = check_count(path, about["tokens"], "`tokens`", 1)
+        tokens = check_count(path, about["tokens"], "tokens", 1)
         found = MeanFile(mean, about["lang"], tokens, about["identity"], about["about"])
     if mean.dim() != 2 or mean.dtype != torch.float64 or not torch.isfinite(mean).all():
         raise UserError(f"{path}: `mean` must be (layers, width) float64 and finite")

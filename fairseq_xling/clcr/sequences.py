@@ -65,7 +65,7 @@ class Sequences:
         try:
             self.settings: Mapping[str, Any] = meta["settings"]
             self.lang = str(self.settings["lang"])
-            sizes = [check_count(file, meta[name], f"`{name}`") for name in _SIZES]
+            sizes = [check_count(file, meta[name], name) for name in _SIZES]
             self.sentences, self.rows, self.width = sizes
         except UserError:
             raise

@@ -154,7 +154,7 @@ class DataFolder:
         ):
             return None
         text = RawText(self._stem(name))
-        sentences = len(self._open(f"{stem}.{target}", target))
+        sentences = len(TokenFile(self._stem(f"{stem}.{target}")))
         if len(text) != sentences:
             raise UserError(
                 f"{self.path / name}.idx: must have a text for each of {sentences} sentences, got "

@@ -42,7 +42,6 @@ from fairseq_xling.models.packed import pack
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import TOO_LONG
-from fairseq_xling.text.encoder import TextEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +49,7 @@ logger = logging.getLogger(__name__)
 _PAIR = ("source_lang", "target_lang")
 _CACHED = {
     "direction": _PAIR,
+    "_codec": ("post_process", *_PAIR),
     "_references": _PAIR,
     "_rescorer_model": ("rescore", *_PAIR),
     "_ngram": ("ngram", *_PAIR),
@@ -139,10 +139,11 @@ class Translates:
         # Only fairseq-generate passes a checkpoint's configuration and no epoch.
         if "task_cfg" in kwargs and "epoch" not in kwargs:
             self.datasets[split] = dataset = self.sentences(split)
-            if dataset.target is not None:
-                load = partial(TextEncoder.load, self.folder.path, self.direction[1])
-                if found := difference(dataset, load):
-                    logger.warning("%s: %s", split, found)
+            found = dataset.target is not None and difference(
+                dataset, lambda: self._codec.encoders[1]
+            )
+            if found:
+                logger.warning("%s: %s", split, found)
         else:
             super().load_dataset(split, combine, **kwargs)
 
@@ -345,13 +346,16 @@ class Translates:
         """fairseq's `--bpe` if one is given, else the data folder's own codec."""
         if args is not None:
             return KeepsReferences(super().build_bpe(args))
-        codec = FolderCodec(
+        return KeepsReferences(self._codec)
+
+    @cached_property
+    def _codec(self) -> FolderCodec:
+        return FolderCodec(
             self.folder,
             self.direction,
             (self.source_dictionary, self.target_dictionary),
             joined=self.cfg.post_process is not None,
         )
-        return KeepsReferences(codec)
 
     @exits_on_user_error
     def get_interactive_tokens_and_lengths(

@@ -70,7 +70,7 @@ class SeparableEncoder(nn.Module):
     them is private, the output has its own embeddings.
     """
 
-    reorders: ClassVar[bool] = False  # whether `output` can follow an order
+    reorders: ClassVar[bool] = False  # whether `halves` can follow an order
     reads_padding: ClassVar[bool] = False  # whether states that nobody attends to are read
 
     def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
@@ -169,20 +169,6 @@ class SeparableEncoder(nn.Module):
             states.append(x)
         return states
 
-    def output(
-        self,
-        src: Mapping[str, Tensor],
-        tgt: Mapping[str, Tensor],
-        order: Tensor | None = None,
-        pair: Pair | None = None,
-    ) -> tuple[Tensor | None, Tensor]:
-        """What a training step needs: middle states, if the model has them, and final ones.
-
-        The final states (B, U, D) are at the target's positions; here those are the source's.
-        """
-        lower, upper = self.halves(src, tgt, order, pair)
-        return lower[-1] if lower else None, upper[-1]
-
     def halves(
         self,
         src: Mapping[str, Tensor],
@@ -190,7 +176,8 @@ class SeparableEncoder(nn.Module):
         order: Tensor | None = None,
         pair: Pair | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """The states at the source's positions, where others follow, and at the target's."""
+        """What a training step needs: the states at the source's positions, if others follow, and
+        those at the target's, the final ones (B, U, D) last; here those are the source's."""
         if order is not None:
             raise ValueError("a model without a TRILayer reads its source in the given order")
         return [], self.states(src, pair)

@@ -252,6 +252,7 @@ def read_layers(
     Raises:
         UserError: for a layer that the model does not have.
     """
+    states: dict[int, Tensor] = {}
     length, most = src["tokens"].shape[1], len(lower) + len(upper) - 1
     for number in layers:
         if not 0 <= number <= most:
@@ -259,8 +260,10 @@ def read_layers(
                 f"`layers` of the criterion must lie in [0, {most}], the layers of this model, got "
                 f"{number}"
             )
-    states = [*(x[:, :length] for x in lower), *upper]  # without the null state
-    return {number: states[number] for number in layers}
+        # Below a TRILayer without the null state.
+        below = number < len(lower)
+        states[number] = lower[number][:, :length] if below else upper[number - len(lower)]
+    return states
 
 
 def make_shape(cfg: SeparableTransformerConfig) -> EncoderShape:

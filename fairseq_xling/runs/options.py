@@ -162,10 +162,9 @@ def parse_seeds(option: str, text: str) -> list[int]:
     Raises:
         UserError: unless they are different seeds (see `fairseq_xling.seeds`).
     """
+    pieces = _pieces(option, text)
     try:
-        seeds = [int(seed) for seed in _pieces(option, text)]
-    except UserError:
-        raise
+        seeds = [int(seed) for seed in pieces]
     except ValueError:
         raise UserError(f"`{option}` must be whole numbers, got {shown(text)}") from None
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
@@ -182,10 +181,9 @@ def parse_numbers(option: str, text: str, kind: type = float) -> list[Any]:
     Raises:
         UserError: unless they are different numbers above 0.
     """
+    pieces = _pieces(option, text)
     try:
-        values = [kind(piece) for piece in _pieces(option, text)]
-    except UserError:
-        raise
+        values = [kind(piece) for piece in pieces]
     except ValueError:
         values = []
     wrong = not all(0 < value < math.inf for value in values)

@@ -26,7 +26,6 @@ from fairseq_xling.models.transfer_encoder import TransferEncoder, stages
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.encode import Codec
-from fairseq_xling.tasks.formats import read_items
 from fairseq_xling.tasks.heads import check_labels
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.tasks.predict import Predictor
@@ -159,10 +158,7 @@ class MappedTask:
         """The items of a file, in a language of the other encoder."""
         if lang not in self._reader.languages:
             raise unknown_name("language of the mapped encoder", lang, self._reader.languages)
-        task = self._task
-        return read_items(
-            task.format, Path(path), task.columns, lang, task.kind.check, task.skip_bad
-        )
+        return self._task.items_of(lang, path)
 
     def make_dataset(self, files: Iterable[tuple[str, list[Item]]]) -> ItemDataset:
         """The items that `read` returned, as input of the other encoder."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, blank_separated, read_lines
+from fairseq_xling.files import atomic_write, cells_of, read_lines
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.sources import Pair
 
@@ -28,8 +28,7 @@ def read_entries(path: Path) -> list[Entry]:
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
-        fields = line.split("\t") if "\t" in line else blank_separated(line)
-        fields = [field.strip() for field in fields]
+        fields = cells_of(line)
         if len(fields) not in (2, 3) or not all(fields[:2]):
             raise UserError(
                 f"{path}:{number}: must be source TAB target [TAB weight], got {line!r}"

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import Range
 
 logger = logging.getLogger(__name__)
 
-FIRST = Range(0, 1)  # numbers that files may give the first word
 _TELLING = 10  # sentence pairs with links of which some link has a 0, if they count from 0
 _POSSIBLE = re.compile(rb"\d+[?pP]\d+")
 _LINK = rb"\d{1,9}-\d{1,9}"

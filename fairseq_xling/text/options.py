@@ -5,12 +5,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fairseq_xling.errors import UserError, about
-from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Range, check_fields, numbers
+from fairseq_xling.ranges import (
+    COUNT,
+    FIRST_WORD,
+    POSITIVE,
+    SHARE,
+    Range,
+    check_fields,
+    numbers,
+)
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import aligners
-from fairseq_xling.text.links import FIRST
 from fairseq_xling.text.many_to_one import LOWEST, many_to_one
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.symmetrize import symmetrizations
@@ -38,7 +45,7 @@ class PrepareOptions:
     symmetrise: str = "none"
     many_to_one: str = LOWEST
     align_unit: str | None = None
-    links_from: int = numbers(0, FIRST)
+    links_from: int = numbers(0, FIRST_WORD)
     seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:

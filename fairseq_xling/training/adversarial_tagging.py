@@ -50,7 +50,6 @@ class AdversarialTaggingTask(ItemTask):
         self.adversary = adversaries[cfg.adversary](settings)
         self.format = find_format("conll", cfg.format)
         self.kind = word_head(cfg.head)
-        self.skip_bad = getattr(cfg, "skip_bad", 0)  # an older checkpoint has no such option
         # Parts of a checkpoint, which restores them before they are requested: what a model's rows
         # and numbers mean must not depend on what the files contain later.
         for name in ("labels", "words", "letters"):

@@ -70,7 +70,6 @@ class HeadTask(ItemTask):
         check_precision(cfg)
         self.columns = parse_columns(cfg.columns)
         self.kind = heads[cfg.head]
-        self.skip_bad = getattr(cfg, "skip_bad", 0)  # an older checkpoint has no such option
         self.format = find_format(self.kind.format, cfg.format)
         self._options = parse_options("--head-options", cfg.head_options, self.kind.Options)
         # Part of a checkpoint, which restores it before the head is requested: a model's labels

@@ -23,7 +23,10 @@ class ItemTask(Task):
     format: type[Format]
     columns: dict[str, str]
     kind: type[Head]
-    skip_bad: int = 0
+
+    def __init__(self, cfg: Any):
+        super().__init__(cfg)
+        self.skip_bad = getattr(cfg, "skip_bad", 0)  # an older checkpoint has no such option
 
     def file_option(self, split: str) -> tuple[str, str]:
         """The option that names the files of a split, and its value.
@@ -46,6 +49,10 @@ class ItemTask(Task):
         """
         if lang not in self.languages:
             raise unknown_name("language of this model", lang, self.languages)
+        return self.items_of(lang, path)
+
+    def items_of(self, lang: str, path: str | Path) -> list[Item]:
+        """As `read`, of any language."""
         return read_items(
             self.format, Path(path), self.columns, lang, self.kind.check, self.skip_bad
         )

@@ -18,7 +18,7 @@ valid,valid1` validates on both and chooses checkpoint_best.pt by the first alon
 import argparse
 
 from fairseq_xling.named_files import Input, OutputFolder
-from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Number, Range
+from fairseq_xling.ranges import COUNT, FIRST_WORD, POSITIVE, SHARE, Number, Range
 from fairseq_xling.seeds import SEED
 
 GROUP = "Data"
@@ -168,7 +168,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     alignment.add_argument(
         "--links-from",
-        type=Number(int, Range(0, 1)),
+        type=Number(int, FIRST_WORD),
         default=0,
         metavar="N",
         help="number of the first word in --alignment files, 0 or 1",

@@ -71,7 +71,7 @@ def read(folder: Folder) -> SourceModel:
     Raises:
         UserError: as `read_source`.
     """
-    folder.require_plain_bert(False)
+    folder.require_plain_bert(untied=True)
     layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
     shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
     vocabulary = read_vocabulary(folder.path, size, BERT_SPECIALS)

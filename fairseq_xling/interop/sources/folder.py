@@ -103,16 +103,16 @@ class Folder:
         self.require(name, "gelu", *ACTIVATIONS)
         return ACTIVATIONS[self.config.get(name, "gelu")]
 
-    def require_plain_bert(self, *untied: bool) -> None:
+    def require_plain_bert(self, untied: bool = False) -> None:
         """Check what BERT and its relatives share with our layers, unlike their variants.
 
         Args:
-            untied: False where `tie_word_embeddings` may also be that.
+            untied: whether `tie_word_embeddings` may also be false.
         """
         self.require("position_embedding_type", "absolute", "absolute")
         self.require("is_decoder", False, False)
         self.require("add_cross_attention", False, False)
-        self.require("tie_word_embeddings", True, True, *untied)
+        self.require("tie_word_embeddings", True, True, *([False] if untied else []))
         self.require_multiple("hidden_size", "num_attention_heads")
 
     def require_multiple(self, width: str, heads: str) -> None:

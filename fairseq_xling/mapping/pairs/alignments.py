@@ -17,14 +17,8 @@ from fairseq_xling.files import byte_lines
 from fairseq_xling.mapping.pairs import PAIRS
 from fairseq_xling.mapping.states import Selection, States
 from fairseq_xling.options import option
-from fairseq_xling.text.links import (
-    FIRST,
-    FirstWord,
-    Links,
-    check_range,
-    count_from_one,
-    parse_pharaoh,
-)
+from fairseq_xling.ranges import FIRST_WORD
+from fairseq_xling.text.links import FirstWord, Links, check_range, count_from_one, parse_pharaoh
 
 _LINES = 128  # in a block
 _LONGEST = 1 << 20  # units of a line
@@ -100,7 +94,7 @@ class AlignmentOptions:
         choices=tuple(_COLUMNS),
     )
     swap: bool = option(False, "i of a link i-j is FIXED's, j is MOVING's")
-    links_from: int = option(0, "number of the first word in links, 0 or 1", range=FIRST)
+    links_from: int = option(0, "number of the first word in links, 0 or 1", range=FIRST_WORD)
 
 
 @PAIRS.register("alignments")

@@ -323,7 +323,7 @@ def test_generation_attends_as_training_does_with_compat(
     ((found,),) = generator.generate(models, sample)
     net, order = sample["net_input"], torch.tensor(ORDERS[:1])
     src = source_side(net["src_tokens"], net["src_lengths"], 0)
-    final = models[0].encoder.output(src, target_side(net["tgt_lengths"], 1), order)[1]
+    final = models[0].encoder.halves(src, target_side(net["tgt_lengths"], 1), order)[1][-1]
     tokens, scores = best_tokens([final[0, 1:]], [models[0].encoder.logits], {SEP: 0.0, UNK: 0.0})
     count = len(found["tokens"])
     assert found["tokens"].tolist() == tokens[:count].tolist()

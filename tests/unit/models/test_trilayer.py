@@ -124,8 +124,14 @@ def batch(make_batch):
     return make_batch(*[("cdlm", row) for row in PAIRS.values()])["net_input"]
 
 
+def output(encoder, *inputs):
+    """The middle states, the null state last, and the final ones."""
+    lower, upper = encoder.halves(*inputs)
+    return lower[-1], upper[-1]
+
+
 def run(encoder, batch):
-    return encoder.output(batch["src"], batch["tgt"], batch.get("order"), batch.get("pair"))
+    return output(encoder, batch["src"], batch["tgt"], batch.get("order"), batch.get("pair"))
 
 
 # ---- T2
@@ -239,7 +245,7 @@ def test_the_upper_half_works_under_the_targets_mask_and_the_lower_under_the_sou
     def error(source_mask, target_mask):
         src = {**batch["src"], "padding_mask": source_mask}
         tgt = {**batch["tgt"], "padding_mask": target_mask}
-        final = encoder.output(src, tgt, batch["order"])[1]
+        final = output(encoder, src, tgt, batch["order"])[1]
         slow = [slow_output(encoder, row) for row in rows]
         return [
             float((final[n, : len(expected)] - expected).abs().max())
@@ -262,7 +268,7 @@ def test_the_trilayer_reads_states_languages_and_positions_and_nothing_else(make
     encoder.trilayer.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     src = {**batch["src"], "segments": torch.ones_like(batch["src"]["tokens"])}
     tgt = {**batch["tgt"], "segments": torch.ones_like(batch["tgt"]["tokens"])}
-    middle, _ = encoder.output(src, tgt, batch["order"])
+    middle, _ = output(encoder, src, tgt, batch["order"])
     expected = take(middle, batch["order"], batch["order"].shape[1])
     expected = expected + encoder.positions.shared.weight[tgt["positions"]]
     expected = expected + encoder.language_table.weight[tgt["langs"]]
@@ -302,9 +308,9 @@ def test_source_languages_count_below_the_trilayer_and_target_languages_from_it_
     encoder = make_tri()
     middle, final = run(encoder, batch)
     swapped = {side: {**batch[side], "langs": 1 - batch[side]["langs"]} for side in ("src", "tgt")}
-    other_middle, other = encoder.output(swapped["src"], batch["tgt"], batch["order"])
+    other_middle, other = output(encoder, swapped["src"], batch["tgt"], batch["order"])
     assert (other_middle != middle).any(-1).all() and (other != final).any(-1).all()
-    same_middle, other = encoder.output(batch["src"], swapped["tgt"], batch["order"])
+    same_middle, other = output(encoder, batch["src"], swapped["tgt"], batch["order"])
     assert torch.equal(same_middle, middle) and (other != final).any(-1).all()
 
 
@@ -358,8 +364,8 @@ def test_the_identity_order_is_the_pass_without_an_order_bit_for_bit(make_tri, m
     identity = torch.arange(width).expand(len(rows), -1)
     encoder = make_tri()
     for order in (identity, identity.masked_fill(batch["tgt"]["padding_mask"], -1)):
-        states = encoder.output(batch["src"], batch["tgt"], order)[1]
-        expected = encoder.output(batch["src"], batch["tgt"])[1]
+        states = output(encoder, batch["src"], batch["tgt"], order)[1]
+        expected = output(encoder, batch["src"], batch["tgt"])[1]
         real = ~batch["tgt"]["padding_mask"]
         assert torch.equal(states[real], expected[real])
     assert torch.equal(encoder.states(batch["src"])[-1], expected)
@@ -459,7 +465,7 @@ def test_a_position_without_a_source_word_is_in_nobodys_group(make_tri):
     src["attn_group"] = torch.tensor([[1, 1, 2, 2]])
     read, order = [], torch.tensor([[0, -1, 1, 3]])
     encoder.trilayer.register_forward_pre_hook(lambda module, inputs: read.append(inputs[0]))
-    final = encoder.output(src, tgt, order)[1]
+    final = output(encoder, src, tgt, order)[1]
     reached = []
     for u in range(4):
         (grad,) = torch.autograd.grad(final[0, u].pow(2).sum(), read[0], retain_graph=True)
@@ -486,7 +492,7 @@ def test_copy_embeddings_change_only_what_is_repeated(make_tri, make_batch):
     for model in (plain, tri):
         model.trilayer.register_forward_hook(lambda _, args, __: kept.append(args[0]))
         with torch.no_grad():
-            model.output(**side)
+            model.halves(**side)
     changed = (kept[0] != kept[1]).any(-1)[0].tolist()
     assert changed == [False, False, True, False, False]
     torch.testing.assert_close(kept[1][0, 2] - kept[0][0, 2], tri.copy_table.weight[1])
@@ -497,7 +503,7 @@ def test_copy_embeddings_change_only_what_is_repeated(make_tri, make_batch):
 def test_the_first_of_its_copies_is_never_trained_apart(make_tri, make_batch):
     tri = make_tri(copy_embeddings=True).train()
     batch = make_batch(("cdlm", pair_row([6, 7], [8, 9, 10], [0, 1, 1, 2, 3])))["net_input"]
-    tri.output(batch["src"], batch["tgt"], batch["order"])[1].square().sum().backward()
+    output(tri, batch["src"], batch["tgt"], batch["order"])[1].square().sum().backward()
     moved = tri.copy_table.weight.grad.abs().sum(1) > 0
     assert moved.tolist() == [False, True, *[False] * (COPIES - 2)]
 
@@ -610,7 +616,7 @@ def test_compat_reads_pad_after_the_last_token_and_a_monolingual_pass_is_one_of_
     assert moved[0][0, :3].tolist() == [False] * 3  # not attended to
     assert moved[1][0].all()  # but read, and the TRILayer attends to all
     mono = make_batch(("mlm", mono_row(range(8, 16))), ("mlm", mono_row([9])))["net_input"]
-    expected = encoder.output(mono["src"], mono["tgt"])[1]
+    expected = output(encoder, mono["src"], mono["tgt"])[1]
     assert torch.equal(encoder.states(mono["src"])[-1], expected)
 
 
@@ -635,7 +641,7 @@ def test_compat_changes_the_loss_of_longer_targets_and_nothing_where_nothing_dif
     def loss(encoder, row, change=lambda src: src):
         net = make_batch(("cdlm", row))["net_input"]
         src = change(net["src"])
-        final = encoder.output(src, net["tgt"], net["order"])[1]
+        final = output(encoder, src, net["tgt"], net["order"])[1]
         return float(F.cross_entropy(encoder.logits(final[0]), net["tgt"]["tokens"][0]).detach())
 
     def second(src):
