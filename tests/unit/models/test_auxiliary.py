@@ -69,7 +69,8 @@ def view_of(encoder, options):
         batch = collate(examples, [0] * len(rows), list(range(len(rows))), None)["net_input"]
         order = batch.get("order")
         with torch.no_grad():
-            middle, final = encoder.output(batch["src"], batch["tgt"], order)
+            lower, upper = encoder.halves(batch["src"], batch["tgt"], order)
+            middle, final = lower[-1], upper[-1]
         return View(batch["src"], batch["tgt"], order, batch.get("extra", {}), middle, final)
 
     return make
