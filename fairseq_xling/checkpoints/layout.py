@@ -175,7 +175,7 @@ def check_layout(state: Any, path: Any, needed: tuple[str, ...] = ()) -> None:
     for name in ("cfg", "args"):
         check_plain(state.get(name), name, path)
     for place in needed:
-        if next(_at(state, place.split(".")), None) is None:
+        if all(value is None for _, value in _at(state, place.split("."))):
             raise UserError(f"{path}: not a fairseq checkpoint (it contains no {place})")
 
 

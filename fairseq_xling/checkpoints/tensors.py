@@ -9,6 +9,7 @@ from fairseq_xling.errors import UserError, shown
 _WRAPPER = "module."
 # Tied weights are listed under up to three names. More claims on one piece of memory are not ties.
 _COPIES = 4
+_LONGEST = 1000  # characters of a weight's name
 # What layers multiply and add. Others, such as the counters of a module, may be integers.
 _NUMBERS = ("weight", "bias")
 
@@ -39,6 +40,11 @@ def check_tensors(tensors: Mapping[str, Any], path: Any, place: str = "model") -
     for name, tensor in tensors.items():
         if not torch.is_tensor(tensor):
             raise UserError(f"{path}: `{place}.{name[:120]}` must be a tensor, got {shown(tensor)}")
+        if len(name) > _LONGEST:
+            raise UserError(
+                f"{path}: `{place}.{name[:120]}...` must be a name of at most {_LONGEST} "
+                f"characters, got {len(name):,}"
+            )
         if wrong := _wrong(name, tensor):
             raise UserError(f"{path}: `{place}.{name[:120]}` must {wrong}")
         storage = tensor.untyped_storage()

@@ -18,7 +18,7 @@ from fairseq.logging import metrics
 from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
-from fairseq_xling.checkpoints import building, check_complete
+from fairseq_xling.checkpoints import building, check_complete, reading
 from fairseq_xling.clcr.start import gather
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import DataFolder
@@ -121,7 +121,9 @@ class ClcrTask(PlannedTask):
         self._positions = model.max_positions()
         if weights is not None:
             first = first_batches(self.folder, self.pair, self.cfg, self._positions)
-            model.start_from(weights, cfg.clcr_start or cfg.encoder, first)
+            start = cfg.clcr_start or cfg.encoder
+            with reading(start):
+                model.start_from(weights, start, first)
         return model
 
     @exits_on_user_error

@@ -251,8 +251,8 @@ _removed(".bin")
 
 def _sides(folder: Path) -> None:
     """The sides of parallel text have different numbers of lines."""
-    for path in (folder / "parallel").glob("*.en-de.en.*"):
-        (folder / "mono" / f"train.en{path.suffix}").replace(path) if "test" in path.name else None
+    for ending in (".bin", ".idx"):
+        (folder / f"mono/train.en{ending}").replace(folder / f"parallel/test.en-de.en{ending}")
 
 
 _add("parallel text of unequal sides", _sides, text=True)

@@ -107,6 +107,11 @@ def test_what_a_training_needs_is_asked_for(place):
     check_layout(with_value(place, KeyError), "x.pt")
 
 
+def test_settings_that_are_none_are_not_there():
+    with pytest.raises(UserError, match=r"x\.pt: not a fairseq checkpoint .* no cfg.task"):
+        check_layout({"cfg": {"task": None}}, "x.pt", ("cfg.task",))
+
+
 @pytest.mark.parametrize(
     ("place", "wrong", "rule"),
     [

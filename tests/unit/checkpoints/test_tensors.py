@@ -64,6 +64,13 @@ def test_what_is_no_ordinary_tensor_is_refused_without_being_read(tensor, rule):
     assert refused("a", tensor).startswith(rule)
 
 
+def test_a_name_longer_than_any_module_has_is_refused():
+    check_tensors({"x" * 1000: torch.ones(1)}, "x.pt")
+    message = r"x+\.\.\.` must be a name of at most 1000 characters, got 1,001"
+    with pytest.raises(UserError, match=message):
+        check_tensors({"x" * 1001: torch.ones(1)}, "x.pt")
+
+
 def test_one_tensor_under_many_names_is_not_a_large_model():
     tensor = torch.ones(100)
     check_tensors({name: tensor for name in "abc"}, "x.pt")
