@@ -59,4 +59,4 @@ if not TYPE_CHECKING:  # a checker knows the names above, and would take any oth
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_API})
+    return sorted({"USER_DIR", "__version__", "__doc__", "__name__", *_API})

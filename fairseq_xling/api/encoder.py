@@ -1,7 +1,7 @@
 """A trained encoder on text: vectors as numpy arrays, words for a mask, translations by search.
 
 encoder = xling.Encoder.load("encoder/checkpoint_best.pt")
-encoder.encode(["A dog runs."], "en")                    # (1, D)
+encoder.encode(["A dog runs.", "Two cats sleep."], "en")     # (2, D)
 """
 
 from __future__ import annotations
@@ -59,14 +59,13 @@ class Encoder(interop.Encoder):
     `states` and `masked_logits` work on ids and tensors.
     """
 
-    def text_encoder(self, lang: str) -> TextEncoder:
+    def text_encoder(self, lang: str | None = None) -> TextEncoder:
         """Text of ``lang`` to ids, loaded once.
 
         Raises:
             UserError: for a language that the model does not have.
         """
-        with about("`lang`"):
-            self.check_language(lang)
+        lang = self._language(lang)
         known: dict[str, TextEncoder] = self.__dict__.setdefault("_text_encoders", {})
         if lang not in known:
             known[lang] = TextEncoder.load(self.folder.path, lang)
@@ -74,8 +73,8 @@ class Encoder(interop.Encoder):
 
     def encode(
         self,
-        texts: Sequence[str],
-        lang: str,
+        texts: str | Sequence[str],
+        lang: str | None = None,
         *,
         layers: Layers = -1,
         pooling: str = "mean",
@@ -85,8 +84,9 @@ class Encoder(interop.Encoder):
         """Vectors of N texts.
 
         Args:
-            texts: a sentence each; too long ones are cut at the model's positions.
-            lang: their language.
+            texts: a sentence each, or one sentence as a string; too long ones are cut at the
+                model's positions.
+            lang: their language; may be left out where the model has one.
             layers: a number, or several: a sequence, "0,2-4" or "all". 0 is the output of the
                 embeddings, -1 the last layer.
             pooling: mean (over the subwords), first (the state of ``<s>``) or none.
@@ -96,7 +96,8 @@ class Encoder(interop.Encoder):
 
         Returns:
             (N, D) float32, with several layers (L, N, D). The mean of a blank text is zero. Without
-            pooling a list: for each text the states of its subwords, (T, D) or (L, T, D).
+            pooling a list: for each text the states of its subwords, (T, D) or (L, T, D). Of a
+            string what there would be for it in a list: (D,), (L, D), (T, D) or (L, T, D).
 
         Raises:
             UserError: for an unknown language, layer or pooling, or texts that are not strings.
@@ -105,22 +106,26 @@ class Encoder(interop.Encoder):
         if pooling not in (known := [*POOLINGS, NO_POOLING]):
             raise UserError(f"`pooling` must be one of {', '.join(known)}, got {shown(pooling)}")
         checked.count("max_tokens", max_tokens)
+        lang = self._language(lang)
+        if isinstance(texts, str):
+            found = self.encode([texts], lang, layers=layers, pooling=pooling, unknown=unknown)
+            return found[0] if single or pooling == NO_POOLING else found[:, 0]  # type: ignore[call-overload]
         ids = self.text_encoder(lang).encode(checked.lines("texts", texts))
         batches = self._chosen_states(ids, lang, max_tokens, chosen, unknown)
         if pooling == NO_POOLING:
-            found: list[np.ndarray] = [np.empty(0)] * len(ids)
+            of_texts: list[np.ndarray] = [np.empty(0)] * len(ids)
             for indices, states, words in batches:
                 for row, index in enumerate(indices):
                     kept = states[:, row, words[row]].cpu().numpy()
-                    found[index] = kept[0] if single else kept
-            return found
+                    of_texts[index] = kept[0] if single else kept
+            return of_texts
         if not ids:
             vectors = np.zeros((len(chosen), 0, self.width), dtype=np.float32)
         else:
             vectors = collect_vectors(batches, len(ids), POOLINGS[pooling]).cpu().numpy()
         return vectors[0] if single else vectors
 
-    def fill_mask(self, text: str, lang: str, *, top_k: int = 5) -> list[Filled]:
+    def fill_mask(self, text: str, lang: str | None = None, *, top_k: int = 5) -> list[Filled]:
         """The ``top_k`` most probable tokens for the ``<mask>`` in ``text``, best first.
 
         Text before and after the mask is cut into subwords separately. Special tokens are left out.
@@ -131,6 +136,7 @@ class Encoder(interop.Encoder):
         if not isinstance(text, str) or text.count(MASK_TEXT) != 1:
             raise UserError(f"`text` must contain {MASK_TEXT} exactly once, got {shown(text)}")
         checked.count("top_k", top_k)
+        lang = self._language(lang)
         encode = self.text_encoder(lang)
         before, after = (ids[:-1] for ids in encode.encode(text.split(MASK_TEXT)))
         place, limit = len(before), self.model.max_positions() - 2  # <s> and </s>
@@ -196,6 +202,16 @@ class Encoder(interop.Encoder):
             for side, lang in zip(sides.values(), both, strict=True)
         )
         return measures.neighbours(x, y, top=top, way=way, k=k)
+
+    def _language(self, lang: str | None) -> str:
+        """``lang``, or the only language of the model."""
+        if lang is None:
+            if len(self.languages) > 1:
+                raise UserError(f"`lang` must be one of {', '.join(self.languages)}, got none")
+            return self.languages[0]
+        with about("`lang`"):
+            self.check_language(lang)
+        return lang
 
     def _layers(self, layers: Layers) -> tuple[list[int], bool]:
         """The layers, and whether a single number named it."""

@@ -7,6 +7,7 @@ import pickle
 import re
 import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,3 +117,20 @@ def load_trained(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> dict[
     check_served(state, path)
     Budget.of(state["model"], path).check_layers(settings_of(state["cfg"]["model"]))
     return state
+
+
+def find_data(data: str, checkpoint: str | os.PathLike) -> str:
+    """Where the data folders are that a checkpoint names; empty if they are nowhere.
+
+    A relative path is looked for in the working directory, then in the folders above the
+    checkpoint, so that a folder of runs can be moved and used from anywhere.
+
+    Args:
+        data: as `--data` of a training; several, with colons between, are shards.
+    """
+    folders = data.split(":")
+    for base in (Path(), *Path(checkpoint).absolute().parents):
+        found = [base / folder for folder in folders]
+        if all(folder.is_dir() for folder in found):
+            return ":".join(map(str, found))
+    return ""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fairseq_xling import checkpoints
-from fairseq_xling.checkpoints.files import in_one_line
+from fairseq_xling.checkpoints.files import find_data, in_one_line
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 
 
@@ -66,6 +66,9 @@ class _CheckedTorch(types.ModuleType):
         elif budget is not None:
             budget.allow(state["model"], path)
             budget.check_layers(checkpoints.settings_of(state["cfg"].get("model")))
+            task = checkpoints.settings_of(state["cfg"].get("task"))
+            if task.get("data"):
+                task["data"] = find_data(task["data"], path) or task["data"]
         return state
 
 

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from fairseq_xling import arguments
+from fairseq_xling.checkpoints import settings_of
+from fairseq_xling.checkpoints.files import find_data, load_plain
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Example, side_of
 from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder, text_mask
@@ -37,6 +39,12 @@ class Encoder:
         self.num_layers: int = model.encoder.depth
         self.width: int = model.encoder.shape.dim
 
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({', '.join(self.languages)}; {self.num_layers} layers, "
+            f"{self.width} wide, on {self.device})"
+        )
+
     @classmethod
     def load(
         cls: type[Loaded],
@@ -44,10 +52,12 @@ class Encoder:
         data: str | Path | None = None,
         device: str | torch.device = "cpu",
     ) -> Loaded:
-        """The model in a fairseq ``checkpoint``; ``data`` if its data folder has moved.
+        """The model in a fairseq ``checkpoint``.
 
         Args:
             checkpoint: may be a folder of `fairseq-xling export`, which is its own data folder.
+            data: its data folder (default: the one that it was trained with; a relative path is
+                looked for here, then beside the checkpoint and above it).
 
         Raises:
             UserError: if the file is missing, truncated or not plain data, if its model is of
@@ -66,14 +76,19 @@ class Encoder:
         if Path(checkpoint, MODEL).is_file():
             checkpoint, data = Path(checkpoint, MODEL), checkpoint if data is None else data
         if not Path(checkpoint).is_file():
-            raise UserError(f"{checkpoint}: no such checkpoint")
+            raise UserError(f"{checkpoint}: no such checkpoint{_remedy(Path(checkpoint))}")
         overrides = {"data": str(data)} if data is not None else {}
         try:
             models, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
                 [str(checkpoint)], overrides
             )
         except SystemExit as error:  # one line, meant for fairseq's own programs
-            raise program_error(error) from None
+            told = program_error(error)
+            if data is None and (lost := _lost_data(checkpoint)):
+                raise UserError(
+                    f"{checkpoint}: its data folder {lost} is not here; name it as `data`"
+                ) from None
+            raise told from None
         except RuntimeError as error:
             raise UserError(f"{checkpoint}: not a checkpoint of this project ({error})") from None
         if not hasattr(models[0], "encoder") or not hasattr(task, "folder"):
@@ -189,6 +204,28 @@ class Encoder:
             examples = [_plain(frame(sentences[i], limit), number) for i in indices]
             batch = collate(examples, [0] * len(examples), indices.tolist(), (lang, lang))
             yield indices, to_device(batch, self.device)
+
+
+def _remedy(path: Path) -> str:
+    """What to do where ``path`` is no checkpoint."""
+    if (path / "config.json").is_file():
+        return f"; bring a model of Hugging Face here by `fairseq-xling import {path}`"
+    if not path.exists() and not path.suffix and len(path.parts) < 3:  # a name of the hub
+        return (
+            "; models are not downloaded: download its folder and bring it here by "
+            "`fairseq-xling import FOLDER`"
+        )
+    return ""
+
+
+def _lost_data(checkpoint: str | Path) -> str:
+    """The data folder that a whole checkpoint names and that is not there; else nothing."""
+    try:
+        task = settings_of(load_plain(checkpoint)["cfg"]["task"])
+    except (UserError, KeyError, TypeError):
+        return ""
+    data = str(task.get("data", ""))
+    return data if not find_data(data, checkpoint) else ""
 
 
 def _plain(tokens: np.ndarray, lang: int) -> Example:

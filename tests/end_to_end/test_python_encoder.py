@@ -1,10 +1,13 @@
 """`xling.Encoder` on a model that knows every word: a word and its translation are one vector."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import fairseq_xling as xling
 from tests.end_to_end.test_translate import WORDS, Study
@@ -15,8 +18,13 @@ OTHERS = ["xdog xcat", "xone", "xsun xmoon xtree"]
 
 
 @pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return xling.Encoder.load(Study(tmp_path_factory.mktemp("python"), backwards=False).checkpoint)
+def study(tmp_path_factory):
+    return Study(tmp_path_factory.mktemp("python"), backwards=False)
+
+
+@pytest.fixture(scope="module")
+def encoder(study):
+    return xling.Encoder.load(study.checkpoint)
 
 
 def test_the_import_is_quick_and_names_what_there_is():
@@ -55,6 +63,55 @@ def test_vectors_are_means_of_states_and_do_not_depend_on_the_batches(encoder):
     assert encoder.encode([], "en").shape == (0, encoder.width)
 
 
+def test_a_string_is_one_sentence(encoder):
+    for options in ({}, {"layers": "all"}, {"pooling": "none"}, {"pooling": "none", "layers": [0]}):
+        inside = encoder.encode(["dog cat"], "en", **options)
+        several = options.get("layers") == "all"
+        expected = inside[:, 0] if several else inside[0]
+        assert np.array_equal(encoder.encode("dog cat", "en", **options), expected)
+
+
+def test_the_language_of_a_model_with_one_need_not_be_named(encoder, monkeypatch):
+    expected = encoder.encode("dog", "en")
+    monkeypatch.setattr(encoder, "languages", ["en"])
+    assert np.array_equal(encoder.encode("dog"), expected)
+    assert encoder.fill_mask("<mask>") == encoder.fill_mask("<mask>", "en")
+    layers, width = encoder.num_layers, encoder.width
+    assert repr(encoder) == f"Encoder(en; {layers} layers, {width} wide, on cpu)"
+
+
+def test_a_relative_data_folder_is_found_above_the_checkpoint(study, tmp_path, monkeypatch):
+    state = torch.load(study.checkpoint, weights_only=False)
+    data = Path(state["cfg"]["task"]["data"])
+    state["cfg"]["task"]["data"] = data.name
+    (tmp_path / "run/models").mkdir(parents=True)
+    torch.save(state, tmp_path / "run/models/x.pt")
+    with pytest.raises(ValueError, match=f"x.pt: its data folder {data.name} is not here; name it"):
+        xling.Encoder.load(tmp_path / "run/models/x.pt")
+    shutil.copytree(data, tmp_path / "run" / data.name)
+    found = xling.Encoder.load(tmp_path / "run/models/x.pt")
+    assert found.folder.path == tmp_path / "run" / data.name
+    monkeypatch.chdir(tmp_path / "run")
+    assert xling.Encoder.load("models/x.pt").folder.path == Path(data.name)
+
+
+@pytest.mark.parametrize("name", ["bert-base-multilingual-cased", "google/muril"])
+def test_a_name_of_the_hub_is_not_downloaded(name):
+    with pytest.raises(ValueError, match=f"^{name}: no such checkpoint; models are not downloaded"):
+        xling.Encoder.load(name)
+
+
+def test_a_folder_of_hugging_face_is_to_be_imported(tmp_path):
+    (tmp_path / "config.json").touch()
+    with pytest.raises(ValueError, match="by `fairseq-xling import "):
+        xling.Encoder.load(tmp_path)
+
+
+def test_dir_shows_what_is_ours():
+    ours = {"Aligner", "Encoder", "Translator", "USER_DIR", "load_plugins", "measures"}
+    assert {name for name in dir(xling) if not name.startswith("_")} == ours | {"read_study"}
+
+
 def test_unknown_words_are_left_out_of_vectors_unless_they_are_asked_for(encoder):
     texts = ["dog zzz", "zzz", "dog cat"]
     left_out, counted = (encoder.encode(texts, "en", unknown=u) for u in (False, True))
@@ -85,10 +142,9 @@ def test_words_for_a_mask_come_with_their_probabilities_best_first(encoder):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda e: e.encode("dog", "en"), "`texts` must be a list of strings, got one string"),
         (lambda e: e.encode(["dog", 1], "en"), "`texts` must be strings, got 1 at index 1"),
         (lambda e: e.encode(["dog"], "de"), "`lang`: unknown language 'de'; known: en, xx"),
-        (lambda e: e.encode(["dog"], None), "`lang`: unknown language None; known: en, xx"),
+        (lambda e: e.encode(["dog"], None), "`lang` must be one of en, xx, got none"),
         (lambda e: e.encode(["dog"], 3), "`lang`: unknown language 3; known: en, xx"),
         (lambda e: e.encode(["dog"], ["en"]), "`lang`: unknown language \\['en'\\]; known"),
         (lambda e: e.encode(b"dog", "en"), "`texts` must be strings, got 100 at index 0"),
