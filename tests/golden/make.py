@@ -8,12 +8,12 @@ import fnmatch
 import sys
 import time
 
-from tests.golden.goldens import FOLDER, goldens, kept
+from tests.golden.goldens import FOLDER, goldens, kept, slow_goldens
 
 
 def main(patterns: list[str]) -> int:
     """Write the goldens whose names fit one of ``patterns``; the exit status."""
-    known = goldens()
+    known = {**goldens(), **slow_goldens()}
     chosen = [
         name
         for name in known

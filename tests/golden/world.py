@@ -54,10 +54,15 @@ def _holder() -> tempfile.TemporaryDirectory:
     return tempfile.TemporaryDirectory(prefix="golden-")
 
 
+def scratch() -> Path:
+    """A folder for what is only read again at once."""
+    return Path(_holder().name).resolve()
+
+
 @functools.cache
 def world() -> Path:
     """A folder with ``w/``: ``text``, ``data``, ``lm.pt`` and files of vectors and questions."""
-    folder = Path(_holder().name).resolve()
+    folder = scratch()
     (folder / "w").mkdir()
     with inside(folder):
         for words in (SYNTHESIZE, PREPARE):
