@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.golden import helps, pages, plans, refusals
+from tests.golden import data, helps, pages, plans, refusals, trainings
 
 FOLDER = Path(__file__).parent
 ALLOWED = FOLDER / "allowed.tsv"
@@ -15,13 +15,24 @@ ALLOWED = FOLDER / "allowed.tsv"
 @functools.cache
 def goldens() -> dict[str, Callable[[], str]]:
     """What makes each quick golden, by name."""
-    return {**helps.goldens(), **pages.goldens(), **plans.goldens(), **refusals.goldens()}
+    return {
+        **helps.goldens(),
+        **pages.goldens(),
+        **plans.goldens(),
+        **refusals.goldens(),
+        **data.goldens(),
+    }
 
 
 @functools.cache
 def slow_goldens() -> dict[str, Callable[[], str]]:
     """Those that take longer together than a newcomer waits."""
-    return {**pages.slow_goldens(), **plans.slow_goldens()}
+    return {
+        **pages.slow_goldens(),
+        **plans.slow_goldens(),
+        **data.bound_goldens(),
+        **trainings.slow_goldens(),
+    }
 
 
 def kept(name: str) -> Path:
