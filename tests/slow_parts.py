@@ -53,6 +53,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         *(f"{_TESTS}ablate*", f"{_TESTS}adversarial*", f"{_TESTS}clcr*", f"{_TESTS}emissions*"),
         *(f"{_TESTS}mapped_layers*", f"{_TESTS}similarity*", f"{_TESTS}size_window*"),
     ),
+    "golden": ("tests/golden/*",),
     "programs": ("tests/end_to_end/*",),
     "units": ("tests/unit/*",),
 }
