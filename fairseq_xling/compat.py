@@ -317,6 +317,15 @@ def native_bf16() -> bool | None:
     return any(ask() for ask in asked)
 
 
+def has_flash_attention(width: int) -> bool:
+    """Whether the current GPU has attention over segments for heads of ``width`` units."""
+    import torch
+
+    if not torch.cuda.is_available() or torch.version.hip or width % 8 or width > 256:
+        return False
+    return torch.cuda.get_device_capability() >= (8, 0)
+
+
 @functools.cache
 def packs_weights(dtype: Any) -> bool:
     """Whether this torch, on this processor, has products of weights in oneDNN's own layout.

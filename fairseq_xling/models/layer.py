@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.dropout import dropout
+from fairseq_xling.models.unpadded import Segments, attend_segments
 
 
 class EncoderLayer(nn.Module):
@@ -40,19 +41,23 @@ class EncoderLayer(nn.Module):
         self.dropout, self.attention_dropout = dropout, attention_dropout
         self.activation = activations[activation]
 
-    def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, attention_mask: Tensor | Segments | None = None) -> Tensor:
         """One layer.
 
         Args:
             x: (B, T, D) states.
             attention_mask: broadcastable to (B, heads, T, T), True where a query may attend to a
-                key; ``None`` for everywhere.
+                key; ``None`` for everywhere. With segments, ``x`` is (N, D), without padding.
 
         Returns:
-            (B, T, D) states.
+            (B, T, D) or (N, D) states.
         """
         rate = self.attention_dropout if self.training else 0.0
-        mixed = self.out(self_attention(self.qkv(x), self.heads, attention_mask, rate))
+        qkv = self.qkv(x)
+        if isinstance(attention_mask, Segments):
+            mixed = self.out(attend_segments(qkv, self.heads, attention_mask, rate))
+        else:
+            mixed = self.out(self_attention(qkv, self.heads, attention_mask, rate))
         x = self.attention_norm(x + self._drop(mixed))
         return self.ffn_norm(x + self._drop(self.fc2(self.activation(self.fc1(x)))))
 
