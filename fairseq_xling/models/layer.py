@@ -4,6 +4,7 @@ Parameters: 12 d^2 + 13 d for a feed-forward width of 4 d, with d = ``dim``.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -40,6 +41,7 @@ class EncoderLayer(nn.Module):
         self.ffn_norm = nn.LayerNorm(dim, norm_eps)
         self.dropout, self.attention_dropout = dropout, attention_dropout
         self.activation = activations[activation]
+        self.after: Callable[..., Tensor] | None = None  # `after_attention`, if it is compiled
 
     def forward(self, x: Tensor, attention_mask: Tensor | Segments | None = None) -> Tensor:
         """One layer.
@@ -55,14 +57,49 @@ class EncoderLayer(nn.Module):
         rate = self.attention_dropout if self.training else 0.0
         qkv = self.qkv(x)
         if isinstance(attention_mask, Segments):
-            mixed = self.out(attend_segments(qkv, self.heads, attention_mask, rate))
+            mixed = attend_segments(qkv, self.heads, attention_mask, rate)
         else:
-            mixed = self.out(self_attention(qkv, self.heads, attention_mask, rate))
-        x = self.attention_norm(x + self._drop(mixed))
+            mixed = self_attention(qkv, self.heads, attention_mask, rate)
+        if self.after is not None and torch.is_grad_enabled():  # validation compiles nothing
+            return self._compiled(x, mixed)
+        x = self.attention_norm(x + self._drop(self.out(mixed)))
         return self.ffn_norm(x + self._drop(self.fc2(self.activation(self.fc1(x)))))
+
+    def _compiled(self, x: Tensor, mixed: Tensor) -> Tensor:
+        parts = self.out, self.attention_norm, self.fc1, self.fc2, self.ffn_norm
+        weights = (part for module in parts for part in (module.weight, module.bias))
+        rate, epsilon = self.dropout if self.training else 0.0, self.attention_norm.eps
+        rows = x.reshape(-1, x.shape[-1]), mixed.reshape(-1, x.shape[-1])
+        return self.after(*rows, *weights, epsilon, rate, self.activation).view(x.shape)
 
     def _drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
+
+
+def after_attention(
+    x: Tensor,
+    mixed: Tensor,
+    out: Tensor,
+    out_bias: Tensor,
+    norm: Tensor,
+    norm_bias: Tensor,
+    fc1: Tensor,
+    fc1_bias: Tensor,
+    fc2: Tensor,
+    fc2_bias: Tensor,
+    last_norm: Tensor,
+    last_norm_bias: Tensor,
+    epsilon: float,
+    rate: float,
+    activation: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """What `EncoderLayer` computes of ``x`` (N, D) and what attention found, ``mixed`` (N, D), as a
+    function of its weights; ``rate`` is that of dropout."""
+    width = (x.shape[-1],)
+    found = F.dropout(F.linear(mixed, out, out_bias), rate)
+    x = F.layer_norm(x + found, width, norm, norm_bias, epsilon)
+    found = F.linear(activation(F.linear(x, fc1, fc1_bias)), fc2, fc2_bias)
+    return F.layer_norm(x + F.dropout(found, rate), width, last_norm, last_norm_bias, epsilon)
 
 
 def self_attention(

@@ -119,6 +119,13 @@ class UnifiedTaskConfig(PrecisionConfig):
             "precision, where attention has a kernel for it"
         },
     )
+    compile: bool = field(
+        default=False,
+        metadata={
+            "help": "compile the layers, the output layer and the loss (torch.compile); the first "
+            "steps take longer"
+        },
+    )
     print_params: bool = field(
         default=False, metadata={"help": "print the number of parameters, part by part"}
     )

@@ -10,7 +10,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
-from fairseq_xling.compat import has_flash_attention
+from fairseq_xling.compat import has_flash_attention, require_compiler
 from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.example import Objective, Vocabulary
@@ -20,6 +20,7 @@ from fairseq_xling.data.shards import Shards
 from fairseq_xling.data.unpadded import unpadded_layout
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages
+from fairseq_xling.models.compiled import compile_encoder, over_rows
 from fairseq_xling.models.encoder import SeparableEncoder, parameter_table
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives import objectives
@@ -126,6 +127,9 @@ class UnifiedTask(PlannedTask):
         self._max_positions = model.max_positions()
         self._layout = self._layout_for(model.encoder)
         self.auxiliary_names = list(model.auxiliary)
+        if self.cfg.compile:
+            require_compiler(torch.cuda.is_available() and not self.cfg.cpu)
+            compile_encoder(model.encoder)
         for objective in self._classes:
             if objective.reorders and not model.reorders:
                 raise UserError(f"`--objectives` {objective.name} needs a model with a TRILayer")
@@ -195,7 +199,10 @@ class UnifiedTask(PlannedTask):
                     f"objective {objective.name!r} needs `--criterion {objective.criterion}`, got "
                     f"{cfg._name!r}"
                 )
-        return super().build_criterion(cfg, from_checkpoint)
+        criterion = super().build_criterion(cfg, from_checkpoint)
+        if self.cfg.compile and hasattr(criterion, "token_nll"):
+            criterion.token_nll = over_rows(criterion.token_nll, 2)
+        return criterion
 
     @property
     def lang_ids(self) -> dict[str, int]:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fairseq_xling import USER_DIR
+from fairseq_xling import USER_DIR, compat
 from fairseq_xling.models import unpadded
 from tests.end_to_end.engine import in_process, load, logged
 from tests.end_to_end.test_synchronisation import rehearsals
@@ -72,3 +72,33 @@ def test_no_size_is_asked_of_a_device(tiny_corpus, tmp_path, monkeypatch):
 def test_what_cannot_be_left_out_is_said(options, message, tiny_corpus, tmp_path):
     with pytest.raises(SystemExit, match=message):
         train(tiny_corpus, tmp_path, "mixed", *options.split(), "--max-update", "1")
+
+
+@pytest.mark.parametrize("kind", ("on", "off"))
+def test_a_compiled_training_has_the_same_losses(kind, tiny_corpus, tmp_path, monkeypatch):
+    graphs = []
+
+    def compiler(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(compat, "COMPILER", compiler)
+    torch._dynamo.reset()
+    options = f"--max-update 5 --disable-validation --unpadded {kind} --lm-head bert".split()
+    expected = train(tiny_corpus, tmp_path / "plain", "mixed", *options)
+    found = train(tiny_corpus, tmp_path / "compiled", "mixed", *options, "--compile")
+    assert losses(found) == pytest.approx(losses(expected), rel=1e-5)
+    # What is compiled to try the compiler, layers, output layer and loss.
+    assert len(graphs) == 4
+    resumed = train(tiny_corpus, tmp_path / "compiled", "mixed", *options[2:], "--max-update", "6")
+    assert len(losses(resumed)) == 1
+    torch._dynamo.reset()
+
+
+def test_a_compiler_that_is_missing_is_said_before_training(tiny_corpus, tmp_path, monkeypatch):
+    def compiler(graph, inputs):
+        raise RuntimeError("no g++ here")
+
+    monkeypatch.setattr(compat, "COMPILER", compiler)
+    with pytest.raises(SystemExit, match=r"`--compile` needs a C\+\+ compiler"):
+        train(tiny_corpus, tmp_path, "mlm", "--compile", "--max-update", "1")
