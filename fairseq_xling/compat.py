@@ -331,7 +331,8 @@ def require_compiler(on_gpu: bool) -> None:
 
     device = "cuda" if on_gpu else "cpu"
     try:
-        with inductor.patch(force_disable_caches=True):
+        with inductor.patch(force_disable_caches=True), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that caches are off
             torch.compile(torch.square, backend=COMPILER)(torch.ones(4, device=device))
     except Exception as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
