@@ -63,19 +63,24 @@ STOCK = (
 
 def ours(setting: Setting, *flags: str, half: str | None = None) -> System:
     """Ours through fairseq's Trainer; ``half`` is fairseq's fp16 or bf16 for accelerators."""
-    return _in_trainer(_configuration(setting, setting.data, *OURS, *flags), half)
+    return _in_trainer(configuration(setting, setting.data, *OURS, *flags), half)
 
 
 def stock(setting: Setting, half: str | None = None) -> System:
     """fairseq's masked_lm with its roberta; it computes logits at masked tokens only, as ours."""
+    return _in_trainer(stock_configuration(setting), half)
+
+
+def stock_configuration(setting: Setting, *flags: str) -> Any:
+    """That of fairseq's own task and model."""
     if not hasattr(np, "compat"):  # break mode `eos` (a sentence a row) still asks for it
         np.compat = type("compat", (), {"long": np.int64})
-    return _in_trainer(_configuration(setting, setting.data / "stock", *STOCK), half)
+    return configuration(setting, setting.data / "stock", *STOCK, *flags)
 
 
 def loader(setting: Setting) -> System:
     """Our batches, which nobody trains on."""
-    task = tasks.setup_task(_configuration(setting, setting.data, *OURS).task)
+    task = tasks.setup_task(configuration(setting, setting.data, *OURS).task)
     task.load_dataset("train")
     source = _batches(task, setting)
 
@@ -98,7 +103,7 @@ def hugging_face(setting: Setting, autocast: torch.dtype | None = None) -> Syste
     """transformers' BertForMaskedLM in a plain loop on batches of ours; logits at all tokens."""
     from transformers import BertConfig, BertForMaskedLM
 
-    cfg = _configuration(setting, setting.data, *OURS)
+    cfg = configuration(setting, setting.data, *OURS)
     task = tasks.setup_task(cfg.task)
     task.load_dataset("train")
     torch.manual_seed(setting.seed)
@@ -149,7 +154,11 @@ def hugging_face(setting: Setting, autocast: torch.dtype | None = None) -> Syste
     return System(step, sum(p.numel() for p in model.parameters()))
 
 
-def _in_trainer(cfg: Any, half: str | None) -> System:
+def in_trainer(cfg: Any, half: str | None) -> tuple[Trainer, Iterator[list[dict[str, Any]]]]:
+    """fairseq's trainer for a configuration, and the batches of each step, without end.
+
+    ``half`` is fairseq's fp16 or bf16 for accelerators.
+    """
     if half:  # the command line keeps --bf16 for TPUs; the configuration does not
         setattr(cfg.common, half, True)
     task = tasks.setup_task(cfg.task)
@@ -157,16 +166,24 @@ def _in_trainer(cfg: Any, half: str | None) -> System:
     trainer = Trainer(cfg, task, model, task.build_criterion(cfg.criterion))
     epochs = trainer.get_train_iterator(epoch=1)
     trainer.begin_epoch(1)
-    source = _endless(lambda: GroupedIterator(epochs.next_epoch_itr(shuffle=True), 1))
+    return trainer, _endless(lambda: GroupedIterator(epochs.next_epoch_itr(shuffle=True), 1))
+
+
+def tokens_of(sample: dict[str, Any]) -> torch.Tensor:
+    """(B, T) of a batch of ours or of fairseq's."""
+    inputs = sample["net_input"]
+    return inputs["src_tokens"] if "src_tokens" in inputs else inputs["src"]["tokens"]
+
+
+def _in_trainer(cfg: Any, half: str | None) -> System:
+    trainer, source = in_trainer(cfg, half)
 
     def step() -> tuple[int, int]:
         samples = next(source)
         trainer.train_step(samples)
-        inputs = samples[0]["net_input"]
-        tokens = inputs["src_tokens"] if "src_tokens" in inputs else inputs["src"]["tokens"]
-        return int(samples[0]["ntokens"]), tokens.numel()
+        return int(samples[0]["ntokens"]), tokens_of(samples[0]).numel()
 
-    return System(step, sum(p.numel() for p in model.parameters()))
+    return System(step, sum(p.numel() for p in trainer.get_model().parameters()))
 
 
 def _endless(epoch: Callable[[], Iterator[Any]]) -> Iterator[Any]:
@@ -174,7 +191,8 @@ def _endless(epoch: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         yield from epoch()
 
 
-def _configuration(setting: Setting, data: Path, *flags: str) -> Any:
+def configuration(setting: Setting, data: Path, *flags: str) -> Any:
+    """fairseq's whole configuration of a training."""
     options_with_values = {
         "--encoder-layers": setting.layers,
         "--encoder-embed-dim": setting.dim,

@@ -317,6 +317,41 @@ def native_bf16() -> bool | None:
     return any(ask() for ask in asked)
 
 
+COMPILER = "inductor"  # torch's own
+
+
+def require_compiler(on_gpu: bool) -> None:
+    """Compile something small for a GPU or the CPU.
+
+    Raises:
+        UserError: where torch's compiler, or one that it calls, is not there or does not work.
+    """
+    import torch
+    import torch._inductor.config as inductor
+
+    device = "cuda" if on_gpu else "cpu"
+    try:
+        with inductor.patch(force_disable_caches=True), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that caches are off
+            torch.compile(torch.square, backend=COMPILER)(torch.ones(4, device=device))
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[0] if lines else type(error).__name__
+        needs = "Triton and a C compiler" if on_gpu else "a C++ compiler, such as g++"
+        raise UserError(
+            f"`--compile` needs {needs}; leave it out, or install what is missing ({reason})"
+        ) from None
+
+
+def has_flash_attention(width: int) -> bool:
+    """Whether the current GPU has attention over segments for heads of ``width`` units."""
+    import torch
+
+    if not torch.cuda.is_available() or torch.version.hip or width % 8 or width > 256:
+        return False
+    return torch.cuda.get_device_capability() >= (8, 0)
+
+
 @functools.cache
 def packs_weights(dtype: Any) -> bool:
     """Whether this torch, on this processor, has products of weights in oneDNN's own layout.

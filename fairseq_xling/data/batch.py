@@ -8,6 +8,7 @@ B examples, source length T, target length U:
                order (B, U), -1 = none; absent where every example has the identity
                pair  (source language, target language) if the whole batch has one, else absent
                extra {name: (B, ...)}
+               unpadded  the layout of `data.unpadded`, where a model leaves padding out
     target     (B, U): W where it is predicted, else the padding id
     objective  (B,): the number of each example's objective
     id (B,), nsentences, ntokens
@@ -16,7 +17,7 @@ B examples, source length T, target length U:
 the faster unmasked attention without reading the tensor.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,10 @@ def collate(
     objective_ids: Sequence[int],
     ids: Sequence[int],
     pair: tuple[str, str] | None,
+    layout: Callable[[Sequence[Example]], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """One batch from ``examples``, in their order; the layout is at the top of this file."""
+    """One batch from ``examples``, in their order, as at the top of this file; ``layout`` says
+    where its real tokens are, for a model that leaves padding out."""
     src = _pad_side([example.src for example in examples])
     tgt = _pad_side([example.tgt for example in examples])
     further = pad_tables([example.further for example in examples], tgt["tokens"].shape[1])
@@ -65,6 +68,8 @@ def collate(
         net_input["order"] = pad_rows(orders, -1)
     if pair is not None:
         net_input["pair"] = pair
+    if layout is not None:
+        net_input["unpadded"] = layout(examples)
     extra = {name: array.dtype for example in examples for name, array in example.extra.items()}
     if extra:
         net_input["extra"] = {

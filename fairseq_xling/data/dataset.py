@@ -7,6 +7,7 @@ import numpy as np
 from fairseq.data import FairseqDataset
 
 from fairseq_xling.data.batch import collate
+from fairseq_xling.data.example import Example
 from fairseq_xling.data.permutation import mix
 from fairseq_xling.data.plan import BatchSpec, Feed, feed_salt
 from fairseq_xling.data.sources import Row
@@ -23,6 +24,7 @@ class BatchDataset(FairseqDataset):
         objective_ids: the number of each objective's name in the criterion's logs.
         seed: determines a row's masks, together with its feed and counter.
         transforms: applied to the rows of a batch, in order.
+        layout: as of `collate`.
     """
 
     def __init__(
@@ -31,8 +33,10 @@ class BatchDataset(FairseqDataset):
         objective_ids: dict[str, int],
         seed: int,
         transforms: Sequence[BatchTransform] = (),
+        layout: Callable[[Sequence[Example]], dict[str, Any]] | None = None,
     ):
         self.feeds, self.seed, self.transforms = list(feeds), seed, list(transforms)
+        self._layout = layout
         self._objective_ids = [objective_ids[feed.objective.name] for feed in feeds]
         self._salts = [feed_salt(feed.key) for feed in feeds]
 
@@ -59,6 +63,7 @@ class BatchDataset(FairseqDataset):
             [self._objective_ids[n] for n in numbers],
             spec.indices.tolist(),
             pairs.pop() if len(pairs) == 1 else None,
+            self._layout,
         )
 
 

@@ -17,6 +17,7 @@ from fairseq.data.iterators import CountingIterator, EpochBatchIterating
 from fairseq_xling.checkpoints import origin
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.plan import BatchSpec, Cursor, Plan
+from fairseq_xling.devices import processors
 from fairseq_xling.errors import UserError
 
 logger = logging.getLogger(__name__)
@@ -24,6 +25,19 @@ logger = logging.getLogger(__name__)
 # An epoch may have been started with other data or more workers; but its steps are planned again,
 # so that a number in a damaged file must not take for ever.
 _FEW_STEPS, _MORE_DATA = 1 << 20, 64
+
+
+def loader_processes(asked: int, batches: int) -> int:
+    """How many processes make so many ``batches``: as many as asked for, at most one for each
+    processor; none where each would not have one batch. Batches do not depend on it."""
+    cores = processors()
+    if asked > cores:
+        logger.warning(
+            "`--num-workers` %d is more than the %d processors of this machine; %d are started",
+            *(asked, cores, cores),
+        )
+    count = min(asked, cores)
+    return count if batches >= count else 0
 
 
 class TrainingIterator(EpochBatchIterating):
@@ -63,7 +77,7 @@ class TrainingIterator(EpochBatchIterating):
         self.groups, self._whole = groups, groups
         self.update_freq = update_freq
         self.num_shards, self.shard = num_shards, shard
-        self.num_workers = num_workers
+        self.num_workers = loader_processes(num_workers, groups * update_freq)
         self._cursors, self._groups_done = cursors, groups_done
         self._skip = 0
         self._sampler: _EpochSampler | None = None
@@ -258,7 +272,8 @@ class EvaluationIterator(EpochBatchIterating):
         num_workers: int,
     ):
         self.dataset, self.specs = dataset, specs
-        self.num_shards, self.shard, self.num_workers = num_shards, shard, num_workers
+        self.num_shards, self.shard = num_shards, shard
+        self.num_workers = loader_processes(num_workers, len(specs) // num_shards)
         self.epoch = 1
         self._itr: CountingIterator | None = None
 
@@ -291,6 +306,7 @@ class EvaluationIterator(EpochBatchIterating):
             sampler=mine,
             num_workers=self.num_workers,
             collate_fn=_as_it_is,
+            pin_memory=torch.cuda.is_available(),
         )
         self._itr = CountingIterator(loader, start=0, total=len(self))
         return self._itr

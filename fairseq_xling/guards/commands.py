@@ -8,12 +8,15 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from fairseq_xling.devices import loader_processes_by_default
 from fairseq_xling.engine_options import check_engine_options, literal_list
 from fairseq_xling.errors import UserError, exits_on_user_error, usage_line
 from fairseq_xling.files import open_binary
 from fairseq_xling.literals import literal
 from fairseq_xling.ranges import check_fields
 from fairseq_xling.sentences import read_sentences
+
+_PROJECT = __name__.partition(".")[0]
 
 
 def install() -> None:
@@ -88,8 +91,12 @@ def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
             raise SystemExit(usage_line(parser.prog, message))
 
         parser.error = refuse
+        if parser.get_default("num_workers") is not None:
+            parser.set_defaults(num_workers=_Unsaid(parser.get_default("num_workers")))
         parsed = parse(parser, *args, **kwargs)
         found = parsed[0] if isinstance(parsed, tuple) else parsed
+        if isinstance(getattr(found, "num_workers", None), _Unsaid):
+            found.num_workers = _loader_processes(found)
         check_engine_options(vars(found))
         _check_program(found)
         for config in _configurations(found):
@@ -99,18 +106,34 @@ def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+class _Unsaid(int):
+    """The default of an option, which a user did not type."""
+
+
+def _loader_processes(found: argparse.Namespace) -> int:
+    """How many processes make batches by default: enough, for tasks of this project."""
+    import torch
+
+    if not _is_ours(found):
+        return int(found.num_workers)
+    return loader_processes_by_default(torch.cuda.is_available() and not found.cpu)
+
+
+def _is_ours(found: argparse.Namespace) -> bool:
+    """Whether the task is one of this project."""
+    from fairseq.tasks import TASK_REGISTRY
+
+    chosen = TASK_REGISTRY.get(getattr(found, "task", None))
+    return chosen is not None and chosen.__module__.partition(".")[0] == _PROJECT
+
+
 def _check_program(found: argparse.Namespace) -> None:
     """Refuse fairseq-eval-lm, which alone has a context window, for tasks of this project.
 
     Raises:
         UserError: with what to take instead.
     """
-    from fairseq.tasks import TASK_REGISTRY
-
-    chosen = TASK_REGISTRY.get(getattr(found, "task", None))
-    if not hasattr(found, "context_window") or chosen is None:
-        return
-    if chosen.__module__.partition(".")[0] == __name__.partition(".")[0]:
+    if hasattr(found, "context_window") and _is_ours(found):
         raise UserError(
             "`fairseq-eval-lm` needs a model that predicts the next word, got `--task "
             f"{found.task}`; `fairseq-xling eval` has bits per word of ours, and fairseq-validate "

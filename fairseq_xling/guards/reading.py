@@ -91,6 +91,9 @@ def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+_RESET = "--reset-optimizer"  # fairseq's advice where the state is another optimizer's
+
+
 def _one_line_restore(load: Callable[..., Any]) -> Callable[..., Any]:
     """The trainer's state from a checkpoint: whole, and in one line."""
 
@@ -107,6 +110,13 @@ def _one_line_restore(load: Callable[..., Any]) -> Callable[..., Any]:
             raise
         except Exception as error:  # fairseq's own says only that something was wrong
             reason = checkpoints.reason(error.__context__ or error)
+            _, _, names = reason.partition(f"({_RESET}). ")
+            if names:
+                theirs, _, ours = names.partition(" vs ")
+                raise UserError(
+                    f"{filename}: has the state of another optimizer, {theirs}, than "
+                    f"`--optimizer`, {ours}; `--reset-optimizer` begins without it"
+                ) from None
             raise UserError(f"{filename}: cannot be resumed ({reason})") from error
         finally:
             _restoring.reset(token)

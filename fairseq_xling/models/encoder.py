@@ -6,7 +6,7 @@ B batch, T source length, U target length, D width, L layers, V vocabulary, n pr
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -15,6 +15,7 @@ from fairseq_xling.models.dropout import dropout
 from fairseq_xling.models.heads import lm_heads
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
 from fairseq_xling.models.sharing import SharingPlan, Slot
+from fairseq_xling.models.unpadded import flat, segments_of
 
 Pair = tuple[str, str]
 
@@ -72,6 +73,7 @@ class SeparableEncoder(nn.Module):
 
     reorders: ClassVar[bool] = False  # whether `halves` can follow an order
     reads_padding: ClassVar[bool] = False  # whether states that nobody attends to are read
+    has_null: ClassVar[bool] = False  # whether each row has a null state
 
     def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
         super().__init__()
@@ -131,14 +133,24 @@ class SeparableEncoder(nn.Module):
         """The number of layers that a token's state goes through."""
         return self.shape.layers
 
-    def embed(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
+    def embed(
+        self,
+        src: Mapping[str, Tensor],
+        lang: str | None,
+        layout: Mapping[str, Any] | None = None,
+    ) -> Tensor:
         """The sum of the embeddings of word, position, language and segment, where present, then
-        LayerNorm and dropout: (B, T, D).
+        LayerNorm and dropout: (B, T, D), or (N, D) in a ``layout`` without padding.
 
         ``src`` is a batch's source side; ``lang`` its language where the plan needs it.
         """
-        x = self.embedding_norm(self._sum(src, lang))
-        return dropout(x, self.shape.dropout, self.training)
+        x = self._sum(src, lang) if layout is None else self._flat_sum(src, lang, layout)
+        return dropout(self.embedding_norm(x), self.shape.dropout, self.training)
+
+    def _flat_sum(
+        self, src: Mapping[str, Tensor], lang: str | None, layout: Mapping[str, Any]
+    ) -> Tensor:
+        return SeparableEncoder._sum(self, flat(src, layout), lang)
 
     def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         x = self.tokens.select(lang)(src["tokens"])
@@ -154,15 +166,24 @@ class SeparableEncoder(nn.Module):
             x = x + rows
         return x
 
-    def states(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
-        """The states after each layer: L + 1 tensors (B, T, D), the first the embeddings' output.
+    def states(
+        self,
+        src: Mapping[str, Tensor],
+        pair: Pair | None = None,
+        layout: Mapping[str, Any] | None = None,
+    ) -> list[Tensor]:
+        """The states after each layer: L + 1 tensors (B, T, D), the first the embeddings' output;
+        (N, D) in the ``layout`` of a source without padding.
 
         Raises:
             ValueError: if the plan has private parts and the batch has no one ``pair``.
         """
         lang = self._language(pair, 0)
-        x = self.embed(src, lang)
-        mask = attention_mask(src.get("padding_mask"), src.get("attn_group"))
+        x = self.embed(src, lang, layout)
+        if layout is None:
+            mask = attention_mask(src.get("padding_mask"), src.get("attn_group"))
+        else:
+            mask = segments_of(layout)
         states = [x]
         for slot in self.layers:
             x = slot.select(lang)(x, mask)
@@ -175,12 +196,16 @@ class SeparableEncoder(nn.Module):
         tgt: Mapping[str, Tensor],
         order: Tensor | None = None,
         pair: Pair | None = None,
+        unpadded: Mapping[str, Any] | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
         """What a training step needs: the states at the source's positions, if others follow, and
-        those at the target's, the final ones (B, U, D) last; here those are the source's."""
+        those at the target's, the final ones (B, U, D) last; here those are the source's.
+
+        With the layout of a batch, ``unpadded`` (`data.unpadded`), they are (N, D) each.
+        """
         if order is not None:
             raise ValueError("a model without a TRILayer reads its source in the given order")
-        return [], self.states(src, pair)
+        return [], self.states(src, pair, None if unpadded is None else unpadded["src"])
 
     def logits(
         self, states: Tensor, pair: Pair | None = None, tokens: Tensor | None = None

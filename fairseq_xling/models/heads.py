@@ -1,5 +1,7 @@
 """From states to logits: the output layer of a language model, tied to the token embeddings."""
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -62,4 +64,12 @@ class BertHead(LinearHead):
         self.norm = nn.LayerNorm(dim, norm_eps)
 
     def forward(self, x: Tensor, embeddings: Tensor, tokens: Tensor | None = None) -> Tensor:
-        return super().forward(self.norm(self.activation(self.dense(x))), embeddings, tokens)
+        x = self.transform(x, self.dense, self.norm, self.activation)
+        return super().forward(x, embeddings, tokens)
+
+    @staticmethod
+    def transform(
+        x: Tensor, dense: nn.Module, norm: nn.Module, activation: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """What becomes of states (..., D) before the product."""
+        return norm(activation(dense(x)))

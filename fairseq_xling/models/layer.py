@@ -4,6 +4,7 @@ Parameters: 12 d^2 + 13 d for a feed-forward width of 4 d, with d = ``dim``.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.dropout import dropout
+from fairseq_xling.models.unpadded import Segments, attend_segments
 
 
 class EncoderLayer(nn.Module):
@@ -39,25 +41,65 @@ class EncoderLayer(nn.Module):
         self.ffn_norm = nn.LayerNorm(dim, norm_eps)
         self.dropout, self.attention_dropout = dropout, attention_dropout
         self.activation = activations[activation]
+        self.after: Callable[..., Tensor] | None = None  # `after_attention`, if it is compiled
 
-    def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, attention_mask: Tensor | Segments | None = None) -> Tensor:
         """One layer.
 
         Args:
             x: (B, T, D) states.
             attention_mask: broadcastable to (B, heads, T, T), True where a query may attend to a
-                key; ``None`` for everywhere.
+                key; ``None`` for everywhere. With segments, ``x`` is (N, D), without padding.
 
         Returns:
-            (B, T, D) states.
+            (B, T, D) or (N, D) states.
         """
         rate = self.attention_dropout if self.training else 0.0
-        mixed = self.out(self_attention(self.qkv(x), self.heads, attention_mask, rate))
-        x = self.attention_norm(x + self._drop(mixed))
+        qkv = self.qkv(x)
+        if isinstance(attention_mask, Segments):
+            mixed = attend_segments(qkv, self.heads, attention_mask, rate)
+        else:
+            mixed = self_attention(qkv, self.heads, attention_mask, rate)
+        if self.after is not None and torch.is_grad_enabled():  # validation compiles nothing
+            return self._compiled(x, mixed)
+        x = self.attention_norm(x + self._drop(self.out(mixed)))
         return self.ffn_norm(x + self._drop(self.fc2(self.activation(self.fc1(x)))))
+
+    def _compiled(self, x: Tensor, mixed: Tensor) -> Tensor:
+        parts = self.out, self.attention_norm, self.fc1, self.fc2, self.ffn_norm
+        weights = (part for module in parts for part in (module.weight, module.bias))
+        rate, epsilon = self.dropout if self.training else 0.0, self.attention_norm.eps
+        rows = x.reshape(-1, x.shape[-1]), mixed.reshape(-1, x.shape[-1])
+        return self.after(*rows, *weights, epsilon, rate, self.activation).view(x.shape)
 
     def _drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
+
+
+def after_attention(
+    x: Tensor,
+    mixed: Tensor,
+    out: Tensor,
+    out_bias: Tensor,
+    norm: Tensor,
+    norm_bias: Tensor,
+    fc1: Tensor,
+    fc1_bias: Tensor,
+    fc2: Tensor,
+    fc2_bias: Tensor,
+    last_norm: Tensor,
+    last_norm_bias: Tensor,
+    epsilon: float,
+    rate: float,
+    activation: Callable[[Tensor], Tensor],
+) -> Tensor:
+    """What `EncoderLayer` computes of ``x`` (N, D) and what attention found, ``mixed`` (N, D), as a
+    function of its weights; ``rate`` is that of dropout."""
+    width = (x.shape[-1],)
+    found = F.dropout(F.linear(mixed, out, out_bias), rate)
+    x = F.layer_norm(x + found, width, norm, norm_bias, epsilon)
+    found = F.linear(activation(F.linear(x, fc1, fc1_bias)), fc2, fc2_bias)
+    return F.layer_norm(x + F.dropout(found, rate), width, last_norm, last_norm_bias, epsilon)
 
 
 def self_attention(

@@ -30,6 +30,7 @@ from fairseq_xling.models.identity import (
     first_difference,
 )
 from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.models.unpadded import source_grid, target_grid
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range, check_fields, ranged
 
 # Of checkpoints that do not record their activation, as those from before the option.
@@ -181,17 +182,30 @@ class SeparableTransformer(BaseFairseqModel):
         pair: Pair | None = None,
         extra: Mapping[str, Tensor] | None = None,
         layers: Sequence[int] = (),
+        unpadded: Mapping[str, Any] | None = None,
     ) -> Prediction:
         """Logits (n, V) at the n positions that ``tgt["predict"]`` (B, U) marks, row by row, and
-        the states of ``layers``."""
-        lower, upper = self.encoder.halves(src, tgt, order, pair)
-        states = read_layers(lower, upper, layers, src)
+        the states of ``layers``.
+
+        With ``unpadded``, the batch's layout (`data.unpadded`), no state of padding is computed.
+        """
+        lower, upper = self.encoder.halves(src, tgt, order, pair, unpadded)
+        states = read_layers(lower, upper, layers, src, tgt, unpadded)
         middle, final = lower[-1] if lower else None, upper[-1]
         del lower, upper  # without a gradient, memory need not have them any more
-        view = View(src, tgt, order, extra or {}, middle, final)
-        auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
-        where = tgt["predict"].nonzero(as_tuple=True)  # once: a GPU is waited for
-        logits = self.encoder.logits(final[where], pair)
+        if unpadded is None:
+            where = tgt["predict"].nonzero(as_tuple=True)  # once: a GPU is waited for
+            predicted = final[where]
+        else:
+            where = unpadded["rows"], unpadded["columns"]
+            predicted = final.index_select(0, unpadded["predicted"])
+        auxiliary = {}
+        if self.auxiliary:
+            middle = None if middle is None else source_grid(middle, src, unpadded)
+            final = target_grid(final, tgt, unpadded)
+            view = View(src, tgt, order, extra or {}, middle, final)
+            auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
+        logits = self.encoder.logits(predicted, pair)
         return Prediction(logits, auxiliary, where, states=states)
 
     @exits_on_user_error
@@ -246,6 +260,8 @@ def read_layers(
     upper: Sequence[Tensor],
     layers: Sequence[int],
     src: Mapping[str, Tensor],
+    tgt: Mapping[str, Tensor],
+    unpadded: Mapping[str, Any] | None = None,
 ) -> dict[int, Tensor]:
     """The states of ``layers`` by number, of those below and above a TRILayer.
 
@@ -260,9 +276,10 @@ def read_layers(
                 f"`layers` of the criterion must lie in [0, {most}], the layers of this model, got "
                 f"{number}"
             )
-        # Below a TRILayer without the null state.
-        below = number < len(lower)
-        states[number] = lower[number][:, :length] if below else upper[number - len(lower)]
+        if number < len(lower):  # below a TRILayer without the null state
+            states[number] = source_grid(lower[number], src, unpadded)[:, :length]
+        else:
+            states[number] = target_grid(upper[number - len(lower)], tgt, unpadded)
     return states
 
 

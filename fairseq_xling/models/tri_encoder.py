@@ -34,6 +34,7 @@ from fairseq_xling.models.separable_transformer import (
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder, check_slot_layers
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
+from fairseq_xling.models.unpadded import source_grid, target_grid
 from fairseq_xling.ranges import SLOTS, Range, ranged
 
 ALIGNED = "aligned"  # the paper's emission
@@ -168,26 +169,29 @@ class TriTransformer(SeparableTransformer):
         pair: Pair | None = None,
         extra: Mapping[str, Tensor] | None = None,
         layers: Sequence[int] = (),
+        unpadded: Mapping[str, Any] | None = None,
     ) -> Prediction:
         """As the base class's, but rows of CdLM are predicted as their emission does, and in
         training with `glancing` once some of their words are shown."""
         translates = (extra or {}).get("reordered")
         if translates is None:
-            return super().forward(src, tgt, order, pair, extra, layers)
+            return super().forward(src, tgt, order, pair, extra, layers, unpadded)
         translates = translates[:, 0] > 0
         if self.emission.in_order:
             if self.training and self.glancing:
-                return self._glanced(src, tgt, order, pair, extra or {}, translates, layers)
-            return super().forward(src, tgt, order, pair, extra, layers)
+                inputs = src, tgt, order, pair, extra or {}, translates, layers
+                return self._glanced(*inputs, unpadded)
+            return super().forward(src, tgt, order, pair, extra, layers, unpadded)
         rows = translates.nonzero()[:, 0]  # once: a GPU is waited for
         if not len(rows):
-            return super().forward(src, tgt, order, pair, extra, layers)
+            return super().forward(src, tgt, order, pair, extra, layers, unpadded)
         if layers:  # those of slots are at other positions
             raise UserError(
                 "a criterion that reads `layers` needs an `--emission` with a word at each slot, "
                 f"got {self.emission.shape.emission}"
             )
-        middle = self.encoder.lower(src, pair)[-1]
+        # Slots, whose number a device finds out, are padded.
+        middle = source_grid(self.encoder.lower(src, pair, unpadded)[-1], src, unpadded)
         final = middle.new_zeros(*tgt["tokens"].shape, middle.shape[-1])
         others = translates.int().argsort(stable=True)[: len(translates) - len(rows)]
         if len(others):
@@ -208,23 +212,26 @@ class TriTransformer(SeparableTransformer):
         extra: Mapping[str, Tensor],
         translates: Tensor,
         layers: Sequence[int],
+        unpadded: Mapping[str, Any] | None = None,
     ) -> Prediction:
         """Where each slot is a position of the translation, only those are predicted whose words
         are not shown (Qian et al., 2021, Section 3.1)."""
-        lower = self.encoder.lower(src, pair)
+        lower = self.encoder.lower(src, pair, unpadded)
         middle, side = lower[-1], self.encoder.target_side(src, tgt, order)
         predicted = tgt["predict"] & translates[:, None]
         words = tgt["tokens"][predicted]
         with torch.no_grad():
-            states = self.encoder.upper(middle, side, order, pair)[-1]
+            states = self.encoder.upper(middle, side, order, pair, unpadded)[-1]
+            states = target_grid(states, tgt, unpadded)
             logits = self.encoder.logits(states[predicted], pair)
             path = tgt["tokens"].masked_fill(~predicted, -1)
             guess = path.masked_scatter(predicted, logits.argmax(-1))
             loss = F.cross_entropy(logits.float(), words, reduction="sum")
             shown = show(path, guess, self.glancing)
-        upper = self.encoder.upper(middle, {**side, "shown": shown}, order, pair)
-        read, final = read_layers(lower, upper, layers, src), upper[-1]
-        view = View(src, tgt, order, extra, middle, final)
+        upper = self.encoder.upper(middle, {**side, "shown": shown}, order, pair, unpadded)
+        read = read_layers(lower, upper, layers, src, tgt, unpadded)
+        final = target_grid(upper[-1], tgt, unpadded)
+        view = View(src, tgt, order, extra, source_grid(middle, src, unpadded), final)
         auxiliary = {name: head(view) for name, head in self.auxiliary.items()}
         where = (tgt["predict"] & (shown < 0)).nonzero(as_tuple=True)
         plain = (loss, predicted.sum())

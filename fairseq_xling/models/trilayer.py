@@ -27,6 +27,7 @@ B batch, T source length, U target length, D width, N layers.
 """
 
 from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -36,6 +37,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
 from fairseq_xling.models.layer import attention_mask
 from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.models.unpadded import begin, flat, segments_of
 from fairseq_xling.ranges import SLOTS
 
 COPIES = int(SLOTS.most)  # rows of the table of copies; further ones share the last
@@ -54,6 +56,7 @@ class TriEncoder(SeparableEncoder):
     """
 
     reorders = True
+    has_null: ClassVar[bool] = True
 
     def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):
         if shape.layers % 2:
@@ -71,11 +74,18 @@ class TriEncoder(SeparableEncoder):
     def depth(self) -> int:
         return self.shape.layers + 1
 
-    def states(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
+    def states(
+        self,
+        src: Mapping[str, Tensor],
+        pair: Pair | None = None,
+        layout: Mapping[str, Any] | None = None,
+    ) -> list[Tensor]:
         """The states of a monolingual pass: N + 2 tensors (B, T, D), TRILayer's in the middle.
 
         The order is the identity and the target is the source itself (Section 3.1).
         """
+        if layout is not None:
+            raise ValueError("a layout without padding has two sides with a TRILayer; see `halves`")
         lower = self.lower(src, pair)
         length = src["tokens"].shape[1]
         own = self.target_side(src, src, None)
@@ -87,10 +97,13 @@ class TriEncoder(SeparableEncoder):
         tgt: Mapping[str, Tensor],
         order: Tensor | None = None,
         pair: Pair | None = None,
+        unpadded: Mapping[str, Any] | None = None,
     ) -> tuple[list[Tensor], list[Tensor]]:
-        """The states of `lower`, (B, T + 1, D) each, and of `upper`, (B, U, D) each."""
-        lower = self.lower(src, pair)
-        return lower, self.upper(lower[-1], self.target_side(src, tgt, order), order, pair)
+        """The states of `lower`, (B, T + 1, D) each, and of `upper`, (B, U, D) each; those without
+        padding with ``unpadded``, (N, D)."""
+        lower = self.lower(src, pair, unpadded)
+        side = self.target_side(src, tgt, order)
+        return lower, self.upper(lower[-1], side, order, pair, unpadded)
 
     def target_side(
         self, src: Mapping[str, Tensor], tgt: Mapping[str, Tensor], order: Tensor | None
@@ -99,14 +112,22 @@ class TriEncoder(SeparableEncoder):
         group = src.get("attn_group")
         return tgt if group is None else {**tgt, "attn_group": _gather_groups(group, order)}
 
-    def lower(self, src: Mapping[str, Tensor], pair: Pair | None = None) -> list[Tensor]:
+    def lower(
+        self,
+        src: Mapping[str, Tensor],
+        pair: Pair | None = None,
+        unpadded: Mapping[str, Any] | None = None,
+    ) -> list[Tensor]:
         """The states of the lower half: N/2 + 1 tensors (B, T + 1, D), the null state last."""
         lang = self._language(pair, 0)
         group = src.get("attn_group")
-        if group is not None:  # group 0 is that of tokens without a group, and of the null state
-            group = torch.nn.functional.pad(group, (0, 1), value=0)
-        mask = attention_mask(self._lower_padding(src), group)
-        states = [self.embed(src, lang)]
+        if unpadded is not None:
+            layout, mask = unpadded["src"], segments_of(unpadded["src"])
+        else:
+            if group is not None:  # group 0 is that of tokens without a group, and of null states
+                group = torch.nn.functional.pad(group, (0, 1), value=0)
+            layout, mask = None, attention_mask(self._lower_padding(src), group)
+        states = [self.embed(src, lang, layout)]
         for slot in self.layers[: self.half]:
             states.append(slot.select(lang)(states[-1], mask))
         return states
@@ -117,6 +138,7 @@ class TriEncoder(SeparableEncoder):
         tgt: Mapping[str, Tensor],
         order: Tensor | None = None,
         pair: Pair | None = None,
+        unpadded: Mapping[str, Any] | None = None,
     ) -> list[Tensor]:
         """The states of the TRILayer and the upper half: N/2 + 1 tensors (B, U, D), but (B, T, D)
         below ``slot_layers``.
@@ -130,8 +152,12 @@ class TriEncoder(SeparableEncoder):
                 ``first`` (B, T): the first slot of each source position, which is the only one
                 below these layers.
             order: (B, U) source positions, -1 for the null state; ``None`` is the identity.
+            unpadded: the batch's layout if ``middle`` and the states are without padding; not with
+                ``first``.
         """
         lang = self._language(pair, 1)
+        if unpadded is not None:
+            return self._flat_upper(middle, tgt, order, lang, unpadded["tgt"])
         own, places, starts = tgt, order, len(self.layers)
         if "first" in tgt:
             own, places = _of_first_slots(tgt, order)
@@ -146,20 +172,47 @@ class TriEncoder(SeparableEncoder):
             states.append(slot.select(lang)(x, others))
         return states
 
+    def _flat_upper(
+        self,
+        middle: Tensor,
+        tgt: Mapping[str, Tensor],
+        order: Tensor | None,
+        lang: str | None,
+        layout: Mapping[str, Any],
+    ) -> list[Tensor]:
+        """The states of `upper`, (N, D) each, in the ``layout`` of the target."""
+        copies = None
+        if self.shape.copy_embeddings and order is not None:
+            copies = copy_number(order).flatten()[layout["index"]]
+        x = self._placed(begin(middle, layout), flat(tgt, layout), copies, lang)
+        segments = segments_of(layout)
+        states = [self.trilayer(x, segments)]
+        for slot in self.layers[self.half :]:
+            states.append(slot.select(lang)(states[-1], segments))
+        return states
+
     def _begin(
         self, states: Tensor, tgt: Mapping[str, Tensor], order: Tensor | None, lang: str | None
     ) -> Tensor:
         """The input (B, U, D) of the first layer at the positions of ``tgt``, from ``states``
         (B, T or more, D); arguments as of `upper`."""
         x = take(states, order, tgt["positions"].shape[1], tgt.get("further"))
+        copied = self.shape.copy_embeddings and order is not None
+        return self._placed(x, tgt, copy_number(order) if copied else None, lang)
+
+    def _placed(
+        self, x: Tensor, tgt: Mapping[str, Tensor], copies: Tensor | None, lang: str | None
+    ) -> Tensor:
+        """States (..., D) of the source with the embeddings of the target, whose fields are (...,);
+        ``copies`` are their `copy_number`."""
         if "shown" in tgt:
             words = self.embedding_norm(self.tokens.select(lang)(tgt["shown"].clamp(min=0)))
             x = torch.where((tgt["shown"] >= 0)[..., None], words.to(x), x)
         x = x + self.positions.select(lang)(tgt["positions"])
         if self.shape.language_embeddings:
             x = x + self.language_table(tgt["langs"])
-        if self.shape.copy_embeddings and order is not None:
-            x = x + self.copy_table(copy_number(order))
+        if copies is not None:
+            x = x + self.copy_table(copies)
         return x
 
     def _upper_masks(self, tgt: Mapping[str, Tensor]) -> tuple[Tensor | None, Tensor | None]:
@@ -182,6 +235,12 @@ class TriEncoder(SeparableEncoder):
         """The sums of embeddings, (B, T + 1, D): those of the source, then the null state's."""
         null = self._null(src, lang)  # first: gradients of a shared table add up in this order
         return torch.cat([super()._sum(src, lang), null], 1)
+
+    def _flat_sum(
+        self, src: Mapping[str, Tensor], lang: str | None, layout: Mapping[str, Any]
+    ) -> Tensor:
+        null = self._null(src, lang)[:, 0]
+        return super()._flat_sum(src, lang, layout).index_copy(0, layout["null"], null)
 
     def _null(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         """The sum of embeddings that the null state begins as, (B, 1, D)."""

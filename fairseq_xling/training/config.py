@@ -112,6 +112,20 @@ class UnifiedTaskConfig(PrecisionConfig):
         default=32768,
         metadata=ranged("rows sorted by length together; more rows, less padding", COUNT),
     )
+    unpadded: str = field(
+        default="auto",
+        metadata={
+            "help": "leave padding out of the encoder: on, off, or auto, which is on a GPU in half "
+            "precision, where attention has a kernel for it"
+        },
+    )
+    compile: bool = field(
+        default=False,
+        metadata={
+            "help": "compile the layers, the output layer and the loss (torch.compile); the first "
+            "steps take longer"
+        },
+    )
     print_params: bool = field(
         default=False, metadata={"help": "print the number of parameters, part by part"}
     )

@@ -58,6 +58,11 @@ class Output(NamedTuple):
     states: Mapping[int, Tensor]
 
 
+def token_nll(logits: Tensor, target: Tensor) -> Tensor:
+    """(n,) nats in float32 from ``logits`` (n, V) and the right ids (n,)."""
+    return F.cross_entropy(logits.float(), target, reduction="none")
+
+
 @register_criterion("unified_lm", dataclass=UnifiedLMConfig)
 class UnifiedLMCriterion(FairseqCriterion):
     """Negative log-likelihood with loss and perplexity per objective and language.
@@ -83,6 +88,7 @@ class UnifiedLMCriterion(FairseqCriterion):
         self.keys = [f"{name}_{lang}" for name in task.objective_names for lang in task.languages]
         self.num_languages = len(task.languages)
         weights = [task.objective_weights.get(name, 1.0) for name in task.objective_names]
+        self.token_nll = token_nll  # `--compile` has another
         self.weights = None if set(weights) == {1.0} else torch.tensor(weights)
         self.auxiliary_weights = parse_weights(
             "--auxiliary-weights", auxiliary_weights, list(auxiliary_heads), "auxiliary head"
@@ -116,7 +122,7 @@ class UnifiedLMCriterion(FairseqCriterion):
         tgt = sample["net_input"]["tgt"]
         where = prediction.where or tgt["predict"].nonzero(as_tuple=True)
         target = sample["target"][where]
-        nll = F.cross_entropy(logits.float(), target, reduction="none")
+        nll = self.token_nll(logits, target)
         sizes, size, unfit = torch.ones_like(nll), nll.numel(), 0
         rows, langs = sample["objective"][where[0]], tgt["langs"][where]
         if prediction.emitted is not None:

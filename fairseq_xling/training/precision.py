@@ -28,7 +28,9 @@ class PrecisionConfig(FairseqDataclass):
     bf16: bool = II("common.bf16")
     fp16: bool = II("common.fp16")
     fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
+    amp: bool = II("common.amp")
     memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
+    memory_efficient_bf16: bool = II("common.memory_efficient_bf16")
 
 
 def check_precision(cfg: Any) -> None:
@@ -49,6 +51,12 @@ def check_precision(cfg: Any) -> None:
             "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16, or, to train, "
             "--fp16-no-flatten-grads"
         )
+
+
+def in_half(cfg: Any) -> bool:
+    """Whether a GPU computes in numbers of half the size."""
+    names = ("bf16", "fp16", "amp", "memory_efficient_fp16", "memory_efficient_bf16")
+    return not cfg.cpu and any(getattr(cfg, name) for name in names)
 
 
 class InPrecision:

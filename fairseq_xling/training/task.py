@@ -1,28 +1,34 @@
 """What the language-modelling tasks have in common: data folder, feeds, iterators, precision."""
 
+import functools
 import logging
 from typing import Any
 
+import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
+from fairseq_xling.compat import has_flash_attention, require_compiler
 from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.example import Objective, Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.plan import Limits, Plan
 from fairseq_xling.data.shards import Shards
+from fairseq_xling.data.unpadded import unpadded_layout
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.models.encoder import parameter_table
+from fairseq_xling.models.compiled import compile_encoder, over_rows
+from fairseq_xling.models.encoder import SeparableEncoder, parameter_table
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives import objectives
+from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.options import parse_weights
 from fairseq_xling.training.planned import PlannedTask
-from fairseq_xling.training.precision import check_precision
+from fairseq_xling.training.precision import check_precision, in_half
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +51,7 @@ class UnifiedTask(PlannedTask):
         with about("`--objectives`"):
             self._classes = [objectives[name] for name in self.objective_names]
         self._max_positions: int | None = None
+        self._layout: Any = None
         self.auxiliary_names: list[str] = []
         self._check_options()
 
@@ -75,6 +82,7 @@ class UnifiedTask(PlannedTask):
                 f"used with objective {next(c.name for c in self._classes if c.needs_order)!r}"
             )
         check_precision(cfg)
+        check_choices(cfg, unpadded=("auto", "on", "off"))
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token
             raise UserError(f"`--leave-unmasked` + `--random-token` must not exceed 1, got {total}")
@@ -117,7 +125,11 @@ class UnifiedTask(PlannedTask):
             )
         model = super().build_model(cfg, from_checkpoint)
         self._max_positions = model.max_positions()
+        self._layout = self._layout_for(model.encoder)
         self.auxiliary_names = list(model.auxiliary)
+        if self.cfg.compile:
+            require_compiler(torch.cuda.is_available() and not self.cfg.cpu)
+            compile_encoder(model.encoder)
         for objective in self._classes:
             if objective.reorders and not model.reorders:
                 raise UserError(f"`--objectives` {objective.name} needs a model with a TRILayer")
@@ -138,6 +150,27 @@ class UnifiedTask(PlannedTask):
         if self.cfg.print_params and not from_checkpoint:
             print(parameter_table(model.encoder), flush=True)
         return model
+
+    def _layout_for(self, encoder: SeparableEncoder) -> Any:
+        """How batches say where their real tokens are, if ``encoder`` leaves padding out."""
+        cfg = self.cfg
+        reads_padding = encoder.reads_padding or any(c.criterion for c in self._classes)
+        on_gpu = torch.cuda.is_available() and not cfg.cpu
+        fits = has_flash_attention(encoder.shape.dim // encoder.shape.heads) and in_half(cfg)
+        if cfg.unpadded == "on":
+            if reads_padding:
+                raise UserError(
+                    "`--unpadded` on cannot be used with `--compat` or the objective "
+                    "word-alignment, which read padding"
+                )
+            if on_gpu and not fits:
+                raise UserError(
+                    "`--unpadded` on needs `--bf16` or `--fp16` on a GPU, one of NVIDIA's from "
+                    "Ampere on, and heads of at most 256 units, a multiple of 8; leave it out"
+                )
+        elif cfg.unpadded == "off" or reads_padding or not (on_gpu and fits):
+            return None
+        return functools.partial(unpadded_layout, null=encoder.has_null)
 
     def _check_emits(self, objective: type[Objective], model: Any) -> None:
         if model.emission.in_order:
@@ -166,7 +199,10 @@ class UnifiedTask(PlannedTask):
                     f"objective {objective.name!r} needs `--criterion {objective.criterion}`, got "
                     f"{cfg._name!r}"
                 )
-        return super().build_criterion(cfg, from_checkpoint)
+        criterion = super().build_criterion(cfg, from_checkpoint)
+        if self.cfg.compile and hasattr(criterion, "token_nll"):
+            criterion.token_nll = over_rows(criterion.token_nll, 2)
+        return criterion
 
     @property
     def lang_ids(self) -> dict[str, int]:
@@ -206,7 +242,7 @@ class UnifiedTask(PlannedTask):
             )
         ids = {name: number for number, name in enumerate(self.objective_names)}
         seed = self.seed_of(split, **kwargs)
-        self.datasets[split] = BatchDataset(feeds, ids, seed, transforms)
+        self.datasets[split] = BatchDataset(feeds, ids, seed, transforms, self._layout)
         for feed in feeds:
             logger.info(
                 "%s %s: %d rows, %d tokens, share %.3f",

@@ -1,5 +1,6 @@
 """The benchmarks run, at a size that says nothing about speed."""
 
+import json
 import random
 import sys
 from pathlib import Path
@@ -100,3 +101,30 @@ def test_the_rates_of_layers_and_of_their_products_are_printed():
     names = [row[0] for row in table_of(done.stdout)[2:]]
     assert names[0] == "best product" and names[-2:] == ["layers, length 8", "layers, length 16"]
     assert sum("gradient of the weight" in name for name in names) == 5
+
+
+GPU = ("--device", "cpu", "--scale", "tiny", "--num-workers", "0")
+
+
+def test_the_benchmark_of_a_gpu_runs_on_a_cpu(tmp_path):
+    places = ("--work", tmp_path / "work", "--output", tmp_path / "found")
+    done = run(*GPU, *places, script="gpu.py")
+    assert done.returncode == 0, done.stderr
+    cells = [row for row in table_of(done.stdout) if len(row) == 9]
+    header, rows = cells[0], {row[0]: row for row in cells[2:]}
+    assert set(rows) == {
+        *("ours, sentences", "ours, sentences, --unpadded off", "ours, blocks"),
+        *("ours, sentences, forward and backward alone", "a plain loop, blocks"),
+        *("stock fairseq, sentences", "stock fairseq, blocks", "Hugging Face (sdpa), sentences"),
+    }
+    for name in ("first 3", "steady", "shapes"):
+        assert all(float(row[header.index(name)].replace(",", "")) > 0 for row in rows.values())
+    profile = [row for row in table_of(done.stdout) if len(row) == 4][2:]
+    assert profile[0][0] == "all" and len(profile) > 10
+    kept = json.loads((tmp_path / "found" / "gpu.json").read_text())["rows"]
+    assert [row["system"] for row in kept] == list(rows)
+    assert all(row["steps"] > 3 and not row["failed"] for row in kept)
+    assert (tmp_path / "found" / "gpu.md").read_text() == done.stdout
+
+    done = run(*GPU, *places[:2], "--limit", "0", script="gpu.py")
+    assert done.stdout.count("not begun: the time was over") == len(rows)

@@ -18,6 +18,7 @@ LEAVES = {
         "own-ctc/checkpoint_last.pt",
     ],
     "how-to/fairseq-programs.md": ["hydra-checkpoints/checkpoint_last.pt"],
+    "how-to/gpu.md": ["unpadded/checkpoint_last.pt"],
     "how-to/maps-in-python.md": [],
     "how-to/ordering.md": ["my_ordering/__init__.py"],
     "how-to/precision.md": ["half/checkpoint_last.pt"],

@@ -5,12 +5,14 @@ from dataclasses import fields
 
 import fairseq.options as options
 import pytest
+import torch
 from fairseq.dataclass import configs
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.registry import REGISTRIES
 from omegaconf import OmegaConf
 
 import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling import devices
 from fairseq_xling.engine_options import RANGES, check_engine_options, literal_list
 from fairseq_xling.errors import UserError
 from fairseq_xling.training.cdlm import CdlmTask
@@ -174,3 +176,32 @@ def test_the_program_for_language_models_is_refused_for_tasks_of_ours(tiny_corpu
     with pytest.raises(SystemExit, match="`fairseq-eval-lm` needs a model that predicts the next"):
         options.parse_args_and_arch(options.get_eval_lm_parser(), [*line, "bilingual_mlm"])
     options.parse_args_and_arch(options.get_eval_lm_parser(), [*line, "language_modeling"])
+
+
+@pytest.mark.parametrize(
+    ("task", "gpu", "cores", "flags", "count"),
+    [
+        ("bilingual_mlm", True, 16, (), 4),
+        ("cdlm", True, 3, (), 2),
+        ("clcr", True, 1, (), 0),
+        ("bilingual_mlm", True, 16, ("--cpu",), 1),
+        ("bilingual_mlm", False, 16, (), 1),
+        ("bilingual_mlm", False, 1, (), 0),
+        ("bilingual_mlm", True, 16, ("--num-workers", "1"), 1),
+        ("bilingual_mlm", True, 2, ("--num-workers", "7"), 7),
+        ("masked_lm", True, 16, (), 1),
+    ],
+)
+def test_our_tasks_have_enough_loader_processes_by_default(
+    task, gpu, cores, flags, count, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(devices, "processors", lambda: cores)
+    found = parse("train", "--task", task, *flags).num_workers
+    assert found == count and type(found) is int
+
+
+def test_processes_of_one_training_share_the_processors(monkeypatch):
+    monkeypatch.setattr(devices, "processors", lambda: 16)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    assert devices.loader_processes_by_default(True) == 1

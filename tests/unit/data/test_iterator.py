@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.data import iterator
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
 from fairseq_xling.errors import UserError
@@ -392,3 +393,15 @@ def test_an_evaluation_can_be_asked_where_it_is(make_dataset):
     assert iterator.end_of_epoch() and iterator.iterations_in_epoch == len(iterator)
     iterator.load_state_dict(iterator.state_dict() | {"epoch": 4})
     assert iterator.next_epoch_idx == 4
+
+
+def test_no_more_loader_processes_than_processors_or_batches(monkeypatch, caplog):
+    monkeypatch.setattr(iterator, "processors", lambda: 4)
+    assert [iterator.loader_processes(n, 100) for n in (0, 1, 4)] == [0, 1, 4]
+    assert [iterator.loader_processes(3, n) for n in (0, 2, 3)] == [0, 0, 3]
+    assert not caplog.records
+    assert iterator.loader_processes(64, 100) == 4
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "`--num-workers` 64 is more than the 4 processors of this machine; 4 are started"
+    )

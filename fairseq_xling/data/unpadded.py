@@ -1,0 +1,162 @@
+"""Where the real tokens of a batch are: what an encoder needs to compute them without padding.
+
+B examples, source length T, target length U. A model that leaves padding out has its states one
+after the other, row by row, (N, D): those of a row, then, with a TRILayer, its null state. Within a
+row, tokens of one group (`Example.src`) follow each other, so that whoever attends to each other
+is always one segment. All of it is made here, on the host: a device is not waited for.
+
+    src {index, place, bounds, longest, [null]}
+    tgt {index, place, bounds, longest, read, [shares]}      with a TRILayer; else the target is src
+    predicted, rows, columns   (p,) of each predicted position: its state, and where it is in (B, U)
+
+N is the number of states rounded up, so that batches have few shapes; what is added stands at the
+end and belongs to nobody.
+
+    index (N,)     position in the flattened (B, T) or (B, U); a null state has its row's first
+    place (n,)     of the n states that are no addition, the position in the flattened grid of
+                   states: (B, T), with null states (B, T + 1), of the target (B, U)
+    bounds (S,)    int32, where segments begin, and N at the end, perhaps several times
+    longest        a number of states that no segment exceeds
+    null (B,)      the null states
+    read (N,), or (N, K) with `shares`: the source's states that a target's begins as
+    shares (N, K)  float32, how much of each
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from fairseq_xling.data.example import Example
+
+_ALIGNED = 128  # the kernel's blocks of a segment
+_SEGMENTS = 64  # the number of segments is a multiple of it
+
+
+def rounded(count: int) -> int:
+    """``count`` rounded up by at most 1/32 of it, or to 64.
+
+    >>> [rounded(n) for n in (1, 64, 65, 5000, 60_000)]
+    [64, 64, 128, 5120, 60416]
+    """
+    step = max(64, 1 << max(count // 32, 1).bit_length() - 1)
+    return -(-count // step) * step
+
+
+@dataclass
+class _Side:
+    """The states of one side, row by row: first of all as elements in the order of positions.
+
+    ``first`` (B,) is each row's first element, ``rank`` (n,) the state of each element.
+    """
+
+    first: np.ndarray
+    rank: np.ndarray
+    layout: dict[str, Any]
+
+
+def _side(lengths: np.ndarray, groups: np.ndarray | None, null: bool) -> _Side:
+    """Of rows of ``lengths`` (B,); ``groups`` (n,) of all elements, null states included."""
+    width, each = int(lengths.max()), lengths + null
+    ends = each.cumsum()
+    first, count = ends - each, int(ends[-1])
+    rows = np.repeat(np.arange(len(lengths)), each)
+    columns = np.arange(count) - first[rows]
+    order = np.arange(count) if groups is None else np.lexsort((groups, rows))
+    rank = np.empty(count, dtype=np.int64)
+    rank[order] = np.arange(count)
+    rows, columns = rows[order], columns[order]
+    starts = np.ones(count, dtype=bool)
+    starts[1:] = rows[1:] != rows[:-1]
+    if groups is not None:
+        starts[1:] |= groups[order][1:] != groups[order][:-1]
+    bounds = np.flatnonzero(starts)
+    longest = -(-int(np.diff(bounds, append=count).max()) // _ALIGNED) * _ALIGNED
+    total = rounded(count)
+    bounds = np.concatenate([bounds, np.arange(count, total, longest), [total]])
+    more = -len(bounds) % _SEGMENTS
+    inside = columns < lengths[rows]
+    layout = {
+        "index": _filled(rows * width + np.where(inside, columns, 0), total),
+        "place": torch.from_numpy(rows * (width + null) + np.where(inside, columns, width)),
+        "bounds": torch.from_numpy(np.append(bounds, np.full(more, total)).astype(np.int32)),
+        "longest": longest,
+    }
+    if null:
+        layout["null"] = torch.from_numpy(rank[first + lengths])
+    return _Side(first, rank, layout)
+
+
+def _filled(array: np.ndarray, total: int) -> torch.Tensor:
+    """``array`` (n, ...) with zeros up to ``total``."""
+    padded = np.zeros((total, *array.shape[1:]), dtype=array.dtype)
+    padded[: len(array)] = array
+    return torch.from_numpy(padded)
+
+
+def unpadded_layout(examples: Sequence[Example], null: bool) -> dict[str, Any]:
+    """The layout of a batch of ``examples``, see the top of this file.
+
+    Args:
+        null: whether the model has a TRILayer, and so a null state in each row.
+    """
+    lengths = np.array([len(example.src["tokens"]) for example in examples])
+    grouped = any("attn_group" in example.src for example in examples)
+    # Group 0 is that of tokens without a group, and of null states.
+    each = [e.src.get("attn_group", np.zeros(len(e.src["tokens"]), int)) for e in examples]
+    within = [np.append(groups, 0) for groups in each] if null else each
+    source = _side(lengths, np.concatenate(within) if grouped else None, null)
+    found: dict[str, Any] = {"src": source.layout}
+    target = source
+    if null:
+        orders = [np.arange(len(e.tgt["tokens"])) if e.order is None else e.order for e in examples]
+        groups = [_read(group, order) for group, order in zip(within, orders, strict=True)]
+        sizes = np.array([len(order) for order in orders])
+        target = _side(sizes, np.concatenate(groups) if grouped else None, False)
+        target.layout |= _begun(examples, source, target, lengths, orders)
+        found["tgt"] = target.layout
+    predict = [example.tgt["predict"] for example in examples]
+    row = np.repeat(np.arange(len(examples)), [int(p.sum()) for p in predict])
+    column = np.concatenate([np.flatnonzero(p) for p in predict])
+    found["predicted"] = torch.from_numpy(target.rank[target.first[row] + column])
+    return {**found, "rows": torch.from_numpy(row), "columns": torch.from_numpy(column)}
+
+
+def _read(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """(U,) groups of target positions from those of the source, the null state's (0) last."""
+    return groups[order]  # -1 is the null state
+
+
+def _begun(
+    examples: Sequence[Example],
+    source: _Side,
+    target: _Side,
+    lengths: np.ndarray,
+    orders: Sequence[np.ndarray],
+) -> dict[str, torch.Tensor]:
+    """``read`` and perhaps ``shares`` of the target's states."""
+    total = len(target.layout["index"])
+    rows = np.repeat(np.arange(len(orders)), [len(order) for order in orders])
+    order = np.concatenate(orders)[:, None]
+    depth = max((e.further.shape[1] for e in examples if e.further is not None), default=0)
+    if depth:
+        more = np.full((len(order), depth), -1)
+        for start, example in zip(target.first, examples, strict=True):
+            if example.further is not None:
+                count, width = example.further.shape
+                more[start : start + count, :width] = example.further
+        order = np.concatenate([order, more], 1)
+    null = lengths[rows, None]
+    read = source.rank[source.first[rows, None] + np.where(order < 0, null, order)]
+    in_order = np.empty_like(read)
+    in_order[target.rank] = read
+    if not depth:
+        return {"read": _filled(in_order[:, 0], total)}
+    linked = order >= 0
+    linked[:, 0] |= ~linked.any(1)  # the null state
+    shares = (linked / linked.sum(1, keepdims=True)).astype(np.float32)
+    sorted_shares = np.empty_like(shares)
+    sorted_shares[target.rank] = shares
+    return {"read": _filled(in_order, total), "shares": _filled(sorted_shares, total)}
