@@ -6,10 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from fairseq_xling.corpus.meaning import Meaning
-from fairseq_xling.corpus.realiser import LANGUAGES, Language
-from fairseq_xling.corpus.sampler import Sampler
-from fairseq_xling.corpus.tables import DOMAINS, Topic, Uniform
-from fairseq_xling.corpus.tokens import ParallelSentence, Sentence
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, ParallelSentence, Sentence
+from fairseq_xling.corpus.sampler import DOMAINS, Sampler, Topic, Uniform
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.registry import unknown_name
 

@@ -22,7 +22,7 @@ from fairseq_xling.corpus.annotate import character_places, expand, pharaoh
 from fairseq_xling.corpus.corpus import resolve
 from fairseq_xling.corpus.meaning import STRIDE, Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.corpus.nli import Pair
-from fairseq_xling.corpus.tokens import align
+from fairseq_xling.corpus.realiser import align
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, remove
 

@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from itertools import count as count_from
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,22 +22,74 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from fairseq_xling import __version__
-from fairseq_xling.corpus.annotate import character_places, conllu, expand, pharaoh, tagged
-from fairseq_xling.corpus.corpus import draw
-from fairseq_xling.corpus.dictionary import dictionary
+from fairseq_xling.corpus.annotate import (
+    character_places,
+    conllu,
+    dictionary,
+    expand,
+    pharaoh,
+    tagged,
+)
+from fairseq_xling.corpus.corpus import draw, resolve
 from fairseq_xling.corpus.meaning import Meaning
 from fairseq_xling.corpus.nli import LABELS, draw_pairs
-from fairseq_xling.corpus.realiser import LANGUAGES
-from fairseq_xling.corpus.settings import Settings
+from fairseq_xling.corpus.realiser import LANGUAGES, Sentence, align
+from fairseq_xling.corpus.sampler import DOMAINS
 from fairseq_xling.corpus.structures import draw_structure
 from fairseq_xling.corpus.structures import line as structure_line
-from fairseq_xling.corpus.tokens import Sentence, align
 from fairseq_xling.errors import UserError, writing
 from fairseq_xling.files import exclusive, read_json, remove, remove_links
+from fairseq_xling.ranges import NOT_NEGATIVE, check_fields, numbers
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.seeds import SEEDS
 
 BLOCK = 1 << 40
 HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO, FIRST_STRUCTURES = 0, 1, 2, 16, 32
 PROVENANCE = "provenance.json"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to write.
+
+    Attributes:
+        languages: codes; the first is paired with each other one.
+        sentences: monolingual training sentences per language.
+        parallel_sentences: parallel training sentences.
+        held_out: sentences of valid, and of test.
+        nli: training entailment pairs; valid and test have ``held_out`` each (none if 0).
+        structures: training sentences with relations and events in each language; valid and test
+            have ``held_out`` each (none if 0).
+        annotated: training sentences with gold trees and entities, the first of each language.
+        seed: random seed; each gives a different corpus.
+        domain: a key of ``DOMAINS``.
+        spaced: also write spaces between the words of languages without spaces.
+    """
+
+    languages: tuple[str, ...]
+    sentences: int = numbers(10_000, NOT_NEGATIVE)
+    parallel_sentences: int = numbers(0, NOT_NEGATIVE)
+    held_out: int = numbers(1000, NOT_NEGATIVE)
+    nli: int = numbers(0, NOT_NEGATIVE)
+    structures: int = numbers(0, NOT_NEGATIVE)
+    annotated: int = numbers(1000, NOT_NEGATIVE)
+    seed: int = numbers(1, SEEDS)
+    domain: str = "default"
+    spaced: bool = False
+
+    def check(self) -> None:
+        """Raise ``UserError`` unless all settings are valid."""
+        resolve(self.languages)
+        check_fields(type(self), self)
+        if self.domain not in DOMAINS:
+            raise unknown_name("`--domain`", self.domain, sorted(DOMAINS))
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings, for provenance; what older versions lack is left out if unused."""
+        found = asdict(self)
+        if not self.structures:
+            del found["structures"]
+        return json.loads(json.dumps(found))
 
 
 class HeldOut:

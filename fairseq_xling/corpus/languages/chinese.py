@@ -2,9 +2,6 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.languages.english import SHARED_NAMES
-from fairseq_xling.corpus.lexicon import chinese as words
-from fairseq_xling.corpus.lexicon.reader import entries
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.corpus.realiser import (
     LANGUAGES,
@@ -12,17 +9,18 @@ from fairseq_xling.corpus.realiser import (
     VERB_FEATURES,
     Language,
     Node,
+    Token,
     attach,
     finish,
 )
-from fairseq_xling.corpus.tokens import Token
 
-_NOUNS = {key: tuple(value.split()) for key, value in entries(words.NOUNS).items()}
-_ADJECTIVES = entries(words.ADJECTIVES)
-_VERBS = entries(words.VERBS)
-_ADVERBS = entries(words.ADVERBS)
-_FUNCTION = entries(words.FUNCTION_WORDS)
-_NAMES = entries(words.PEOPLE) | entries(words.PLACES) | entries(words.ORGANISATIONS)
+_WORDS = inventory.lexicon("chinese")
+_NOUNS = inventory.rows(_WORDS["nouns"])
+_ADJECTIVES = _WORDS["adjectives"]
+_VERBS = _WORDS["verbs"]
+_ADVERBS = _WORDS["adverbs"]
+_FUNCTION = _WORDS["function_words"]
+_NAMES = _WORDS["people"] | _WORDS["places"] | _WORDS["organisations"]
 
 
 def _around(text: str) -> tuple[str, str]:
@@ -30,8 +28,8 @@ def _around(text: str) -> tuple[str, str]:
     return before.strip(), after.strip()
 
 
-_PREPOSITIONS = {key: _around(value) for key, value in entries(words.PREPOSITIONS).items()}
-_CONJUNCTIONS = {key: _around(value) for key, value in entries(words.CONJUNCTIONS).items()}
+_PREPOSITIONS = {key: _around(value) for key, value in _WORDS["prepositions"].items()}
+_CONJUNCTIONS = {key: _around(value) for key, value in _WORDS["conjunctions"].items()}
 
 
 class Chinese(Language):
@@ -238,7 +236,7 @@ class Chinese(Language):
             found |= {(key + ".v", feature): (form,) for feature in VERB_FEATURES}
         found |= {(key + ".a", ""): (form,) for key, form in _ADJECTIVES.items()}
         found |= {(key + ".r", ""): (form,) for key, form in _ADVERBS.items()}
-        for key in SHARED_NAMES:
+        for key in inventory.SHARED_NAMES:
             found[key, ""] = (_NAMES.get(key) or _FUNCTION.get(key, key),)
         return found
 

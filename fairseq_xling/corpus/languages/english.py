@@ -2,22 +2,18 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.lexicon import english as words
-from fairseq_xling.corpus.lexicon.reader import entries, items
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, attach, joined
-from fairseq_xling.corpus.tokens import Token
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, Token, attach, joined
 
-_PLURALS = dict(item.split() for item in items(words.IRREGULAR_PLURALS))
-_PASTS = dict(item.split() for item in items(words.IRREGULAR_PASTS))
-_FUNCTION = entries(words.FUNCTION_WORDS)
+_WORDS = inventory.lexicon("english")
+_PLURALS = _WORDS["irregular_plurals"]
+_PASTS = _WORDS["irregular_pasts"]
+_FUNCTION = _WORDS["function_words"]
 _COPULAS = {("present", False): "is", ("present", True): "are"}
 _COPULAS |= {("past", False): "was", ("past", True): "were"}
 _FREQUENCY = frozenset(inventory.FREQUENCY_ADVERBS)
 _AN = ("a", "e", "i", "o", "u", "honest")
 _NOT_AN = ("us", "uni")
-# Concepts that are a single word in every language.
-SHARED_NAMES = [*inventory.GENDERS, *inventory.SURNAMES, *inventory.PLACES, *inventory.COUNTS]
 
 
 def plural(noun: str) -> str:
@@ -233,7 +229,7 @@ class English(Language):
             found |= {(verb + ".v", feature): (form,) for feature, form in forms.items()}
         found |= {(key + ".a", ""): (key,) for key in inventory.ADJECTIVES}
         found |= {(key + ".r", ""): (key,) for key in inventory.ADVERBS}
-        return found | {(key, ""): (key,) for key in SHARED_NAMES}
+        return found | {(key, ""): (key,) for key in inventory.SHARED_NAMES}
 
 
 def word_forms() -> set[str]:

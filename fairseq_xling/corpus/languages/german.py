@@ -2,34 +2,92 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.german_forms import (
-    ADJECTIVES,
-    ARTICLES,
-    EIN,
-    EIN_WORDS,
-    NOUNS,
-    STRONG,
-    VERBS,
-    adjective_ending,
-    noun_form,
-    verb_forms,
-)
-from fairseq_xling.corpus.languages.english import SHARED_NAMES
-from fairseq_xling.corpus.lexicon import german as words
-from fairseq_xling.corpus.lexicon.reader import entries, items
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, attach, finish
-from fairseq_xling.corpus.tokens import Token
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, Token, attach, finish
 
-_ADVERBS = entries(words.ADVERBS)
-_PREPOSITIONS = {key: tuple(value.split()) for key, value in entries(words.PREPOSITIONS).items()}
-_CONTRACTIONS = {(a, b): c for a, b, c in (item.split() for item in items(words.CONTRACTIONS))}
-_FUNCTION = entries(words.FUNCTION_WORDS)
-_PLACES = entries(words.PLACES)
-_ORGANISATIONS = {key: tuple(value.split()) for key, value in entries(words.ORGANISATIONS).items()}
+_WORDS = inventory.lexicon("german")
+NOUNS = inventory.rows(_WORDS["nouns"])
+VERBS = inventory.rows(_WORDS["verbs"])
+ADJECTIVES = {key: value.split("/") for key, value in _WORDS["adjectives"].items()}
+_ADVERBS = _WORDS["adverbs"]
+_PREPOSITIONS = inventory.rows(_WORDS["prepositions"])
+_CONTRACTIONS = _WORDS["contractions"]
+_FUNCTION = _WORDS["function_words"]
+_PLACES = _WORDS["places"]
+_ORGANISATIONS = inventory.rows(_WORDS["organisations"])
 _MODALS = {key: tuple(_FUNCTION[key].split()) for key in ("will", "can", "must")}
 _COPULAS = {("present", False): "ist", ("present", True): "sind"}
 _COPULAS |= {("past", False): "war", ("past", True): "waren"}
+ARTICLES = {  # (case, gender or p for plural) -> definite article; also the endings of "dieser"
+    ("nom", "m"): "der", ("nom", "f"): "die", ("nom", "n"): "das", ("nom", "p"): "die",
+    ("acc", "m"): "den", ("acc", "f"): "die", ("acc", "n"): "das", ("acc", "p"): "die",
+    ("dat", "m"): "dem", ("dat", "f"): "der", ("dat", "n"): "dem", ("dat", "p"): "den",
+}  # fmt: skip
+STRONG = {
+    key: {"der": "er", "die": "e", "das": "es", "den": "en", "dem": "em"}[form]
+    for key, form in ARTICLES.items()
+}
+EIN = STRONG | {("nom", "m"): "", ("nom", "n"): "", ("acc", "n"): ""}
+EIN_WORDS = {"indefinite": "ein", "my": "mein", "our": "unser"}
+
+
+def _weak(case: str, gender: str) -> str:
+    """The ending of an adjective behind a definite article."""
+    return "e" if gender != "p" and (case == "nom" or (case == "acc" and gender != "m")) else "en"
+
+
+def adjective_ending(determiner: str, case: str, gender: str) -> str:
+    """The ending of an adjective after a kind of determiner.
+
+    >>> [adjective_ending(kind, "nom", "m") for kind in ("definite", "indefinite", "bare")]
+    ['e', 'er', 'er']
+    """
+    if determiner in ("definite", "this"):
+        return _weak(case, gender)
+    if determiner in EIN_WORDS:
+        return STRONG[case, gender] if not EIN[case, gender] else _weak(case, gender)
+    return STRONG[case, gender]
+
+
+def noun_form(key: str, determiner: str, case: str, plural: bool) -> str:
+    """A noun in its case and number.
+
+    >>> noun_form("dog", "definite", "dat", True), noun_form("soldier", "definite", "acc", False)
+    ('Hunden', 'Soldaten')
+    >>> noun_form("bear", "definite", "dat", False)
+    'Bären'
+    >>> noun_form("prisoner", "indefinite", "nom", False)
+    'Gefangener'
+    """
+    singular, gender, many = NOUNS[key]
+    if gender == "m=":
+        return singular[:-1].removesuffix("e") + adjective_ending(
+            determiner, case, "p" if plural else "m"
+        )
+    if plural:
+        return many + ("n" if case == "dat" and not many.endswith(("n", "s")) else "")
+    if gender == "m*" and case != "nom":
+        return singular + ("n" if singular.endswith(("e", "er", "ar")) else "en")
+    return singular
+
+
+def verb_forms(verb: str) -> dict[str, str]:
+    """The forms of a verb by feature, without a separable prefix; and that prefix.
+
+    >>> forms = verb_forms("offer")
+    >>> forms["present"], forms["past plural"], forms["infinitive"], forms["prefix"]
+    ('bietet', 'boten', 'anbieten', 'an')
+    """
+    infinitive, present, past, *rest = VERBS[verb]
+    prefix = rest[0] if rest and rest[0] != "dat" else ""
+    return {
+        "present": present,
+        "present plural": infinitive.removeprefix(prefix),
+        "past": past,
+        "past plural": past + ("n" if past.endswith("e") else "en"),
+        "infinitive": infinitive,
+        "prefix": prefix,
+    }
 
 
 class German(Language):
@@ -162,7 +220,7 @@ class German(Language):
             form = "an" if phrase.keys[0] in ("morning", "evening", "afternoon") else "in"
         nodes, head = self.phrase(phrase, case)
         node = Node(form, form, "ADP", "case", (slot,), head, oblique.preposition)
-        contracted = _CONTRACTIONS.get((form, nodes[0].form))
+        contracted = _CONTRACTIONS.get(f"{form} {nodes[0].form}")
         if contracted and nodes[0].upos == "DET":
             node.form, node.slots = contracted, (slot, *nodes[0].slots)
             return [node, *nodes[1:]], head
@@ -320,7 +378,7 @@ class German(Language):
             endings = ("e", "en", "er", "es", "em")
             found[key + ".a", ""] = (form, *(stem + ending for ending in endings))
         found |= {(key + ".r", ""): (_ADVERBS[key],) for key in inventory.ADVERBS}
-        for key in SHARED_NAMES:
+        for key in inventory.SHARED_NAMES:
             found[key, ""] = (_PLACES.get(key) or _FUNCTION.get(key, key),)
         return found
 

@@ -2,27 +2,25 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.languages.english import SHARED_NAMES
-from fairseq_xling.corpus.lexicon import indonesian as words
-from fairseq_xling.corpus.lexicon.reader import entries
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.corpus.realiser import (
     LANGUAGES,
     VERB_FEATURES,
     Language,
     Node,
+    Token,
     attach,
     joined,
 )
-from fairseq_xling.corpus.tokens import Token
 
-_NOUNS = entries(words.NOUNS)
-_ADJECTIVES = entries(words.ADJECTIVES)
-_VERBS = entries(words.VERBS)
-_ADVERBS = entries(words.ADVERBS)
-_PREPOSITIONS = entries(words.PREPOSITIONS)
-_FUNCTION = entries(words.FUNCTION_WORDS)
-_NAMES = entries(words.PLACES) | entries(words.ORGANISATIONS)
+_WORDS = inventory.lexicon("indonesian")
+_NOUNS = _WORDS["nouns"]
+_ADJECTIVES = _WORDS["adjectives"]
+_VERBS = _WORDS["verbs"]
+_ADVERBS = _WORDS["adverbs"]
+_PREPOSITIONS = _WORDS["prepositions"]
+_FUNCTION = _WORDS["function_words"]
+_NAMES = _WORDS["places"] | _WORDS["organisations"]
 
 
 class Indonesian(Language):
@@ -212,7 +210,7 @@ class Indonesian(Language):
         adjectives = _ADJECTIVES.items()
         found |= {(key + ".a", ""): (form,) for key, form in adjectives if "=" not in form}
         found |= {(key + ".r", ""): (form,) for key, form in _ADVERBS.items() if "=" not in form}
-        for key in SHARED_NAMES:
+        for key in inventory.SHARED_NAMES:
             found[key, ""] = (_NAMES.get(key) or _FUNCTION.get(key, key),)
         return found
 
