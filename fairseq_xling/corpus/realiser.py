@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.meaning import Clause, Meaning
+from fairseq_xling.corpus.inventory import ENTITIES
+from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase
 from fairseq_xling.registry import Registry
 
 
@@ -164,10 +165,15 @@ class Language(ABC):
 
     code: str
     spaced = True  # whether its text has spaces between words
+    conjunction = "and"  # between two phrases
 
     @abstractmethod
     def tokens(self, meaning: Meaning) -> list[Token]:
         """The words that express ``meaning``, with their annotation."""
+
+    def phrase(self, phrase: NounPhrase, *case: str) -> tuple[list[Node], Node]:
+        """The words of a noun phrase and the one that heads them."""
+        raise NotImplementedError
 
     @abstractmethod
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -177,6 +183,32 @@ class Language(ABC):
         ``VERB_FEATURES``; every other word has the empty feature. A language without a
         distinction repeats the form.
         """
+
+    def with_conjunct(
+        self, nodes: list[Node], head: Node, phrase: NounPhrase, *case: str
+    ) -> list[Node]:
+        """``nodes`` of ``phrase``, and after them the phrase that is joined to it, if any."""
+        if phrase.also is None:
+            return nodes
+        more, noun = self.phrase(phrase.also, *case)
+        attach(head, "conj", noun)
+        word, slots = self.conjunction, (phrase.also.id + m.AND,)
+        return [*nodes, Node(word, word, "CCONJ", "cc", slots, noun, "and"), *more]
+
+    def name_nodes(
+        self, phrase: NounPhrase, parts: Iterable[tuple[str, str]], first: bool
+    ) -> tuple[list[Node], Node]:
+        """A name of ``parts``, (form, concept), and its head: the ``first`` part or the last."""
+        label = ENTITIES[phrase.kind]
+        nodes = [Node(form, form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
+        nodes[0].entity = "B-" + label
+        head = nodes[0] if first else nodes[-1]
+        head.slots = (phrase.id,)
+        for node in nodes:
+            if node is not head:
+                node.slots = (phrase.id + m.PART,)
+                attach(head, "flat" if phrase.kind == "person" else "compound", node)
+        return nodes, head
 
     def sentence(self, meaning: Meaning) -> Sentence:
         """``meaning`` as a sentence of this language."""

@@ -75,9 +75,6 @@ def write_roles(
 
     Args:
         train: pairs to train on; valid and test have ``held_out`` each.
-
-    Raises:
-        UserError: for an unknown language, or a number below 1.
     """
     known = resolve(languages)
     counts = {"test": held_out, "valid": held_out, "train": train}
@@ -113,9 +110,6 @@ def mix_text(corpus: str | Path, languages: Sequence[str], count: int, output: s
 
     Args:
         languages: of the corpus, in its order.
-
-    Raises:
-        UserError: for an unknown language.
     """
     known, output = resolve(languages), Path(output)
     if output.is_dir():

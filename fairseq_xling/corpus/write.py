@@ -315,9 +315,6 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     """Write the corpus of ``settings`` to the folder ``out``, atomically.
 
     A folder that already contains this very corpus is left unchanged.
-
-    Raises:
-        UserError: for invalid settings, or if ``out`` contains anything else.
     """
     settings.check()
     out = Path(out)

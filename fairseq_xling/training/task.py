@@ -9,11 +9,11 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
 from fairseq_xling.data.codeswitch import CodeSwitch
-from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.example import Objective, Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
+from fairseq_xling.data.folder import Shards
+from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import Limits, Plan
-from fairseq_xling.data.shards import Shards
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.encoder import parameter_table

@@ -37,6 +37,7 @@ class Chinese(Language):
 
     code = "zh"
     spaced = False
+    conjunction = "和"
 
     def phrase(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         """The words of a noun phrase and the one that heads them."""
@@ -59,24 +60,11 @@ class Chinese(Language):
             slots = (phrase.origin.phrase.id + m.PREPOSITION,)
             come = Node("来自", "来自", "ADP", "case", slots, noun, "from")
             nodes = [come, *place, Node("的", "的", "PART", "case", (), noun), *nodes]
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also)
-            attach(head, "conj", noun)
-            slots = (phrase.also.id + m.AND,)
-            nodes += [Node("和", "和", "CCONJ", "cc", slots, noun, "and"), *more]
-        return nodes, head
+        return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
-        at, label = phrase.id, inventory.ENTITIES[phrase.kind]
         parts = [(part, key) for key in phrase.keys for part in _NAMES[key].split("=")]
-        nodes = [Node(form, form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
-        nodes[0].entity = "B-" + label
-        head = nodes[0] if phrase.kind == "person" else nodes[-1]
-        for node in nodes:
-            node.slots = (at,) if node is head else (at + m.PART,)
-            if node is not head:
-                attach(head, "flat" if phrase.kind == "person" else "compound", node)
-        return nodes, head
+        return self.name_nodes(phrase, parts, phrase.kind == "person")
 
     def _noun(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         at, key = phrase.id, phrase.keys[0]

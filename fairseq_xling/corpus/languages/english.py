@@ -75,22 +75,11 @@ class English(Language):
             more, noun = self.oblique(phrase.origin)
             attach(head, "nmod", noun)
             nodes += more
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also)
-            attach(head, "conj", noun)
-            nodes += [Node("and", "and", "CCONJ", "cc", (phrase.also.id + m.AND,), noun), *more]
-        return nodes, head
+        return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
-        at, label = phrase.id, inventory.ENTITIES[phrase.kind]
-        parts = [part for key in phrase.keys for part in key.split("_")]
-        nodes = [Node(part, part, "PROPN", entity="I-" + label, concept=part) for part in parts]
-        nodes[0].entity = "B-" + label
-        head = nodes[0] if phrase.kind == "person" else nodes[-1]
-        for node in nodes:
-            node.slots = (at,) if node is head else (at + m.PART,)
-            if node is not head:
-                attach(head, "flat" if phrase.kind == "person" else "compound", node)
+        parts = [(part, part) for key in phrase.keys for part in key.split("_")]
+        nodes, head = self.name_nodes(phrase, parts, phrase.kind == "person")
         if len(nodes) == 1:
             nodes[0].concept = phrase.keys[0]
         return nodes, head

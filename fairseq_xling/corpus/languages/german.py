@@ -94,6 +94,7 @@ class German(Language):
     """Realises a meaning in German."""
 
     code = "de"
+    conjunction = "und"
 
     def __init__(self) -> None:
         self._verbs = {verb: verb_forms(verb) for verb in inventory.VERBS}
@@ -123,12 +124,7 @@ class German(Language):
             attach(head, "nmod", noun)
             slots = (place.id + m.PREPOSITION,)
             nodes += [Node("aus", "aus", "ADP", "case", slots, noun, "from"), *more]
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also, case)
-            attach(head, "conj", noun)
-            slots = (phrase.also.id + m.AND,)
-            nodes += [Node("und", "und", "CCONJ", "cc", slots, noun, "and"), *more]
-        return nodes, head
+        return self.with_conjunct(nodes, head, phrase, case), head
 
     def _pronoun(self, phrase: NounPhrase) -> str:
         key, known = phrase.keys[0], phrase.antecedent

@@ -27,6 +27,7 @@ class Indonesian(Language):
     """Realises a meaning in Indonesian."""
 
     code = "id"
+    conjunction = "dan"
 
     def phrase(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         """The words of a noun phrase and the one that heads them."""
@@ -47,23 +48,11 @@ class Indonesian(Language):
             more, noun = self.oblique(phrase.origin)
             attach(head, "nmod", noun)
             nodes += more
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also)
-            attach(head, "conj", noun)
-            slots = (phrase.also.id + m.AND,)
-            nodes += [Node("dan", "dan", "CCONJ", "cc", slots, noun, "and"), *more]
-        return nodes, head
+        return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
-        at, label = phrase.id, inventory.ENTITIES[phrase.kind]
         parts = [(part, key) for key in phrase.keys for part in _NAMES.get(key, key).split("=")]
-        nodes = [Node(form, form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
-        head = nodes[0]
-        head.entity, head.slots = "B-" + label, (at,)
-        for node in nodes[1:]:
-            node.slots = (at + m.PART,)
-            attach(head, "flat" if phrase.kind == "person" else "compound", node)
-        return nodes, head
+        return self.name_nodes(phrase, parts, first=True)
 
     def _noun(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         at, key = phrase.id, phrase.keys[0]

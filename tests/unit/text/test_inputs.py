@@ -1,11 +1,13 @@
+"""One pass over a file of text, compared with plain Python."""
+
 import gzip
 import lzma
 
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.text import scan
-from fairseq_xling.text.scan import TextFacts, scan_text
+from fairseq_xling.text import inputs
+from fairseq_xling.text.inputs import TextFacts, scan_text
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
@@ -22,7 +24,7 @@ from fairseq_xling.text.scan import TextFacts, scan_text
 def test_lines_and_sentences_are_counted_whatever_the_block(
     tmp_path, monkeypatch, block, data, facts
 ):
-    monkeypatch.setattr(scan, "_BLOCK", block)
+    monkeypatch.setattr(inputs, "_BLOCK", block)
     (tmp_path / "a.txt").write_bytes(data)
     read = []
     assert scan_text(tmp_path / "a.txt", read.append) == facts
@@ -37,7 +39,7 @@ def test_lines_and_sentences_are_counted_whatever_the_block(
 def test_text_that_is_not_utf8_is_refused_with_file_and_line(
     tmp_path, monkeypatch, block, data, line
 ):
-    monkeypatch.setattr(scan, "_BLOCK", block)
+    monkeypatch.setattr(inputs, "_BLOCK", block)
     (tmp_path / "a.txt").write_bytes(data)
     with pytest.raises(UserError, match=rf"a\.txt:{line}: not UTF-8"):
         scan_text(tmp_path / "a.txt")
@@ -51,7 +53,7 @@ def test_text_that_is_not_utf8_is_refused_with_file_and_line(
 def test_lines_that_end_in_carriage_returns_alone_are_refused(
     tmp_path, monkeypatch, block, data, line
 ):
-    monkeypatch.setattr(scan, "_BLOCK", block)
+    monkeypatch.setattr(inputs, "_BLOCK", block)
     (tmp_path / "a.txt").write_bytes(data)
     with pytest.raises(UserError, match=rf"a\.txt:{line}: lines must end in LF or CR LF, got"):
         scan_text(tmp_path / "a.txt")
@@ -62,7 +64,7 @@ def test_lines_that_end_in_carriage_returns_alone_are_refused(
     ("data", "lines"), [(b"a\rb\nc\n", 2), (b"a\r\n" * 20, 20), (b"a\r", 1), (b"a\rb\n", 1)]
 )
 def test_stray_carriage_returns_are_text(tmp_path, monkeypatch, block, data, lines):
-    monkeypatch.setattr(scan, "_BLOCK", block)
+    monkeypatch.setattr(inputs, "_BLOCK", block)
     (tmp_path / "a.txt").write_bytes(data)
     assert scan_text(tmp_path / "a.txt").lines == lines
 
@@ -95,7 +97,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 @pytest.mark.parametrize("block", [1, 3, 7, 100])
 def test_a_line_that_is_too_long_is_named_wherever_blocks_end(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(scan, "_BLOCK", block)
+    monkeypatch.setattr(inputs, "_BLOCK", block)
     monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "line=10")
     path = tmp_path / "a.txt"
     path.write_bytes(b"x\n" + b"y" * 10 + b"\n\n" + b"z" * 10)

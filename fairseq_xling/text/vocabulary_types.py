@@ -1,23 +1,61 @@
-"""WordPiece, BERT's vocabulary (Devlin et al. 2019), which TreLM uses (Appendix A.5).
+"""Types of vocabularies (`--vocab-type`): how pieces are learnt from text, and kept in a file.
 
-Words are those of BERT's cased tokenizer: every punctuation mark and Chinese character is one. The
-library tokenizers learns the pieces; a word is split by taking the longest piece that it begins
-with, again and again, and a word that cannot be split so is unknown as a whole. The file is that of
-an imported tokenizer (`text.tokenizers.pieces`).
+Those of sentencepiece, and WordPiece, BERT's vocabulary (Devlin et al. 2019), which TreLM uses
+(Appendix A.5). Its words are those of BERT's cased tokenizer: every punctuation mark and Chinese
+character is one. The library tokenizers learns the pieces; a word is split by taking the longest
+piece that it begins with, again and again, and a word that cannot be split so is unknown as a
+whole. The file is that of an imported tokenizer (`text.tokenizers.pieces`).
 """
 
+import functools
 import importlib.util
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.text.alphabet import check_room, choose_alphabet
+from fairseq_xling.registry import Registry
+from fairseq_xling.text.pieces import check_room, choose_alphabet, learn_pieces
 from fairseq_xling.text.tokenizers.pieces import ready_name
-from fairseq_xling.text.tokenizers.spelling import spell, wordpiece
-from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, SPECIAL_NAMES
-from fairseq_xling.text.vocabulary_types import VocabularyType, vocabulary_types
+from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, SPECIAL_NAMES, spell, wordpiece
+
+
+def _same(name: str) -> str:
+    return name
+
+
+def _always() -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class VocabularyType:
+    """One type.
+
+    Attributes:
+        learn: ``learn(lines, size, alphabet, name)`` returns the content of a file that
+            `text.tokenizers.pieces.load_pieces` reads, with at most ``size`` pieces and, if it is
+            not None, ``alphabet`` different characters; ``name`` is for messages.
+        whole_words: the pieces are the words of the text, and no word is split.
+        file: that file's name, from the name of the mode's sentencepiece model.
+        check: raises a UserError if what it needs is not installed.
+    """
+
+    learn: Callable[[Sequence[str], int, int | None, str], bytes]
+    whole_words: bool = False
+    file: Callable[[str], str] = _same
+    check: Callable[[], None] = _always
+
+
+vocabulary_types: Registry[VocabularyType] = Registry("vocabulary type")
+
+
+for _kind, _whole_words in (("bpe", False), ("unigram", False), ("word", True)):
+    _learn = functools.partial(learn_pieces, kind=_kind, whole_words=_whole_words)
+    vocabulary_types.register(_kind)(VocabularyType(_learn, _whole_words))
+
 
 INSIDE = "##"  # begins a piece that continues a word
 # In the order of BERT's published vocabularies.
@@ -38,9 +76,6 @@ def learn_wordpiece(lines: Sequence[str], size: int, alphabet: int | None, name:
 
     ``alphabet`` bounds the number of different characters, as `choose_alphabet`; words with a rarer
     one are unknown, so nothing is learnt from them.
-
-    Raises:
-        UserError: if the text is empty, or ``size`` is smaller than the alphabet.
     """
     normalizer, splitter = _bert()
     words = [

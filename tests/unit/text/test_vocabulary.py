@@ -1,11 +1,11 @@
-"""D1's shares, used for the sample that a vocabulary is learnt on."""
+"""The sample that a vocabulary is learnt from."""
 
 import gzip
 
 import pytest
 
-from fairseq_xling.text.sample import draw_lines, sample_quotas
-from fairseq_xling.text.scan import TextFacts
+from fairseq_xling.text.inputs import TextFacts
+from fairseq_xling.text.vocabulary import draw_lines, sample_quotas
 
 
 def test_shares_are_smoothed_by_sentences():

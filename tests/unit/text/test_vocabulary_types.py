@@ -1,4 +1,4 @@
-"""WordPiece: the pieces that are learnt, and text in them, as BERT's own tokenizer has it."""
+"""WordPiece, compared with the library that learns it and with BERT's own tokenizer."""
 
 import importlib.util
 import json
@@ -14,9 +14,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.vocabulary_types import vocabulary_types
-from fairseq_xling.text.vocabulary_types.wordpiece import INSIDE, learn_wordpiece
-from fairseq_xling.text.vocabulary_types.wordpiece import SPECIALS as BERT
+from fairseq_xling.text.vocabulary_types import INSIDE, learn_wordpiece, vocabulary_types
+from fairseq_xling.text.vocabulary_types import SPECIALS as BERT
 
 STEMS = "play walk talk jump look turn open close Haus über straße naïve".split()
 ENDS = ["", "s", "ed", "ing", "er", "ers"]
@@ -114,8 +113,8 @@ def test_no_more_letters_than_the_alphabet_allows(limit):
 
 def test_the_same_text_gives_the_same_vocabulary_in_another_process(learnt):
     code = (
-        "import json,sys; from tests.unit.text.vocabulary_types.test_wordpiece import LINES;"
-        "from fairseq_xling.text.vocabulary_types.wordpiece import learn_wordpiece;"
+        "import json,sys; from tests.unit.text.test_vocabulary_types import LINES;"
+        "from fairseq_xling.text.vocabulary_types import learn_wordpiece;"
         "sys.stdout.buffer.write(learn_wordpiece(LINES, 150, None, 'en'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
