@@ -92,23 +92,27 @@ VERB_FEATURES = ("present", "present plural", "past", "past plural", "infinitive
 
 
 class Node:
-    """A word in the making: its head is another node, or None while it heads its phrase."""
+    """A word in the making: its head is another node, or None while it heads its phrase.
+
+    The lemma is the form, and the concept the lemma, unless another is named.
+    """
 
     __slots__ = ("concept", "deprel", "entity", "form", "head", "lemma", "slots", "upos")
 
     def __init__(
         self,
         form: str,
-        lemma: str,
         upos: str,
         deprel: str = "root",
         slots: tuple[int, ...] = (),
         head: "Node | None" = None,
         concept: str = "",
         entity: str = "O",
+        lemma: str = "",
     ):
-        self.form, self.lemma, self.upos, self.deprel = form, lemma, upos, deprel
-        self.slots, self.head, self.concept, self.entity = slots, head, concept or lemma, entity
+        self.form, self.lemma, self.upos, self.deprel = form, lemma or form, upos, deprel
+        self.slots, self.head, self.entity = slots, head, entity
+        self.concept = concept or self.lemma
 
 
 def attach(head: Node, deprel: str, *dependents: Node) -> None:
@@ -150,13 +154,13 @@ def joined(
         attach(root, "conj" if meaning.coordinated else "advcl", verb)
         at = meaning.second.id
         kind = ("CCONJ", "cc") if meaning.coordinated else ("SCONJ", "mark")
-        mark = Node(conjunction, conjunction, *kind, (at + m.MARK,), verb, meaning.link)
+        mark = Node(conjunction, *kind, (at + m.MARK,), verb, meaning.link)
         if meaning.second_first:
-            comma = Node(",", ",", "PUNCT", "punct", (at + m.COMMA,), verb)
+            comma = Node(",", "PUNCT", "punct", (at + m.COMMA,), verb)
             nodes = [mark, *more, comma, *nodes]
         else:
             nodes = [*nodes, mark, *more]
-    stop = Node(".", ".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
+    stop = Node(".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
     return finish([*nodes, stop])
 
 
@@ -193,14 +197,14 @@ class Language(ABC):
         more, noun = self.phrase(phrase.also, *case)
         attach(head, "conj", noun)
         word, slots = self.conjunction, (phrase.also.id + m.AND,)
-        return [*nodes, Node(word, word, "CCONJ", "cc", slots, noun, "and"), *more]
+        return [*nodes, Node(word, "CCONJ", "cc", slots, noun, "and"), *more]
 
     def name_nodes(
         self, phrase: NounPhrase, parts: Iterable[tuple[str, str]], first: bool
     ) -> tuple[list[Node], Node]:
         """A name of ``parts``, (form, concept), and its head: the ``first`` part or the last."""
         label = ENTITIES[phrase.kind]
-        nodes = [Node(form, form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
+        nodes = [Node(form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
         nodes[0].entity = "B-" + label
         head = nodes[0] if first else nodes[-1]
         head.slots = (phrase.id,)

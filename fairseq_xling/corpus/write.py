@@ -110,13 +110,25 @@ class HeldOut:
 
 
 def fresh(
-    settings: Settings, block: int, languages: tuple[str, ...], held_out: HeldOut
+    settings: Settings,
+    block: int,
+    languages: tuple[str, ...],
+    held_out: HeldOut,
+    structured: bool = False,
 ) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
-    """The sentences of a block that clash with nothing held out, endlessly."""
+    """The sentences of a block that clash with nothing held out, endlessly.
+
+    Those that are ``structured`` have more relations and events.
+    """
     for index in count_from(block * BLOCK):
-        _, meaning, english = draw(settings.seed, index, settings.domain)
+        where = settings.seed, index, settings.domain
+        english = None
+        if structured:
+            meaning = draw_structure(*where, LANGUAGES["en"].sentence)
+        else:
+            _, meaning, english = draw(*where)
         sentences = {
-            code: english if code == "en" else LANGUAGES[code].sentence(meaning)
+            code: english if english and code == "en" else LANGUAGES[code].sentence(meaning)
             for code in languages
         }
         if not held_out.clashes(meaning, sentences):
@@ -247,7 +259,7 @@ class _Writer:
     def structures(self) -> None:
         """Relations and events: valid and test the same in every language, training text not."""
         seen = HeldOut()
-        stream = self.structured(FIRST_STRUCTURES, self.languages, seen)
+        stream = fresh(self.settings, FIRST_STRUCTURES, self.languages, seen, True)
         for split in ("valid", "test"):
             with ExitStack() as files:
                 out = {
@@ -262,7 +274,7 @@ class _Writer:
                     self.bar.update()
             self.counts[f"structures.{split}"] = self.settings.held_out
         for place, code in enumerate(self.languages, start=1):
-            stream = self.structured(FIRST_STRUCTURES + place, (code,), seen)
+            stream = fresh(self.settings, FIRST_STRUCTURES + place, (code,), seen, True)
             with ExitStack() as files:
                 out = self.open(files, f"gold/structures.train.{code}.jsonl")
                 for _ in range(self.settings.structures):
@@ -270,17 +282,6 @@ class _Writer:
                     out.write(structure_line(meaning, sentences[code], str(index)))
                     self.bar.update()
             self.counts[f"structures.train.{code}"] = self.settings.structures
-
-    def structured(
-        self, block: int, languages: tuple[str, ...], seen: HeldOut
-    ) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
-        """The sentences of a block that clash with nothing held out, endlessly."""
-        english = LANGUAGES["en"].sentence
-        for index in count_from(block * BLOCK):
-            meaning = draw_structure(self.settings.seed, index, self.settings.domain, english)
-            sentences = {code: LANGUAGES[code].sentence(meaning) for code in languages}
-            if not seen.clashes(meaning, sentences):
-                yield index, meaning, sentences
 
     def realise(self, meaning: Meaning) -> dict[str, Sentence]:
         return {code: LANGUAGES[code].sentence(meaning) for code in self.languages}

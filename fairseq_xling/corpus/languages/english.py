@@ -64,10 +64,10 @@ class English(Language):
         if phrase.kind in inventory.ENTITIES:
             nodes, head = self._name(phrase)
         elif phrase.kind == "pronoun":
-            head = Node(phrase.keys[0], phrase.keys[0], "PRON", slots=(at,))
+            head = Node(phrase.keys[0], "PRON", slots=(at,))
             nodes = [head]
         elif phrase.kind == "year":
-            head = Node(phrase.keys[0], phrase.keys[0], "NUM", slots=(at,), concept="year")
+            head = Node(phrase.keys[0], "NUM", slots=(at,), concept="year")
             nodes = [head]
         else:
             nodes, head = self._noun(phrase)
@@ -87,16 +87,14 @@ class English(Language):
     def _noun(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         at, key = phrase.id, phrase.keys[0]
         *modifier, noun = key.split("_")
-        head = Node(plural(noun) if phrase.plural else noun, noun, "NOUN", slots=(at,))
+        head = Node(plural(noun) if phrase.plural else noun, "NOUN", slots=(at,), lemma=noun)
         head.concept = key + ".n"
         nodes = [
-            Node(
-                adjective, adjective, "ADJ", "amod", (at + m.ADJECTIVE + i,), head, adjective + ".a"
-            )
+            Node(adjective, "ADJ", "amod", (at + m.ADJECTIVE + i,), head, adjective + ".a")
             for i, adjective in enumerate(phrase.adjectives)
         ]
         for part in modifier:
-            nodes.append(Node(part, part, "NOUN", "compound", (at + m.PART,), head, key + ".n"))
+            nodes.append(Node(part, "NOUN", "compound", (at + m.PART,), head, key + ".n"))
         nodes.append(head)
         return self._determiner(phrase, head, nodes[0].form) + nodes, head
 
@@ -108,25 +106,25 @@ class English(Language):
         if phrase.owner is not None:
             name = phrase.owner.keys[0]
             slots = (phrase.owner.id, phrase.id + m.POSSESSIVE)
-            return [Node(name + "'s", name, "PROPN", "nmod", slots, head, name, "B-PER")]
+            return [Node(name + "'s", "PROPN", "nmod", slots, head, name, "B-PER", lemma=name)]
         if kind == "count":
             slot = (phrase.id + m.COUNT,)
-            return [Node(phrase.count, phrase.count, "NUM", "nummod", slot, head)]
+            return [Node(phrase.count, "NUM", "nummod", slot, head)]
         if kind in ("my", "our"):
-            return [Node(kind, kind, "PRON", "nmod", slot, head)]
+            return [Node(kind, "PRON", "nmod", slot, head)]
         if kind == "many":
-            return [Node(kind, kind, "ADJ", "amod", slot, head)]
+            return [Node(kind, "ADJ", "amod", slot, head)]
         form = {"definite": "the", "this": "these" if phrase.plural else "this"}.get(kind, "a")
         if form == "a" and following.startswith(_AN) and not following.startswith(_NOT_AN):
             form = "an"
         lemma = "a" if kind == "indefinite" else "this" if kind == "this" else "the"
-        return [Node(form, lemma, "DET", "det", slot, head)]
+        return [Node(form, "DET", "det", slot, head, lemma=lemma)]
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
         """A preposition with its phrase, and the phrase's head."""
         nodes, head = self.phrase(oblique.phrase)
         form = _FUNCTION[oblique.preposition]
-        case = Node(form, form, "ADP", "case", (oblique.phrase.id + m.PREPOSITION,), head)
+        case = Node(form, "ADP", "case", (oblique.phrase.id + m.PREPOSITION,), head)
         case.concept = oblique.preposition
         return [case, *nodes], head
 
@@ -135,7 +133,7 @@ class English(Language):
             return []
         if isinstance(clause.time, str):
             slot = (clause.id + m.TIME,)
-            return [Node(clause.time, clause.time, "ADV", "advmod", slot, root, clause.time + ".r")]
+            return [Node(clause.time, "ADV", "advmod", slot, root, clause.time + ".r")]
         nodes, head = self.oblique(clause.time)
         attach(root, "obl", head)
         return nodes
@@ -147,18 +145,18 @@ class English(Language):
         subject, noun = self.phrase(clause.subject)
         if clause.predicate:
             key = clause.predicate
-            root = Node(key, key, "ADJ", slots=(at,), concept=key + ".a")
+            root = Node(key, "ADJ", slots=(at,), concept=key + ".a")
             form = _COPULAS[clause.mood, many]
-            nodes = [*subject, Node(form, "be", "AUX", "cop", (at + m.AUXILIARY,), root)]
+            nodes = [*subject, Node(form, "AUX", "cop", (at + m.AUXILIARY,), root, lemma="be")]
             if clause.negated:
                 nodes.append(self._not(clause, root))
             if clause.degree:
                 key = clause.degree
-                nodes.append(Node(key, key, "ADV", "advmod", (at + m.DEGREE,), root))
+                nodes.append(Node(key, "ADV", "advmod", (at + m.DEGREE,), root))
             nodes.append(root)
             attach(root, "nsubj", noun)
             return nodes, root
-        root = Node("", clause.verb, "VERB", slots=(at,), concept=clause.verb + ".v")
+        root = Node("", "VERB", slots=(at,), concept=clause.verb + ".v", lemma=clause.verb)
         attach(root, "nsubj", noun)
         nodes = subject + self._verb_group(clause, root, many)
         if clause.object is not None:
@@ -176,7 +174,7 @@ class English(Language):
         if clause.reported is not None:
             inner, verb = self.clause(clause.reported)
             attach(root, "ccomp", verb)
-            nodes.append(Node("that", "that", "SCONJ", "mark", (at + m.MARK,), verb))
+            nodes.append(Node("that", "SCONJ", "mark", (at + m.MARK,), verb))
             nodes += inner
         return nodes, root
 
@@ -186,10 +184,10 @@ class English(Language):
         nodes: list[Node] = []
         if clause.mood in ("will", "can", "must"):
             slot = (clause.id + m.AUXILIARY,)
-            nodes.append(Node(clause.mood, clause.mood, "AUX", "aux", slot, root))
+            nodes.append(Node(clause.mood, "AUX", "aux", slot, root))
         elif clause.negated:
             form = "did" if clause.mood == "past" else "do" if many else "does"
-            nodes.append(Node(form, "do", "AUX", "aux", (), root))
+            nodes.append(Node(form, "AUX", "aux", (), root, lemma="do"))
         root.form = forms["infinitive" if nodes else clause.mood + (" plural" if many else "")]
         if clause.negated:
             nodes.append(self._not(clause, root))
@@ -198,11 +196,11 @@ class English(Language):
         return [*nodes, root]
 
     def _not(self, clause: Clause, root: Node) -> Node:
-        return Node("not", "not", "PART", "advmod", (clause.id + m.NEGATION,), root)
+        return Node("not", "PART", "advmod", (clause.id + m.NEGATION,), root)
 
     def _adverb(self, clause: Clause, root: Node) -> Node:
         key = clause.adverb
-        return Node(key, key, "ADV", "advmod", (clause.id + m.ADVERB,), root, key + ".r")
+        return Node(key, "ADV", "advmod", (clause.id + m.ADVERB,), root, key + ".r")
 
     def tokens(self, meaning: Meaning) -> list[Token]:
         return joined(meaning, self.clause, meaning.link)

@@ -36,12 +36,12 @@ class Indonesian(Language):
             nodes, head = self._name(phrase)
         elif phrase.kind == "pronoun":
             form = _FUNCTION[phrase.keys[0]]
-            head = Node(form, form, "PRON", slots=(at,), concept=phrase.keys[0])
+            head = Node(form, "PRON", slots=(at,), concept=phrase.keys[0])
             nodes = [head]
         elif phrase.kind == "year":
-            head = Node("tahun", "tahun", "NOUN", concept="year")
+            head = Node("tahun", "NOUN", concept="year")
             number = phrase.keys[0]
-            nodes = [head, Node(number, number, "NUM", "nummod", (at,), head, "year")]
+            nodes = [head, Node(number, "NUM", "nummod", (at,), head, "year")]
         else:
             nodes, head = self._noun(phrase)
         if phrase.origin is not None:
@@ -60,15 +60,15 @@ class Indonesian(Language):
         form = first
         if phrase.plural and phrase.determiner not in ("count", "many") and "-" not in first:
             form = f"{first}-{first}"
-        head = Node(form, first, "NOUN", slots=(at,), concept=key + ".n")
+        head = Node(form, "NOUN", slots=(at,), concept=key + ".n", lemma=first)
         nodes = [head]
         for part in rest:
             slots = (at + m.PART,) if "_" in key else (at,)
-            nodes.append(Node(part, part, "NOUN", "compound", slots, head, key + ".n"))
+            nodes.append(Node(part, "NOUN", "compound", slots, head, key + ".n"))
         for i, adjective in enumerate(phrase.adjectives):
             slots = (at + m.ADJECTIVE + i,)
             node, *rest = (
-                Node(part, part, "ADJ", "amod", slots, head, adjective + ".a")
+                Node(part, "ADJ", "amod", slots, head, adjective + ".a")
                 for part in _ADJECTIVES[adjective].split("=")
             )
             attach(node, "compound", *rest)
@@ -84,18 +84,18 @@ class Indonesian(Language):
             attach(head, "nmod", owner)
             return [], nodes
         if kind in ("my", "our"):
-            return [], [Node(_FUNCTION[kind], _FUNCTION[kind], "PRON", "nmod", slots, head, kind)]
+            return [], [Node(_FUNCTION[kind], "PRON", "nmod", slots, head, kind)]
         if kind == "this":
-            return [], [Node("ini", "ini", "DET", "det", slots, head, "this")]
+            return [], [Node("ini", "DET", "det", slots, head, "this")]
         if kind == "many":
-            return [Node("banyak", "banyak", "ADJ", "amod", slots, head, "many")], []
+            return [Node("banyak", "ADJ", "amod", slots, head, "many")], []
         if kind == "count":
             form, slots = _FUNCTION.get(phrase.count, phrase.count), (phrase.id + m.COUNT,)
-            return [Node(form, form, "NUM", "nummod", slots, head, phrase.count)], []
+            return [Node(form, "NUM", "nummod", slots, head, phrase.count)], []
         if kind == "indefinite":
             living = {"pm": "a_person", "pf": "a_person", "a": "a_animal"}
             form = _FUNCTION[living.get(inventory.NOUN_KINDS[phrase.keys[0]], "a")]
-            return [Node(form, form, "DET", "det", slots, head, "indefinite")], []
+            return [Node(form, "DET", "det", slots, head, "indefinite")], []
         return [], []
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
@@ -107,14 +107,13 @@ class Indonesian(Language):
         if phrase.kind == "year" or inventory.NOUN_KINDS.get(phrase.keys[0]) == "time":
             form = "pada"
         parts = [
-            Node(part, part, "ADP", "case", slots, head, oblique.preposition)
-            for part in form.split("=")
+            Node(part, "ADP", "case", slots, head, oblique.preposition) for part in form.split("=")
         ]
         return [*parts, *nodes], head
 
     def _adverb(self, key: str, slot: int, root: Node) -> list[Node]:
         first, *rest = (
-            Node(form, form, "ADV", "advmod", (slot,), root, key + ".r")
+            Node(form, "ADV", "advmod", (slot,), root, key + ".r")
             for form in _ADVERBS[key].split("=")
         )
         attach(first, "fixed", *rest)
@@ -129,8 +128,7 @@ class Indonesian(Language):
             (_ADJECTIVES, "ADJ", ".a") if clause.predicate else (_VERBS, "VERB", ".v")
         )
         root, *rest = (
-            Node(part, part, upos, slots=(at,), concept=key + suffix)
-            for part in table[key].split("=")
+            Node(part, upos, slots=(at,), concept=key + suffix) for part in table[key].split("=")
         )
         attach(root, "compound", *rest)
         attach(root, "nsubj", noun)
@@ -155,7 +153,7 @@ class Indonesian(Language):
         if clause.reported is not None:
             inner, verb = self.clause(clause.reported)
             attach(root, "ccomp", verb)
-            nodes.append(Node("bahwa", "bahwa", "SCONJ", "mark", (at + m.MARK,), verb, "that"))
+            nodes.append(Node("bahwa", "SCONJ", "mark", (at + m.MARK,), verb, "that"))
             nodes += inner
         return nodes, root
 
@@ -164,15 +162,15 @@ class Indonesian(Language):
         at = clause.id
         nodes: list[Node] = []
         if clause.negated:
-            nodes.append(Node("tidak", "tidak", "PART", "advmod", (at + m.NEGATION,), root, "not"))
+            nodes.append(Node("tidak", "PART", "advmod", (at + m.NEGATION,), root, "not"))
         if clause.mood in ("will", "can", "must"):
             form, slots = _FUNCTION[clause.mood], (at + m.AUXILIARY,)
-            nodes.append(Node(form, form, "AUX", "aux", slots, root, clause.mood))
+            nodes.append(Node(form, "AUX", "aux", slots, root, clause.mood))
         elif clause.mood == "past" and clause.verb and not self._dated(clause):
-            nodes.append(Node("telah", "telah", "AUX", "aux", (), root, "past"))
+            nodes.append(Node("telah", "AUX", "aux", (), root, "past"))
         if clause.degree:
             form, slots = _FUNCTION[clause.degree], (at + m.DEGREE,)
-            nodes.append(Node(form, form, "ADV", "advmod", slots, root, clause.degree))
+            nodes.append(Node(form, "ADV", "advmod", slots, root, clause.degree))
         if clause.adverb in inventory.FREQUENCY_ADVERBS:
             nodes += self._adverb(clause.adverb, at + m.ADVERB, root)
         return nodes
