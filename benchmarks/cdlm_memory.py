@@ -16,8 +16,8 @@ from pathlib import Path
 
 import psutil
 
-from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import TokenFile, write_index
 from fairseq_xling.files import read_json, write_json
 

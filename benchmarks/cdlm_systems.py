@@ -18,8 +18,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.trainer import Trainer
 
 import fairseq_xling.plugin  # noqa: F401  registers our task, model and criterion
-from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import PAD
+from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import BatchSpec
 
 

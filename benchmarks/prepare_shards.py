@@ -27,9 +27,9 @@ from prepare_throughput import BIN, measure, write_corpus, zipf_sentences
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.text.inputs import check_inputs, fingerprint
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
-from fairseq_xling.text.sample import draw_lines
-from fairseq_xling.text.sections import cut_text
+from fairseq_xling.text.shards import cut_text
 from fairseq_xling.text.sources import parse_sources
+from fairseq_xling.text.vocabulary import draw_lines
 
 PAIR = ("aa", "bb")
 

@@ -18,6 +18,38 @@ from safetensors.numpy import save
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import atomic_write, check_files
 
+_KINDS = {"f": "floats", "i": "whole numbers"}
+
+
+def mapped(path: Path, kind: str, shape: tuple[int | None, ...], remedy: str) -> np.ndarray:
+    """The array in ``path``, of which nothing is read yet; nothing in the file can run.
+
+    Args:
+        kind: ``f`` for floats, ``i`` for whole numbers.
+        shape: its shape, None where any size will do.
+        remedy: what to do where the file is missing or wrong, for the message.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: no such file; {remedy}")
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):  # several in an archive, .npz
+            raise TypeError
+    except Exception:  # NumPy reads the header as Python, which ends in as many ways
+        raise UserError(f"{path}: damaged or not a numpy array; {remedy}") from None
+    fits = array.ndim == len(shape) and all(
+        size in (None, found) for size, found in zip(shape, array.shape, strict=True)
+    )
+    if not fits or array.dtype.kind.replace("u", "i") != kind:
+        wanted = str(shape).replace("None", "any")
+        raise UserError(
+            f"{path}: must be {_KINDS[kind]} of shape {wanted}, got {array.dtype} of shape "
+            f"{array.shape}; {remedy}"
+        )
+    if path.stat().st_size != array.offset + array.nbytes:  # else each value may be out of place
+        raise UserError(f"{path}: must end with its last value, got more; {remedy}")
+    return array
+
 
 @dataclass(frozen=True)
 class ArrayFile:
@@ -50,11 +82,7 @@ class ArrayFile:
             file.write(save(dense, metadata={self.mark: entry}))
 
     def read(self, path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Read such a file.
-
-        Raises:
-            UserError: if the file is missing or damaged, or is of another kind or format.
-        """
+        """Read such a file."""
         check_files(path)
         try:
             with safe_open(path, framework="numpy") as file:
@@ -73,11 +101,7 @@ class ArrayFile:
 
 @contextlib.contextmanager
 def described_well(path: str | Path) -> Iterator[None]:
-    """For reading a description: missing entries mean that the file is damaged.
-
-    Raises:
-        UserError: instead of the exceptions of reading JSON values.
-    """
+    """For reading a description: missing entries mean that the file is damaged."""
     try:
         yield
     except UserError:

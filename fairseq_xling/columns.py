@@ -74,21 +74,13 @@ def open_column(path: str | Path, lines: Lines) -> io.RawIOBase | None:
 
 
 def schema_of(file: Path) -> Any:
-    """The ``pyarrow.Schema`` of a Parquet or Arrow file.
-
-    Raises:
-        UserError: if it is damaged, or the library is not installed.
-    """
+    """The ``pyarrow.Schema`` of a Parquet or Arrow file."""
     with _opened(file) as (schema, _):
         return schema
 
 
 def column_type(file: Path, column: str, schema: Any) -> Any:
-    """The ``pyarrow.DataType`` of a column; that of a dictionary's values where it has one.
-
-    Raises:
-        UserError: if there is no such column; names those that there are.
-    """
+    """The ``pyarrow.DataType`` of a column; that of a dictionary's values where it has one."""
     import pyarrow
 
     if column not in (known := _names(schema)):
@@ -101,11 +93,7 @@ def column_type(file: Path, column: str, schema: Any) -> Any:
 
 
 def check_text(file: Path, column: str, schema: Any) -> None:
-    """Refuse a column that is not of texts.
-
-    Raises:
-        UserError: with its type.
-    """
+    """Refuse a column that is not of texts."""
     from pyarrow import types
 
     found = column_type(file, column, schema)

@@ -35,11 +35,7 @@ def has_commas(path: str | Path) -> bool:
 
 
 def read_sentences(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]:
-    """As `read_lines`, of plain text: a sentence per line.
-
-    Raises:
-        UserError: as `read_lines` and `check_sentences`, after `START` lines or at the end.
-    """
+    """As `read_lines`, of plain text: a sentence per line."""
     start: list[str] | None = []
     for line in read_lines(path, file):
         if start is not None:

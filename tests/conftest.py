@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import SEP, SPECIALS
+from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import best_dtype, write_items
 from fairseq_xling.files import sha256, write_json
 

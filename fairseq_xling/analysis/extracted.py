@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairseq_xling.arrays import mapped
+from fairseq_xling.array_file import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.json_fields import check_count

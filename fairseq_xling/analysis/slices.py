@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import SEP, DataFolder
+from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_index
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, write_json

@@ -11,8 +11,7 @@ meta.json        settings, counts, provenance
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.data.links import first_outside, same_sizes
-from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.data.mmap import TokenFile, first_outside, same_sizes
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 

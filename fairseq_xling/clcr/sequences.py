@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.arrays import mapped
+from fairseq_xling.array_file import mapped
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.folders import META

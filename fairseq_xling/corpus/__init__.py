@@ -6,8 +6,7 @@ expresses it, so alignments, parts of speech, trees and entities are exact. Text
 """
 
 from fairseq_xling.corpus.corpus import generate, resolve
-from fairseq_xling.corpus.realiser import LANGUAGES
-from fairseq_xling.corpus.tokens import ParallelSentence, Sentence, Token, align
+from fairseq_xling.corpus.realiser import LANGUAGES, ParallelSentence, Sentence, Token, align
 
 __all__ = [
     "LANGUAGES",

@@ -6,10 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from fairseq_xling.corpus.meaning import Meaning
-from fairseq_xling.corpus.realiser import LANGUAGES, Language
-from fairseq_xling.corpus.sampler import Sampler
-from fairseq_xling.corpus.tables import DOMAINS, Topic, Uniform
-from fairseq_xling.corpus.tokens import ParallelSentence, Sentence
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, ParallelSentence, Sentence
+from fairseq_xling.corpus.sampler import DOMAINS, Sampler, Topic, Uniform
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.registry import unknown_name
 
@@ -59,11 +57,7 @@ def draw(seed: int, index: int, domain: str = "default") -> tuple[str, Meaning, 
 
 
 def resolve(languages: Sequence[str]) -> dict[str, Language]:
-    """The languages by their codes.
-
-    Raises:
-        UserError: for an unknown code (near matches are named) or a repeated one.
-    """
+    """The languages by their codes."""
     for code in languages:
         if list(languages).count(code) > 1:
             raise UserError(f"`--languages` names {code!r} twice in {','.join(languages)!r}")
@@ -78,9 +72,6 @@ def generate(
 
     Sentence i depends on (seed, domain, i) alone, so a corpus can be generated in any order, in
     pieces and in parallel. Runs of ``DOCUMENT`` sentences share a topic.
-
-    Raises:
-        UserError: for an unknown language or domain, or a negative number.
     """
     for name, value in (("count", count), ("seed", seed), ("start", start)):
         if value < 0:

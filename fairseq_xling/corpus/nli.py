@@ -18,22 +18,18 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import count as count_from
 
-from fairseq_xling.corpus import concepts
 from fairseq_xling.corpus.corpus import sampler, scene
-from fairseq_xling.corpus.inventory import FREQUENCY_ADVERBS, NOUN_ADJECTIVES, NOUN_KINDS
-from fairseq_xling.corpus.lexicon.reader import entries, items
+from fairseq_xling.corpus.inventory import (
+    ANTONYMS,
+    FREQUENCY_ADVERBS,
+    HYPERNYMS,
+    NOUN_ADJECTIVES,
+    NOUN_KINDS,
+)
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase
-from fairseq_xling.corpus.sampler import Sampler
-from fairseq_xling.corpus.tables import Topic, Uniform
+from fairseq_xling.corpus.sampler import Sampler, Topic, Uniform
 
 LABELS = ("entailment", "neutral", "contradiction")
-_ANTONYMS = dict(pair.split() for pair in items(concepts.ANTONYMS))
-_ANTONYMS |= {second: first for first, second in _ANTONYMS.items()}
-_HYPERNYMS = {
-    member: kind
-    for kind, members in entries(concepts.HYPERNYMS).items()
-    for member in members.split()
-}
 # English negates "wins" as "does not win", and nothing else in this corpus has "do": a classifier
 # would rely on a word that other languages lack. In all other cases it negates with "not" alone.
 _MOODS = ("will", "can")
@@ -133,9 +129,8 @@ class _Rules:
     ) -> tuple[Clause, Clause] | None:
         """The premise leaves open whether the hypothesis holds."""
         same = self.uniform() < 0.35
-        if (
-            same
-        ):  # a wider premise is silent about the narrower hypothesis, a denied one the reverse
+        # A wider premise is silent about the narrower hypothesis, a denied one the reverse.
+        if same:
             premise, hypothesis = (less, full) if whole else (full, less)
             premise = deepcopy(premise)
             premise.negated = not whole
@@ -171,7 +166,7 @@ class _Rules:
             return None
         if subject.determiner not in _KNOWN:
             subject.determiner, subject.count = "definite", ""
-        opposite = _ANTONYMS.get(premise.predicate)
+        opposite = ANTONYMS.get(premise.predicate)
         premise.negated, premise.degree = False, ""
         hypothesis = deepcopy(premise)
         hypothesis.negated = negated
@@ -205,14 +200,15 @@ def related(first: str, second: str) -> bool:
     """Whether one noun may name what the other does."""
     if first.split("_")[-1] == second.split("_")[-1]:  # a wedding ring is a ring
         return True
-    return first == _HYPERNYMS.get(second) or second == _HYPERNYMS.get(first)
+    return first == HYPERNYMS.get(second) or second == HYPERNYMS.get(first)
 
 
 def generalise(clause: Clause) -> None:
     """Replace a noun by its hypernym (the dog by an animal), if it has one."""
     for phrase in (clause.object, clause.subject):
-        if phrase is not None and phrase.kind == "noun" and phrase.keys[0] in _HYPERNYMS:
-            phrase.keys, phrase.adjectives, phrase.owner = (_HYPERNYMS[phrase.keys[0]],), (), None
+        if phrase is not None and phrase.kind == "noun" and phrase.keys[0] in HYPERNYMS:
+            phrase.keys = (HYPERNYMS[phrase.keys[0]],)
+            phrase.adjectives, phrase.owner = (), None
             uncountable = NOUN_KINDS[phrase.keys[0]] == "u"
             phrase.plural = phrase.plural and not uncountable
             phrase.determiner = "bare" if uncountable or phrase.plural else "indefinite"

@@ -1,12 +1,88 @@
-"""What the languages share in expressing a meaning."""
+"""Words with their annotation, sentences, and what the languages share in expressing a meaning."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.meaning import Clause, Meaning
-from fairseq_xling.corpus.tokens import Sentence, Token
+from fairseq_xling.corpus.inventory import ENTITIES
+from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase
 from fairseq_xling.registry import Registry
+
+
+class Token(NamedTuple):
+    """One word.
+
+    ``head`` counts words from 1, 0 is the root. ``entity`` is IOB2 (``O``, ``B-PER``, ``I-ORG``).
+    ``concept`` is the key of the concept, or the function word's name. ``slots`` numbers the
+    pieces of the meaning that this word stands for: words of two languages that share a slot
+    are aligned; a word without a slot (an auxiliary, a classifier) is aligned to nothing.
+    """
+
+    form: str
+    lemma: str
+    upos: str
+    head: int
+    deprel: str
+    entity: str
+    concept: str
+    slots: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Sentence:
+    """A sentence of one language: its words, and its text as a corpus would hold it."""
+
+    language: str
+    tokens: list[Token]
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        """The forms, one per word, also where the text has no spaces between them."""
+        return [token.form for token in self.tokens]
+
+
+def align(source: Iterable[Token], target: Iterable[Token]) -> set[tuple[int, int]]:
+    """Pairs (i, j), counted from 0, of the words that share a slot.
+
+    >>> the, cat, die, katze = (
+    ...     Token(form, form, "X", 0, "root", "O", "", slots)
+    ...     for form, slots in [("the", (1,)), ("cat", (2,)), ("die", (1,)), ("Katze", (2,))])
+    >>> sorted(align([the, cat], [katze]))
+    [(1, 0)]
+    """
+    places: dict[int, list[int]] = {}
+    for j, token in enumerate(target):
+        for slot in token.slots:
+            places.setdefault(slot, []).append(j)
+    return {
+        (i, j)
+        for i, token in enumerate(source)
+        for slot in token.slots
+        for j in places.get(slot, ())
+    }
+
+
+@dataclass(slots=True)
+class ParallelSentence:
+    """One meaning in several languages.
+
+    ``key`` names the content of the meaning (its concepts in order, without number, tense,
+    articles or polarity): sentences with the same text in any language have the same key, but
+    for the few homographs of the lexicons.
+    """
+
+    index: int
+    topic: str
+    key: tuple[str, ...]
+    sentences: dict[str, Sentence]
+
+    def alignment(self, source: str, target: str) -> set[tuple[int, int]]:
+        """Gold word alignment: pairs (i in ``source``, j in ``target``), counted from 0."""
+        return align(self.sentences[source].tokens, self.sentences[target].tokens)
+
 
 LANGUAGES: Registry["Language"] = Registry("synthetic language", "fairseq_xling.corpus.languages")
 
@@ -16,23 +92,27 @@ VERB_FEATURES = ("present", "present plural", "past", "past plural", "infinitive
 
 
 class Node:
-    """A word in the making: its head is another node, or None while it heads its phrase."""
+    """A word in the making: its head is another node, or None while it heads its phrase.
+
+    The lemma is the form, and the concept the lemma, unless another is named.
+    """
 
     __slots__ = ("concept", "deprel", "entity", "form", "head", "lemma", "slots", "upos")
 
     def __init__(
         self,
         form: str,
-        lemma: str,
         upos: str,
         deprel: str = "root",
         slots: tuple[int, ...] = (),
         head: "Node | None" = None,
         concept: str = "",
         entity: str = "O",
+        lemma: str = "",
     ):
-        self.form, self.lemma, self.upos, self.deprel = form, lemma, upos, deprel
-        self.slots, self.head, self.concept, self.entity = slots, head, concept or lemma, entity
+        self.form, self.lemma, self.upos, self.deprel = form, lemma or form, upos, deprel
+        self.slots, self.head, self.entity = slots, head, entity
+        self.concept = concept or self.lemma
 
 
 def attach(head: Node, deprel: str, *dependents: Node) -> None:
@@ -74,13 +154,13 @@ def joined(
         attach(root, "conj" if meaning.coordinated else "advcl", verb)
         at = meaning.second.id
         kind = ("CCONJ", "cc") if meaning.coordinated else ("SCONJ", "mark")
-        mark = Node(conjunction, conjunction, *kind, (at + m.MARK,), verb, meaning.link)
+        mark = Node(conjunction, *kind, (at + m.MARK,), verb, meaning.link)
         if meaning.second_first:
-            comma = Node(",", ",", "PUNCT", "punct", (at + m.COMMA,), verb)
+            comma = Node(",", "PUNCT", "punct", (at + m.COMMA,), verb)
             nodes = [mark, *more, comma, *nodes]
         else:
             nodes = [*nodes, mark, *more]
-    stop = Node(".", ".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
+    stop = Node(".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
     return finish([*nodes, stop])
 
 
@@ -89,10 +169,15 @@ class Language(ABC):
 
     code: str
     spaced = True  # whether its text has spaces between words
+    conjunction = "and"  # between two phrases
 
     @abstractmethod
     def tokens(self, meaning: Meaning) -> list[Token]:
         """The words that express ``meaning``, with their annotation."""
+
+    def phrase(self, phrase: NounPhrase, *case: str) -> tuple[list[Node], Node]:
+        """The words of a noun phrase and the one that heads them."""
+        raise NotImplementedError
 
     @abstractmethod
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -102,6 +187,32 @@ class Language(ABC):
         ``VERB_FEATURES``; every other word has the empty feature. A language without a
         distinction repeats the form.
         """
+
+    def with_conjunct(
+        self, nodes: list[Node], head: Node, phrase: NounPhrase, *case: str
+    ) -> list[Node]:
+        """``nodes`` of ``phrase``, and after them the phrase that is joined to it, if any."""
+        if phrase.also is None:
+            return nodes
+        more, noun = self.phrase(phrase.also, *case)
+        attach(head, "conj", noun)
+        word, slots = self.conjunction, (phrase.also.id + m.AND,)
+        return [*nodes, Node(word, "CCONJ", "cc", slots, noun, "and"), *more]
+
+    def name_nodes(
+        self, phrase: NounPhrase, parts: Iterable[tuple[str, str]], first: bool
+    ) -> tuple[list[Node], Node]:
+        """A name of ``parts``, (form, concept), and its head: the ``first`` part or the last."""
+        label = ENTITIES[phrase.kind]
+        nodes = [Node(form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
+        nodes[0].entity = "B-" + label
+        head = nodes[0] if first else nodes[-1]
+        head.slots = (phrase.id,)
+        for node in nodes:
+            if node is not head:
+                node.slots = (phrase.id + m.PART,)
+                attach(head, "flat" if phrase.kind == "person" else "compound", node)
+        return nodes, head
 
     def sentence(self, meaning: Meaning) -> Sentence:
         """``meaning`` as a sentence of this language."""

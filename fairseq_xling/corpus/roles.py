@@ -22,7 +22,7 @@ from fairseq_xling.corpus.annotate import character_places, expand, pharaoh
 from fairseq_xling.corpus.corpus import resolve
 from fairseq_xling.corpus.meaning import STRIDE, Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.corpus.nli import Pair
-from fairseq_xling.corpus.tokens import align
+from fairseq_xling.corpus.realiser import align
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, remove
 
@@ -75,9 +75,6 @@ def write_roles(
 
     Args:
         train: pairs to train on; valid and test have ``held_out`` each.
-
-    Raises:
-        UserError: for an unknown language, or a number below 1.
     """
     known = resolve(languages)
     counts = {"test": held_out, "valid": held_out, "train": train}
@@ -113,9 +110,6 @@ def mix_text(corpus: str | Path, languages: Sequence[str], count: int, output: s
 
     Args:
         languages: of the corpus, in its order.
-
-    Raises:
-        UserError: for an unknown language.
     """
     known, output = resolve(languages), Path(output)
     if output.is_dir():

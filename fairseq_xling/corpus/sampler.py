@@ -6,8 +6,10 @@ a Zipfian distribution with its own exponent, verbs select their arguments and n
 adjectives, and each noun has its own preferences for number, articles and modifiers.
 """
 
+import zlib
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from fairseq_xling.corpus import inventory
@@ -18,8 +20,76 @@ from fairseq_xling.corpus.meaning import (
     NounPhrase,
     Oblique,
 )
-from fairseq_xling.corpus.tables import DOMAINS, Frame, Table, Topic, Uniform, trait
-from fairseq_xling.corpus.topics import TOPICS
+
+Uniform = Callable[[], float]
+
+
+def trait(name: str, low: float, high: float) -> float:
+    """A number in [low, high) that is ``name``'s own, the same in every run.
+
+    >>> 0 <= trait("dog", 0, 1) < 1 and trait("dog", 0, 1) == trait("dog", 0, 1)
+    True
+    """
+    return low + (high - low) * zlib.crc32(name.encode()) / 2**32
+
+
+class Table:
+    """Items with Zipfian weights: item r (from 0) has weight (r + 1) ** -exponent."""
+
+    def __init__(self, values: Sequence[str], exponent: float):
+        self.values = list(values)
+        weights = [(rank + 1) ** -exponent for rank in range(len(self.values))]
+        total = sum(weights)
+        self._cumulative = [value / total for value in accumulate(weights)]
+        self._last = len(self.values) - 1
+
+    def pick(self, uniform: float) -> str:
+        return self.values[min(bisect(self._cumulative, uniform), self._last)]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A verb with its arguments in one topic."""
+
+    verb: str
+    subjects: Table
+    objects: Table | None
+    obliques: tuple[tuple[str, Table], ...]
+    adverbs: Table
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic's verbs and words; ``order`` and ``salt`` come from the domain."""
+
+    name: str
+    weight: float
+    frames: list[Frame]
+    frame: Table
+    nouns: Table
+    people: Table
+    persons: Table
+    places: Table
+    organisations: Table | None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Frequencies. Two domains share every word, and differ in all frequencies."""
+
+    salt: str
+    reverse: bool  # rare topics become common, and the lists run backwards
+    topic_power: float = 2.2
+    past: float = 0.5
+    second: float = 0.2
+    adverb: float = 0.22
+    time: float = 0.14
+
+
+DOMAINS = {
+    "default": Domain(salt="", reverse=False),
+    "other": Domain(salt="other ", reverse=True, past=0.2, second=0.3, adverb=0.3, time=0.08),
+}
 
 
 class Sampler:
@@ -31,7 +101,7 @@ class Sampler:
 
     def __init__(self, domain: str = "default"):
         self.domain = DOMAINS[domain]
-        self.topics = [self._topic(text) for text in TOPICS.strip().lstrip("@").split("\n@")]
+        self.topics = [self._topic(name) for name in inventory.TOPICS]
         power = self.domain.topic_power
         weights = [topic.weight**power for topic in self.topics]
         if self.domain.reverse:
@@ -62,45 +132,14 @@ class Sampler:
     def _own_order(self, name: str, values: Sequence[str]) -> list[str]:
         return sorted(values, key=lambda value: trait(f"{self.domain.salt}{name} {value}", 0, 1))
 
-    def _topic(self, text: str) -> Topic:
-        head, _, body = text.partition("\n")
-        name, weight = head.split()
-        body = body.replace("\n  |", " |")
-        nouns: list[str] = []
-        frames = []
-        for line in body.splitlines():
-            if line.startswith("  + "):
-                nouns.extend(line[4:].split())
-                continue
-            verb, _, rest = line.partition(":")
-            arguments, _, obliques = rest.partition("|")
-            subjects, _, objects = arguments.partition(">")
-            where = f"{name} {verb}"
-            frames.append(
-                Frame(
-                    verb,
-                    self._table(where + " subjects", subjects.split()),
-                    self._table(where + " objects", objects.split()) if objects.strip() else None,
-                    tuple(
-                        (part.split()[0], self._table(where + part, part.split()[1:]))
-                        for part in obliques.split(",")
-                        if part.strip()
-                    ),
-                    self._table(
-                        where + " adverbs",
-                        self._own_order(
-                            where,
-                            inventory.FREQUENCY_ADVERBS + inventory.MANNER_ADVERBS,
-                        ),
-                        1.0,
-                        2.0,
-                    ),
-                )
-            )
+    def _topic(self, name: str) -> Topic:
+        lines = dict(inventory.TOPICS[name])
+        weight, nouns = float(lines.pop("@weight")), lines.pop("@nouns").split()
+        frames = [self._frame(name, verb, line) for verb, line in lines.items()]
         organisations = inventory.TOPIC_ORGANISATIONS.get(name)
         return Topic(
             name,
-            float(weight),
+            weight,
             frames,
             self._table(name + " verbs", [str(place) for place in range(len(frames))], 0.5, 1.3),
             self._table(name + " nouns", nouns, 0.7, 1.3),
@@ -111,6 +150,23 @@ class Sampler:
             self._table(name + " names", self._own_order(name, list(inventory.GENDERS)), 0.9, 1.6),
             self._table(name + " places", self._own_order(name, inventory.PLACES), 0.9, 1.6),
             self._table(name + " organisations", organisations) if organisations else None,
+        )
+
+    def _frame(self, topic: str, verb: str, line: str) -> Frame:
+        arguments, _, obliques = line.partition("|")
+        subjects, _, objects = arguments.partition(">")
+        where = f"{topic} {verb}"
+        adverbs = inventory.FREQUENCY_ADVERBS + inventory.MANNER_ADVERBS
+        return Frame(
+            verb,
+            self._table(where + " subjects", subjects.split()),
+            self._table(where + " objects", objects.split()) if objects.strip() else None,
+            tuple(
+                (part.split()[0], self._table(where + part, part.split()[1:]))
+                for part in obliques.split(",")
+                if part.strip()
+            ),
+            self._table(where + " adverbs", self._own_order(where, adverbs), 1.0, 2.0),
         )
 
     def topic(self, uniform: float) -> Topic:

@@ -20,10 +20,9 @@ from typing import Any
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
 from fairseq_xling.corpus.corpus import sampler, scene
-from fairseq_xling.corpus.events import EVENT_CLASSES, GIVING
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.corpus.tables import Topic, Uniform
-from fairseq_xling.corpus.tokens import Sentence, Token
+from fairseq_xling.corpus.realiser import Sentence, Token
+from fairseq_xling.corpus.sampler import Topic, Uniform
 
 SHORTEST, LONGEST = 5, 30  # words of the English sentence
 _ORIGIN, _OWNER, _ORGANISATION, _PLACE, _RECIPIENT = 0.35, 0.25, 0.15, 0.35, 0.7
@@ -64,7 +63,7 @@ class _Enriched:
         for clause in clauses(self.meaning):
             if topic.organisations and clause.verb and u() < _ORGANISATION:
                 clause.subject = self.name("organisation", topic.organisations.pick(u()))
-            if clause.verb in GIVING and clause.object and u() < _RECIPIENT:
+            if clause.verb in inventory.GIVING and clause.object and u() < _RECIPIENT:
                 kept = [one for one in clause.obliques if one.preposition != "tor"]
                 phrase = self.name("person", topic.persons.pick(u()))
                 if u() < 0.5:
@@ -138,7 +137,7 @@ def annotate(meaning: Meaning, sentence: Sentence, name: str) -> dict[str, Any]:
     for clause in clauses(meaning):
         if clause.verb:
             span = _span(tokens, (clause.id,), (clause.id,))
-            events.append((span, EVENT_CLASSES[clause.verb], clause.id))
+            events.append((span, inventory.EVENT_CLASSES[clause.verb], clause.id))
         for phrase, role in phrases(clause):
             own = [(phrase, role)]
             if phrase.origin is not None:

@@ -14,6 +14,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from itertools import count as count_from
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,22 +22,74 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from fairseq_xling import __version__
-from fairseq_xling.corpus.annotate import character_places, conllu, expand, pharaoh, tagged
-from fairseq_xling.corpus.corpus import draw
-from fairseq_xling.corpus.dictionary import dictionary
+from fairseq_xling.corpus.annotate import (
+    character_places,
+    conllu,
+    dictionary,
+    expand,
+    pharaoh,
+    tagged,
+)
+from fairseq_xling.corpus.corpus import draw, resolve
 from fairseq_xling.corpus.meaning import Meaning
 from fairseq_xling.corpus.nli import LABELS, draw_pairs
-from fairseq_xling.corpus.realiser import LANGUAGES
-from fairseq_xling.corpus.settings import Settings
+from fairseq_xling.corpus.realiser import LANGUAGES, Sentence, align
+from fairseq_xling.corpus.sampler import DOMAINS
 from fairseq_xling.corpus.structures import draw_structure
 from fairseq_xling.corpus.structures import line as structure_line
-from fairseq_xling.corpus.tokens import Sentence, align
 from fairseq_xling.errors import UserError, writing
 from fairseq_xling.files import exclusive, read_json, remove, remove_links
+from fairseq_xling.ranges import NOT_NEGATIVE, check_fields, numbers
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.seeds import SEEDS
 
 BLOCK = 1 << 40
 HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO, FIRST_STRUCTURES = 0, 1, 2, 16, 32
 PROVENANCE = "provenance.json"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to write.
+
+    Attributes:
+        languages: codes; the first is paired with each other one.
+        sentences: monolingual training sentences per language.
+        parallel_sentences: parallel training sentences.
+        held_out: sentences of valid, and of test.
+        nli: training entailment pairs; valid and test have ``held_out`` each (none if 0).
+        structures: training sentences with relations and events in each language; valid and test
+            have ``held_out`` each (none if 0).
+        annotated: training sentences with gold trees and entities, the first of each language.
+        seed: random seed; each gives a different corpus.
+        domain: a key of ``DOMAINS``.
+        spaced: also write spaces between the words of languages without spaces.
+    """
+
+    languages: tuple[str, ...]
+    sentences: int = numbers(10_000, NOT_NEGATIVE)
+    parallel_sentences: int = numbers(0, NOT_NEGATIVE)
+    held_out: int = numbers(1000, NOT_NEGATIVE)
+    nli: int = numbers(0, NOT_NEGATIVE)
+    structures: int = numbers(0, NOT_NEGATIVE)
+    annotated: int = numbers(1000, NOT_NEGATIVE)
+    seed: int = numbers(1, SEEDS)
+    domain: str = "default"
+    spaced: bool = False
+
+    def check(self) -> None:
+        """Raise ``UserError`` unless all settings are valid."""
+        resolve(self.languages)
+        check_fields(type(self), self)
+        if self.domain not in DOMAINS:
+            raise unknown_name("`--domain`", self.domain, sorted(DOMAINS))
+
+    def to_json(self) -> dict[str, Any]:
+        """All settings, for provenance; what older versions lack is left out if unused."""
+        found = asdict(self)
+        if not self.structures:
+            del found["structures"]
+        return json.loads(json.dumps(found))
 
 
 class HeldOut:
@@ -57,13 +110,25 @@ class HeldOut:
 
 
 def fresh(
-    settings: Settings, block: int, languages: tuple[str, ...], held_out: HeldOut
+    settings: Settings,
+    block: int,
+    languages: tuple[str, ...],
+    held_out: HeldOut,
+    structured: bool = False,
 ) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
-    """The sentences of a block that clash with nothing held out, endlessly."""
+    """The sentences of a block that clash with nothing held out, endlessly.
+
+    Those that are ``structured`` have more relations and events.
+    """
     for index in count_from(block * BLOCK):
-        _, meaning, english = draw(settings.seed, index, settings.domain)
+        where = settings.seed, index, settings.domain
+        english = None
+        if structured:
+            meaning = draw_structure(*where, LANGUAGES["en"].sentence)
+        else:
+            _, meaning, english = draw(*where)
         sentences = {
-            code: english if code == "en" else LANGUAGES[code].sentence(meaning)
+            code: english if english and code == "en" else LANGUAGES[code].sentence(meaning)
             for code in languages
         }
         if not held_out.clashes(meaning, sentences):
@@ -194,7 +259,7 @@ class _Writer:
     def structures(self) -> None:
         """Relations and events: valid and test the same in every language, training text not."""
         seen = HeldOut()
-        stream = self.structured(FIRST_STRUCTURES, self.languages, seen)
+        stream = fresh(self.settings, FIRST_STRUCTURES, self.languages, seen, True)
         for split in ("valid", "test"):
             with ExitStack() as files:
                 out = {
@@ -209,7 +274,7 @@ class _Writer:
                     self.bar.update()
             self.counts[f"structures.{split}"] = self.settings.held_out
         for place, code in enumerate(self.languages, start=1):
-            stream = self.structured(FIRST_STRUCTURES + place, (code,), seen)
+            stream = fresh(self.settings, FIRST_STRUCTURES + place, (code,), seen, True)
             with ExitStack() as files:
                 out = self.open(files, f"gold/structures.train.{code}.jsonl")
                 for _ in range(self.settings.structures):
@@ -217,17 +282,6 @@ class _Writer:
                     out.write(structure_line(meaning, sentences[code], str(index)))
                     self.bar.update()
             self.counts[f"structures.train.{code}"] = self.settings.structures
-
-    def structured(
-        self, block: int, languages: tuple[str, ...], seen: HeldOut
-    ) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
-        """The sentences of a block that clash with nothing held out, endlessly."""
-        english = LANGUAGES["en"].sentence
-        for index in count_from(block * BLOCK):
-            meaning = draw_structure(self.settings.seed, index, self.settings.domain, english)
-            sentences = {code: LANGUAGES[code].sentence(meaning) for code in languages}
-            if not seen.clashes(meaning, sentences):
-                yield index, meaning, sentences
 
     def realise(self, meaning: Meaning) -> dict[str, Sentence]:
         return {code: LANGUAGES[code].sentence(meaning) for code in self.languages}
@@ -262,9 +316,6 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     """Write the corpus of ``settings`` to the folder ``out``, atomically.
 
     A folder that already contains this very corpus is left unchanged.
-
-    Raises:
-        UserError: for invalid settings, or if ``out`` contains anything else.
     """
     settings.check()
     out = Path(out)

@@ -11,8 +11,7 @@ from fairseq_xling.data.example import Objective
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sampling import smoothed_shares
-from fairseq_xling.data.segments import SegmentPairs
-from fairseq_xling.data.sources import Pairs, Source, break_modes
+from fairseq_xling.data.sources import Pairs, SegmentPairs, Source, break_modes
 from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.registry import Registry, unknown_name
@@ -43,11 +42,7 @@ class Scope:
 
     @classmethod
     def of(cls, cfg: Any, languages: Sequence[str], max_positions: int) -> "Scope":
-        """From the options.
-
-        Raises:
-            UserError: for a language or direction that the task does not have.
-        """
+        """From the options."""
         mono = (
             parse_languages(cfg.mono_languages, "--mono-languages")
             if cfg.mono_languages
@@ -71,9 +66,6 @@ def parse_directions(text: str) -> list[tuple[str, str]]:
 
     >>> parse_directions("en-de,de-en")
     [('en', 'de'), ('de', 'en')]
-
-    Raises:
-        UserError: for anything else.
     """
     pairs = []
     for item in filter(None, (piece.strip() for piece in text.split(","))):

@@ -1,19 +1,60 @@
 """A data folder on disk, as written by `fairseq-xling prepare`."""
 
+import functools
+import os
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.data.dictionary import dictionary_size
-from fairseq_xling.data.digests import check_file
-from fairseq_xling.data.links import check_further, check_links
-from fairseq_xling.data.meta import read_meta
-from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.data.raw_text import RawText, raw_text_path
-from fairseq_xling.data.splits import in_order
+from fairseq_xling.data.meta import check_file, in_order, read_meta
+from fairseq_xling.data.mmap import RawText, TokenFile, check_further, check_links, raw_text_path
 from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, sha256
+from fairseq_xling.files import read_json, read_lines, sha256
 from fairseq_xling.registry import did_you_mean, unknown_name
+
+SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<null>")
+OWN_SYMBOLS = SPECIAL_SYMBOLS[4:]  # fairseq puts the first four in front of every dictionary itself
+
+
+def read_dictionary(path: str | Path) -> list[str]:
+    """All symbols by id, the four that fairseq puts in front included.
+
+    Raises:
+        UserError: if the file is missing, or is not a dictionary written by `prepare` (names the
+            line that has no count, or a symbol that occurs twice).
+    """
+    symbols = [*SPECIAL_SYMBOLS[:4]]
+    for number, line in enumerate(read_lines(path), start=1):
+        symbol, _, count = line.rpartition(" ")
+        if not (symbol and count.isascii() and count.isdecimal() and len(count) < 20):
+            raise UserError(f"{path}:{number}: must be a symbol, a space and a count, got {line!r}")
+        symbols.append(symbol)
+    if tuple(symbols[: len(SPECIAL_SYMBOLS)]) != SPECIAL_SYMBOLS:
+        names = " and ".join(OWN_SYMBOLS)
+        raise UserError(f"{path}: must begin with {names}, as `prepare` writes it")
+    if len(set(symbols)) < len(symbols):
+        seen: set[str] = set()
+        for number, symbol in enumerate(symbols, start=-3):
+            if symbol in seen:
+                raise UserError(f"{path}:{number}: has {symbol!r} a second time")
+            seen.add(symbol)
+    return symbols
+
+
+def dictionary_size(path: Path) -> int:
+    """Number of symbols in a dictionary; read once per process, until the file changes.
+
+    Errors as for `read_dictionary`.
+    """
+    state = os.stat(path)
+    return _size(path, state.st_mtime_ns, state.st_size)
+
+
+@functools.cache
+def _size(path: Path, changed: int, size: int) -> int:
+    return len(read_dictionary(path))
+
 
 # The first ids of every dictionary of ours (fairseq fixes the first four).
 CLS, PAD, SEP, UNK, MASK, NULL = range(6)
@@ -60,11 +101,7 @@ class DataFolder:
             dictionary_size(file)
 
     def file(self, name: str) -> Path:
-        """A file of the folder, which is the one that was prepared.
-
-        Raises:
-            UserError: if it is missing, another, or was added to the folder.
-        """
+        """A file of the folder, which is the one that was prepared."""
         path = self.path / name
         recorded = self.meta.get("files")
         if recorded is not None:
@@ -111,11 +148,7 @@ class DataFolder:
         return lang in self.meta.get("mono", {}).get(split, {})
 
     def mono(self, split: str, lang: str) -> TokenFile:
-        """Sentences of ``lang``: each its ids and a final ``</s>``.
-
-        Raises:
-            UserError: if there is no such text, or its file is damaged or of another dictionary.
-        """
+        """Sentences of ``lang``: each its ids and a final ``</s>``."""
         self._check(lang)
         if not self.has_mono(split, lang):
             what = f"monolingual {split!r} text of language {lang!r}"
@@ -174,11 +207,7 @@ class DataFolder:
         return (self.path / "parallel" / f"{split}.{source}-{target}.order.idx").is_file()
 
     def order(self, split: str, source: str, target: str) -> TokenFile:
-        """For each target token the index + 1 of its source token, or 0.
-
-        Raises:
-            UserError: if there is none, or it is damaged or of other text.
-        """
+        """For each target token the index + 1 of its source token, or 0."""
         if not self.is_aligned(split, source, target):
             raise UserError(
                 f"{self.path}: has no word alignment {source}-{target} for {split!r}; "
@@ -191,9 +220,6 @@ class DataFolder:
     def further(self, split: str, source: str, target: str) -> TokenFile | None:
         """Links in addition to those of `order`, by which states are averaged: of each sentence,
         equally many numbers for each target token; None if the folder was prepared without.
-
-        Raises:
-            UserError: if they are damaged or of other text.
         """
         name = f"parallel/{split}.{source}-{target}.further"
         if not (self.path / f"{name}.idx").is_file():
@@ -238,3 +264,83 @@ class DataFolder:
         if lang not in self.languages:
             error = unknown_name("language", lang, self.languages)
             raise UserError(f"{self.path}: {error}")
+
+
+_NAME = re.compile("shard(0|[1-9][0-9]*)", re.ASCII)
+
+
+def shard_paths(data: str) -> list[Path]:
+    """The data folders that ``data`` names: one, several separated by colons, or a folder of
+    shards.
+
+    Raises:
+        UserError: if the shards inside a folder are not numbered from 0 without a gap, or one is
+            named twice.
+    """
+    paths = [Path(part) for part in data.split(os.pathsep) if part]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise UserError(f"data: {path} is named twice in {data!r}")
+    if len(paths) != 1 or (paths[0] / "meta.json").is_file():
+        return paths or [Path(data)]
+    found = (_NAME.fullmatch(path.name) for path in paths[0].glob("shard*"))
+    numbers = {int(match[1]) for match in found if match}
+    count = max(numbers, default=-1) + 1
+    for number in range(count):
+        if number not in numbers:
+            raise UserError(
+                f"{paths[0] / f'shard{number}'}: no such folder, though there is "
+                f"shard{count - 1}; run `fairseq-xling prepare --shards` again"
+            )
+    return [paths[0] / f"shard{number}" for number in range(count)] or paths
+
+
+class Shards:
+    """The shards of ``data`` (see `shard_paths`), which have languages and dictionaries in common.
+
+    Attributes:
+        first: shard 0, as any other data folder.
+        paths: of all.
+
+    Raises:
+        UserError: names the shard that is missing, damaged or another.
+    """
+
+    def __init__(self, data: str):
+        self.paths = shard_paths(data)
+        self.first = DataFolder(self.paths[0])
+        for number in range(1, len(self.paths)):
+            self.open(number)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def number(self, epoch: int) -> int:
+        """The shard that an epoch (from 1) trains on.
+
+        >>> shards = Shards.__new__(Shards)
+        >>> shards.paths = ["shard0", "shard1", "shard2"]
+        >>> [shards.number(epoch) for epoch in (1, 2, 3, 4)]
+        [0, 1, 2, 0]
+        """
+        return max(epoch - 1, 0) % len(self.paths)
+
+    def folder(self, split: str, epoch: int) -> DataFolder:
+        """Where an epoch reads ``split``; errors as when the shards were opened."""
+        number = self.number(epoch) if split == "train" else 0
+        return self.open(number) if number else self.first
+
+    def open(self, number: int) -> DataFolder:
+        """A shard that goes with the first."""
+        folder, first = DataFolder(self.paths[number]), self.first
+        for what, theirs, ours in (
+            ("languages", ",".join(folder.languages), ",".join(first.languages)),
+            ("dictionaries", folder.meta["dictionaries"], first.meta["dictionaries"]),
+        ):
+            if theirs != ours:
+                got = f": {theirs}, not {ours}" if what == "languages" else ""
+                raise UserError(
+                    f"{folder.path}: has other {what} than {first.path}{got}; prepare them "
+                    "together, with `--shards`"
+                )
+        return folder

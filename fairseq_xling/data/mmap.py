@@ -4,6 +4,10 @@ Layout of ``<prefix>.idx`` (little endian): magic ``MMIDIDX\\0\\0``, version u64
 number of items u64, then sizes int32[n] and byte offsets int64[n] into ``<prefix>.bin``, which is
 the items' values back to back. fairseq's own ``MMapIndexedDataset`` reads these files; its builder
 is not used because its merge overflows past 2 GiB under numpy 2.
+
+Also stored so: sentences as they were before they were cut into pieces, with which translations are
+compared (the values are the bytes of their UTF-8), and word alignments, whose links are checked
+against the text that they are read with.
 """
 
 import bisect
@@ -264,3 +268,115 @@ def _map(path: Path, dtype: np.dtype, count: int, offset: int) -> np.ndarray:
     if count == 0:  # an empty file cannot be mapped
         return np.empty(0, dtype=dtype)
     return np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=(count,))
+
+
+RAW_DTYPE = np.dtype("<u1")
+
+
+def raw_text_path(stem: str | Path, lang: str) -> Path:
+    """Where the text of the side ``lang`` of ``stem`` (``.../<split>.<a>-<b>``) is."""
+    return Path(f"{stem}.{lang}.text")
+
+
+def raw_text_block(lines: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Values of ``lines`` back to back, and their sizes.
+
+    A run of white space is one space, also of tabs and of what some programs take for a line end:
+    fairseq-generate prints text as columns of a line.
+    """
+    texts = [" ".join(line.split()).encode() for line in lines]
+    sizes = np.array([len(text) for text in texts], dtype=np.int64)
+    return np.frombuffer(b"".join(texts), dtype=RAW_DTYPE), sizes
+
+
+class RawText:
+    """The sentences of a token file as text: ``text[i]`` is that of item i."""
+
+    def __init__(self, prefix: str | Path):
+        self._file = TokenFile(prefix)
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def __getitem__(self, i: int) -> str:
+        try:
+            return self._file[i].astype(RAW_DTYPE).tobytes().decode()
+        except UnicodeDecodeError:
+            raise UserError(
+                f"{self._file.prefix}.bin: sentence {i + 1} is not UTF-8; prepare the folder again"
+            ) from None
+
+
+_SENTENCES = 1 << 14  # sentences looked at together: checks need the same memory for any corpus
+
+
+def same_sizes(one: TokenFile, other: TokenFile) -> bool:
+    """Whether both have items of the same lengths."""
+    return len(one) == len(other) and all(
+        np.array_equal(one.sizes[k : k + _SENTENCES], other.sizes[k : k + _SENTENCES])
+        for k in range(0, len(one), _SENTENCES)
+    )
+
+
+def check_links(order: TokenFile, source: TokenFile, target: TokenFile) -> None:
+    """Check that ``order`` has for each token of ``target`` the index + 1 of a token of the same
+    sentence of ``source``, or 0.
+    """
+    if not same_sizes(order, target):
+        raise UserError(
+            f"{order.prefix}: the alignment must have one entry per target token; it was made "
+            f"for another version of {target.prefix}"
+        )
+    _check_inside(order, source)
+
+
+def check_further(further: TokenFile, source: TokenFile, target: TokenFile) -> None:
+    """Check that ``further`` has for all tokens of a sentence of ``target`` equally many such
+    numbers, perhaps none.
+    """
+    fits = len(further) == len(target) and not any(
+        (further.sizes[k : k + _SENTENCES] % target.sizes[k : k + _SENTENCES]).any()
+        for k in range(0, len(target), _SENTENCES)
+    )
+    if not fits:
+        raise UserError(
+            f"{further.prefix}: further links must be equally many for each target token; it was "
+            f"made for another version of {target.prefix}"
+        )
+    _check_inside(further, source)
+
+
+def _check_inside(order: TokenFile, source: TokenFile) -> None:
+    if (found := first_outside(order, source)) is not None:
+        sentence, link, length = found
+        raise UserError(
+            f"{order.prefix}.bin: sentence {sentence} has a link to token {link} of the {length} "
+            f"in {source.prefix}; prepare the folder again"
+        )
+
+
+def first_outside(order: TokenFile, source: TokenFile) -> tuple[int, int, int] | None:
+    """The first item of ``order`` with a value that is not a token, counted from 1, of the same
+    item of ``source``, nor 0: number of the item, value, tokens that there are.
+
+    None if there is no such item. The files are read once per process.
+    """
+    return _first_link_outside(order.prefix, order.state(), source.prefix, source.state())
+
+
+@functools.cache
+def _first_link_outside(
+    order: str, order_state: tuple, source: str, source_state: tuple
+) -> tuple[int, int, int] | None:
+    links, other = TokenFile(order), TokenFile(source)
+    for start in range(0, len(links), _SENTENCES):
+        partners, sizes = links.block(start, start + _SENTENCES)
+        lengths = other.sizes[start : start + _SENTENCES]
+        if len(lengths) < len(sizes):
+            return start + len(lengths) + 1, int(partners[0]), 0
+        wrong = (partners < 0) | (partners > np.repeat(lengths, sizes))
+        if wrong.any():
+            place = int(np.argmax(wrong))
+            row = int(np.searchsorted(np.cumsum(sizes), place, "right"))
+            return start + row + 1, int(partners[place]), int(lengths[row])
+    return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairseq_xling.data.example import Objective
-from fairseq_xling.data.permutation import mix, permute
+from fairseq_xling.data.sampling import mix, permute
 from fairseq_xling.data.sources import Source
 
 

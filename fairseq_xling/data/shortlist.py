@@ -14,8 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from fairseq_xling.array_file import ArrayFile, described_well
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import PAD, SPECIALS, DataFolder
+from fairseq_xling.data.folder import PAD, SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.progress import progress
 
@@ -53,10 +52,6 @@ class Shortlist:
 
         Args:
             pair: what the direction must be (default: any of the folder's languages).
-
-        Raises:
-            UserError: naming `--shortlist`, if the file is missing, damaged or of another kind,
-                direction or dictionary.
         """
         arrays, about = _FILE.read(path)
         linked, frequent = arrays["linked"], arrays["frequent"]
@@ -100,9 +95,6 @@ def make_shortlist(
 
     Args:
         linked: N; frequent: F.
-
-    Raises:
-        UserError: if there is no such text, or it has no word alignment.
     """
     links, counts = _counted(folder, pair, split)
     order = np.lexsort((np.arange(len(counts)), -counts))

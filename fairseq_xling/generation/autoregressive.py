@@ -14,8 +14,7 @@ from fairseq.data import Dictionary
 from fairseq_xling.checkpoints.budget import no_larger_than
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.plain import settings_of
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import SEP, DataFolder
+from fairseq_xling.data.folder import SEP, DataFolder, read_dictionary
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import sha256
 

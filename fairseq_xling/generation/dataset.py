@@ -12,8 +12,8 @@ from fairseq.data import FairseqDataset
 
 from fairseq_xling.data.batch import pad_rows, pad_tables
 from fairseq_xling.data.folder import PAD
+from fairseq_xling.data.mmap import RawText
 from fairseq_xling.data.plan import Limits, cut
-from fairseq_xling.data.raw_text import RawText
 from fairseq_xling.data.sources import frame, frame_further, frame_order
 
 

@@ -160,7 +160,7 @@ def _hold_folders(cfg: Any, trainer: Any) -> None:
     """
     from fairseq.distributed.utils import is_master
 
-    from fairseq_xling.data.shards import Shards
+    from fairseq_xling.data.folder import Shards
 
     if is_master(trainer.cfg.distributed_training) and not cfg.no_save:
         taken = f"`--save-dir` {cfg.save_dir}: another training is writing it"

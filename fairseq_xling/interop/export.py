@@ -16,8 +16,8 @@ from typing import Any
 
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
-from fairseq_xling.data.digests import describe_files
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.shortlist import Shortlist, name_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256, write_json

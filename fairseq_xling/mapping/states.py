@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fairseq_xling.analysis.extracted import Extracted
-from fairseq_xling.arrays import mapped
+from fairseq_xling.array_file import mapped
 from fairseq_xling.errors import UserError
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.data.arpa import BEGIN, END, UNKNOWN, Arpa, Grams, read_arpa
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError, about
 
 _NONE = -1

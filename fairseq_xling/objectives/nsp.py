@@ -7,8 +7,7 @@ Devlin et al. (2019), Section 3.1; TreLM's third phase for BERT (Section 3.2). T
 import numpy as np
 
 from fairseq_xling.data.example import Example
-from fairseq_xling.data.segments import NEXT, NOT_NEXT
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.sources import NEXT, NOT_NEXT, Row, Side
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.mlm import MaskedLM
 

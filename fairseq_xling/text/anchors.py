@@ -20,9 +20,6 @@ def read_entries(path: Path) -> list[Entry]:
     """Word pairs of a file ``source TAB target [TAB weight]`` (default weight 1).
 
     Blank lines are skipped. A line without a tab is split at its first space.
-
-    Raises:
-        UserError: names file and line of a malformed word pair or weight.
     """
     entries = []
     for number, line in enumerate(read_lines(path), start=1):

@@ -1,32 +1,61 @@
 """Text files to token files, block by block in a few threads."""
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fairseq_xling.data.folder import UNK
-from fairseq_xling.data.mmap import best_dtype
-from fairseq_xling.data.raw_text import RAW_DTYPE, raw_text_block, raw_text_path
-from fairseq_xling.text.align_units import align_units
+from fairseq_xling.data.mmap import RAW_DTYPE, best_dtype, raw_text_block, raw_text_path
 from fairseq_xling.text.blocks import Block, lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.link_rules import LOWEST, ManyToOne, many_to_one
 from fairseq_xling.text.links import (
     Links,
     Words,
+    align_units,
     check_range,
     expand_order,
     parse_pharaoh,
     with_end,
 )
-from fairseq_xling.text.many_to_one import LOWEST, ManyToOne, many_to_one
-from fairseq_xling.text.parallelism import ordered_map
 from fairseq_xling.text.sources import Pair
 from fairseq_xling.text.writer import ResumableFiles
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def ordered_map(function: Callable[[A], B], items: Iterable[A], workers: int) -> Iterator[B]:
+    """``map(function, items)`` in ``workers`` threads; at most ``2 * workers`` items are in flight.
+
+    Threads are enough: sentencepiece and the segmentation patterns run outside Python's lock.
+
+    >>> list(ordered_map(abs, [-1, 2, -3], workers=2))
+    [1, 2, 3]
+    """
+    if workers == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) >= 2 * workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
 
 ORDER_DTYPE = np.dtype("<i4")  # whatever the length of a sentence
 _MEMO_WORKERS = 2
@@ -68,9 +97,6 @@ def binarize_parallel(
     """Write ``stem.<lang>`` of both sides, pairs with an empty side left out, and with a ready
     ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders, by ``rule``;
     with ``keep_text`` also the lines themselves (see `raw_text_block`).
-
-    Raises:
-        UserError: names file and line of a link that is malformed or out of range.
     """
     dtypes = [best_dtype(encoders[lang].vocab_size) for lang in pair]
     outputs = {Path(f"{stem}.{lang}"): dtype for lang, dtype in zip(pair, dtypes, strict=True)}

@@ -6,15 +6,20 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS, read_dictionary
-from fairseq_xling.data.folder import SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.data.folder import (
+    SEP,
+    SPECIAL_SYMBOLS,
+    SPECIALS,
+    UNK,
+    DataFolder,
+    read_dictionary,
+)
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.text.dictionary import id_table
 from fairseq_xling.text.pieces import WORD_MARK
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.tokenizers.pieces import load_pieces, pieces_file
-from fairseq_xling.text.vocabularies import mode_of, modes
+from fairseq_xling.text.vocabularies import id_table, mode_of, modes
 from fairseq_xling.text.vocabulary_types import vocabulary_types
 
 

@@ -16,22 +16,17 @@ from fairseq_xling.ranges import (
 )
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEEDS
-from fairseq_xling.text.align_units import align_units
 from fairseq_xling.text.aligners import aligners
-from fairseq_xling.text.many_to_one import LOWEST, many_to_one
+from fairseq_xling.text.link_rules import LOWEST, many_to_one, symmetrizations
+from fairseq_xling.text.links import align_units
 from fairseq_xling.text.segment import segmentations
-from fairseq_xling.text.symmetrize import symmetrizations
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.text.vocabulary_types import vocabulary_types
 
 
 @dataclass(frozen=True)
 class PrepareOptions:
-    """Everything that determines the finished folder, except its input files.
-
-    Raises:
-        UserError: for a value out of range; names the option.
-    """
+    """Everything that determines the finished folder, except its input files."""
 
     languages: tuple[str, ...]
     vocab: str = "joint"
@@ -96,9 +91,6 @@ def parse_segmentation(texts: Sequence[str], languages: Sequence[str]) -> dict[s
 
     >>> parse_segmentation(["zh=char"], ["en", "zh"])
     {'en': 'pre', 'zh': 'char'}
-
-    Raises:
-        UserError: for another form, an unknown language, or a language named twice.
     """
     chosen: dict[str, str] = {}
     for text in ",".join(texts).split(",") if texts else ():

@@ -5,8 +5,9 @@ symbols switched off, and its id 0 (unknown) becomes our ``<unk>``.
 """
 
 import io
+import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, repeat
@@ -17,9 +18,143 @@ import numpy as np
 import sentencepiece
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.text.alphabet import choose_alphabet
-from fairseq_xling.text.sentencepiece_model import model_part
-from fairseq_xling.text.word_memo import WordMemo
+
+
+def model_part(model: bytes, *path: int) -> Any:
+    """The first value at a path of field numbers: a whole number, or bytes; empty bytes if none.
+
+    Protocol buffers: a field is a key, ``number << 3 | kind``, and a value; kind 0 is a whole
+    number, 2 a size and so many bytes, 1 and 5 are 8 and 4 bytes.
+    """
+    for number in path:
+        model = next((value for key, value in _fields(model) if key == number), b"")
+    return model
+
+
+def _fields(message: bytes):
+    place = 0
+    while place < len(message):
+        key, place = _number(message, place)
+        if key & 7 == 0:
+            value, place = _number(message, place)
+        else:
+            size = {1: 8, 5: 4}.get(key & 7)
+            if size is None:
+                size, place = _number(message, place)
+            value, place = message[place : place + size], place + size
+        yield key >> 3, value
+
+
+def _number(message: bytes, place: int) -> tuple[int, int]:
+    """A whole number in groups of 7 bits, the lowest first; a set top bit says that more follow."""
+    value = shift = 0
+    while True:
+        byte = message[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            return value, place
+
+
+_BUDGET = 3 << 18  # of characters, and as many as a short word has for each word: some 8 MB
+_OVERHEAD = 8
+_LINES = 512  # whose words are in memory at a time
+
+
+class WordMemo:
+    """Words and their pieces, up to a bound; several threads may use one.
+
+    Args:
+        encode: from words to the ids of the pieces of each.
+    """
+
+    def __init__(self, encode: Callable[[list[str]], list[list[int]]]):
+        self._encode = encode
+        self._lock = threading.Lock()
+        self._numbers: dict[str, int] = {}
+        # Ids of all words back to back, and how many each word has.
+        self._table = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+        self._left = _BUDGET
+
+    def encode(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Ids of all ``lines``, whose words are separated by spaces, back to back (N,) int32, and
+        the number of each line's (n,) int64."""
+        parts = [self._some(lines[k : k + _LINES]) for k in range(0, len(lines), _LINES)]
+        ids, sizes = zip(*parts, strict=True)
+        return np.concatenate(ids), np.concatenate(sizes)
+
+    def _some(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        words = " ".join(lines).split(" ")
+        per_line = np.fromiter((line.count(" ") + 1 for line in lines), np.int64, len(lines))
+        # The table after the numbers: another thread adds to it first.
+        numbers = np.fromiter(map(self._numbers.get, words, repeat(-1)), np.int64, len(words))
+        known = ids, sizes = self._table
+        unknown = np.flatnonzero(numbers < 0)
+        if len(unknown):
+            missing = [words[k] for k in unknown.tolist()]
+            added = {word: k for k, word in enumerate(dict.fromkeys(missing), len(sizes))}
+            numbers[unknown] = np.fromiter(map(added.get, missing), np.int64, len(missing))
+            found = self._encode(list(added))
+            more = np.fromiter(map(len, found), np.int64, len(found))
+            new = np.fromiter(chain.from_iterable(found), np.int32, int(more.sum()))
+            ids, sizes = np.concatenate([ids, new]), np.concatenate([sizes, more])
+            self._keep(added, known, (ids, sizes))
+        starts, lengths = (np.cumsum(sizes) - sizes)[numbers], sizes[numbers]
+        ends = np.cumsum(lengths)
+        places = np.arange(len(lengths) and ends[-1]) + np.repeat(starts - ends + lengths, lengths)
+        return ids[places], np.add.reduceat(lengths, np.cumsum(per_line) - per_line)
+
+    def _keep(
+        self,
+        added: dict[str, int],
+        known: tuple[np.ndarray, np.ndarray],
+        table: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        cost = sum(map(len, added)) + _OVERHEAD * len(added)
+        with self._lock:
+            # If another thread has added words meanwhile, these have other numbers: next time.
+            if self._table is known and cost <= self._left:
+                self._table = table
+                self._numbers.update(added)
+                self._left -= cost
+
+
+# Without `--alphabet`, characters may fill half of the vocabulary, and more only as far as needed
+# to leave no more than this share of the text unknown.
+_RARE_SHARE = 0.0005
+
+
+def choose_alphabet(
+    counts: Counter[str], limit: int | None, size: int, name: str, marks: int = 0
+) -> tuple[list[str], list[str]]:
+    """The characters that are kept and those that are not, each most frequent first.
+
+    Args:
+        counts: of the text's characters.
+        limit: maximum number; None is half of ``size``, or more where fewer would leave over 0.05 %
+            of the text unknown.
+        size: pieces of the vocabulary.
+        name: of the vocabulary, for the message.
+        marks: how many of the ``limit`` are other signs, such as a word mark.
+    """
+    ranked = sorted(counts, key=lambda c: (-counts[c], c))
+    if limit is None:
+        covered = np.cumsum([counts[c] for c in ranked])
+        needed = int(np.searchsorted(covered, (1 - _RARE_SHARE) * covered[-1:].sum())) + 1 + marks
+        limit = max(size // 2, min(needed, size * 9 // 10), 2)
+    kept, rare = ranked[: limit - marks], ranked[limit - marks :]
+    check_room(len(kept) + marks, size, name)
+    return kept, rare
+
+
+def check_room(characters: int, size: int, name: str) -> None:
+    """Raise a UserError if ``size`` pieces cannot spell that many characters."""
+    if characters > size:
+        raise UserError(
+            f"`--vocab-size` must be at least the alphabet of {name} ({characters} "
+            f"characters), got {size}; raise it, or lower `--alphabet`"
+        )
+
 
 WORD_MARK = "▁"  # sentencepiece's sign for "a word starts here"
 _TRAINER_SPEC, _MODEL_TYPE, _BPE = 2, 3, 2  # fields of a model, and a value
@@ -45,9 +180,6 @@ def learn_pieces(
     ones are replaced by spaces before learning, so no piece contains them and they encode to
     ``<unk>``; None is as in `choose_alphabet`. It does not apply to whole words, where pieces are
     the most frequent ones.
-
-    Raises:
-        UserError: if the text is empty, or ``size`` is smaller than the alphabet.
     """
     if not whole_words:
         lines = _restrict_alphabet(lines, alphabet, size, name)
@@ -114,11 +246,7 @@ class Pieces:
 
     @classmethod
     def load(cls, path: str | Path, whole_words: bool = False) -> "Pieces":
-        """Read a model file.
-
-        Raises:
-            UserError: if the file is missing or is not a sentencepiece model.
-        """
+        """Read a model file."""
         try:
             pieces = cls(Path(path).read_bytes(), whole_words)
         except FileNotFoundError:

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import fairseq_xling
-from fairseq_xling.data.digests import describe_files
-from fairseq_xling.data.meta import FORMAT
-from fairseq_xling.data.splits import in_order, split_order
+from fairseq_xling.data.meta import FORMAT, describe_files, in_order, split_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, sha256, write_json
 from fairseq_xling.progress import progress
@@ -26,10 +24,9 @@ from fairseq_xling.text.anchors import collect_anchors, write_anchors
 from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
-from fairseq_xling.text.many_to_one import many_to_one
+from fairseq_xling.text.link_rules import many_to_one, symmetrizations
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.sources import Pair, Sources
-from fairseq_xling.text.symmetrize import symmetrizations
 from fairseq_xling.text.thot_worker import ITERATIONS
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.text.vocabulary import learn_vocabulary
@@ -80,11 +77,7 @@ def write_folder(
 
 
 def check_settings(sources: Sources, options: PrepareOptions) -> None:
-    """Check what needs no file to be read.
-
-    Raises:
-        UserError: for options that are incompatible, or an aligner that is missing.
-    """
+    """Check what needs no file to be read."""
     if sources.dictionaries and not modes[options.vocab]().shares_ids(options.languages):
         raise UserError(
             f"`--dictionary` needs a vocabulary that the languages share, got `--vocab "
@@ -287,3 +280,39 @@ def _clean_after_bad_input(out: Path) -> Iterator[None]:
 
 def _in_order(table: dict[tuple[str, Any], Any]) -> list[tuple[tuple[str, Any], Any]]:
     return sorted(table.items(), key=lambda item: (split_order(item[0][0]), item[0][1]))
+
+
+def summary(out: str | Path, meta: dict[str, Any]) -> str:
+    """Sizes, shares of the vocabulary's sample, and unknown tokens of every file."""
+    vocab = meta["vocab"]
+    sizes = ", ".join(f"{name} {size:,}" for name, size in vocab["sizes"].items())
+    rows = [f"{out}: {vocab['mode']} vocabulary of {vocab['type']} pieces (ids: {sizes})"]
+    for name, shares in vocab["sample_shares"].items():
+        if len(shares) > 1:
+            text = ", ".join(f"{lang} {share:.3f}" for lang, share in shares.items())
+            rows.append(f"  {name}: learnt on {text}")
+    for split, languages in meta["mono"].items():
+        for lang, counts in languages.items():
+            rows.append(
+                f"  mono/{split}.{lang}: {counts['sentences']:,} sentences, "
+                f"{counts['tokens']:,} tokens{_unknown(counts['unknown'], counts['tokens'])}"
+            )
+    for split, pairs in meta["parallel"].items():
+        for pair, counts in pairs.items():
+            tokens, unknown = sum(counts["tokens"].values()), sum(counts["unknown"].values())
+            dropped = f", {counts['dropped']:,} with an empty side left out" * bool(
+                counts["dropped"]
+            )
+            aligned = ", aligned both ways" if counts["orders"] else ", not aligned"
+            rows.append(
+                f"  parallel/{split}.{pair}: {counts['pairs']:,} pairs, {tokens:,} tokens"
+                f"{_unknown(unknown, tokens)}{dropped}{aligned}"
+            )
+    if any(meta["anchors"].values()):
+        used, skipped = meta["anchors"]["used"], meta["anchors"]["skipped"]
+        rows.append(f"  anchors: {used:,} word pairs, {skipped:,} left out (unknown, or a phrase)")
+    return "\n".join(rows)
+
+
+def _unknown(unknown: int, tokens: int) -> str:
+    return f" ({100 * unknown / tokens:.2f} % unknown)" if tokens else ""

@@ -12,14 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS, read_dictionary
-from fairseq_xling.data.folder import CLS, MASK, PAD, SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.data.folder import (
+    CLS,
+    MASK,
+    PAD,
+    SEP,
+    SPECIAL_SYMBOLS,
+    SPECIALS,
+    UNK,
+    DataFolder,
+    read_dictionary,
+)
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.pieces import WORD_MARK
+from fairseq_xling.text.pieces import WORD_MARK, model_part
 from fairseq_xling.text.segment import CJK, EACH_MARK, HAN
-from fairseq_xling.text.sentencepiece_model import model_part
 from fairseq_xling.text.tokenizers.pieces import load_tokenizer, pieces_file
 from fairseq_xling.text.vocabularies import mode_of
 

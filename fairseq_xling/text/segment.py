@@ -172,9 +172,6 @@ def moses(lang: str, lines: Sequence[str]) -> list[str]:
 
     >>> moses("en", ["Mr. Smith doesn't (really) agree."])
     ["Mr. Smith doesn 't ( really ) agree ."]
-
-    Raises:
-        UserError: if the library is missing.
     """
     tokenizer, cut_off = _moses(lang), _CUT_OFF.get(lang)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fairseq_xling.data.splits import check_split, in_order, is_split
+from fairseq_xling.data.meta import check_split, in_order, is_split
 from fairseq_xling.dataset_folders import files_of
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import same_place
@@ -138,9 +138,6 @@ def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
     ``mono/<split>.<lang>.txt``, ``parallel/<split>.<a>-<b>.<lang>.txt``,
     ``parallel/<split>.<a>-<b>.pharaoh`` and ``dictionary/<a>-<b>.tsv``, each also with ``.gz`` or
     ``.xz``; files of other languages, and those that do not begin with a split, are ignored.
-
-    Raises:
-        UserError: if there is no such folder, or nothing of these languages in it.
     """
     folder = Path(folder)
     if not folder.is_dir():

@@ -140,9 +140,6 @@ def locked(out: Path) -> Iterator[None]:
     """Keep a second `prepare` out of the folder, and remove what a killed one left half-written.
 
     The lock ends with the process.
-
-    Raises:
-        UserError: if another one is running there.
     """
     work = out / WORK
     remove_links(work)
@@ -159,11 +156,7 @@ def locked(out: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(out: Path, overwrite: bool) -> Iterator[None]:
-    """`locked`, and with ``overwrite`` `unread` and without what was there.
-
-    Raises:
-        UserError: as these two.
-    """
+    """`locked`, and with ``overwrite`` `unread` and without what was there."""
     with unread(out) if overwrite else contextlib.nullcontext(), locked(out):
         if overwrite:
             start_anew(out)

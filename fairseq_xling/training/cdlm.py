@@ -13,7 +13,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 from omegaconf import II
 
-from fairseq_xling.data.shards import Shards
+from fairseq_xling.data.folder import Shards
 from fairseq_xling.data.sources import Pairs
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.options import TranslationOptions

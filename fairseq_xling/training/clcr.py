@@ -20,9 +20,8 @@ from omegaconf import II, MISSING
 
 from fairseq_xling.checkpoints import building, check_complete, reading
 from fairseq_xling.clcr.start import gather
-from fairseq_xling.data.dataset import BatchDataset
-from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.shards import Shards
+from fairseq_xling.data.folder import DataFolder, Shards
+from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.clcr.model import ClcrModelConfig

@@ -2,12 +2,10 @@
 
 from typing import Any, Optional
 
-from fairseq_xling.data.dataset import BatchDataset
-from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
-from fairseq_xling.data.permutation import mix
+from fairseq_xling.data.folder import DataFolder, Shards
+from fairseq_xling.data.iterator import BatchDataset, EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
-from fairseq_xling.data.shards import Shards
+from fairseq_xling.data.sampling import mix
 from fairseq_xling.errors import exits_on_user_error
 from fairseq_xling.training.base import Task
 

@@ -12,11 +12,11 @@ from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
 from fairseq_xling.compat import has_flash_attention, require_compiler
 from fairseq_xling.data.codeswitch import CodeSwitch
-from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.example import Objective, Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
+from fairseq_xling.data.folder import Shards
+from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import Limits, Plan
-from fairseq_xling.data.shards import Shards
 from fairseq_xling.data.unpadded import unpadded_layout
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages

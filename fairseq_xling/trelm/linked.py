@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import Pairs
 from fairseq_xling.errors import UserError

@@ -16,7 +16,7 @@ from gensim.models import Word2Vec
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.data.permutation import permute
+from fairseq_xling.data.sampling import permute
 from fairseq_xling.errors import UserError
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range, check_fields, numbers
 from fairseq_xling.seeds import SEEDS

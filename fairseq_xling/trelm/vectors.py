@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.folders import work_folder

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from fairseq_xling.text.align_files import align_files
+    from fairseq_xling.text.alignment import align_files
 
     counts = align_files(
         (Path(args.source), Path(args.target)),

@@ -10,10 +10,18 @@ Folders of earlier versions have digests of their dictionaries alone.
 """
 
 import argparse
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.named_files import Input
 
+if TYPE_CHECKING:
+    from fairseq_xling.data.folder import DataFolder
+
 GROUP = "Data"
+Check = Callable[[], Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.errors import UserError
-    from fairseq_xling.text.check import check_folder
 
     count, digests, damaged = check_folder(args.folder)
     for line in damaged:
@@ -33,3 +40,54 @@ def run(args: argparse.Namespace) -> None:
     print(f"{args.folder}: {count} checks, all passed")
     if not digests:
         print("no digests of its text, as of earlier versions; `prepare --overwrite` adds them")
+
+
+def check_folder(path: str | Path) -> tuple[int, bool, list[str]]:
+    """Every file against its digest, and every text, alignment, dictionary and model by itself.
+
+    Returns:
+        How many files and parts were checked, whether the folder has digests of all its files,
+        and a message for each problem.
+    """
+    from fairseq_xling.data.folder import DataFolder
+    from fairseq_xling.errors import UserError
+
+    folder = DataFolder(path)
+    found: list[str] = []
+    count = 0
+    for checks in (_files(folder), _contents(folder)):
+        for check in checks:
+            count += 1
+            try:
+                check()
+            except UserError as error:
+                found.append(str(error))
+        if found:  # a file that is another is not also said to be damaged
+            break
+    return count, "files" in folder.meta, found
+
+
+def _files(folder: "DataFolder") -> Iterator[Check]:
+    from fairseq_xling.data.meta import check_file
+
+    for name, recorded in folder.meta.get("files", {}).items():
+        yield partial(check_file, folder.path / name, recorded, fully=True)
+
+
+def _contents(folder: "DataFolder") -> Iterator[Check]:
+    from fairseq_xling.text.encoder import TextEncoder
+
+    for split, languages in folder.meta.get("mono", {}).items():
+        for lang in languages:
+            yield partial(folder.mono, split, lang)
+    for split in folder.meta.get("parallel", {}):
+        for pair in folder.pairs(split):
+            yield partial(folder.parallel, split, *pair)
+            for one in (pair, pair[::-1]):
+                yield partial(folder.raw_text, split, *one)
+                if folder.is_aligned(split, *one):
+                    yield partial(folder.order, split, *one)
+                    yield partial(folder.further, split, *one)
+    for lang in folder.languages:
+        yield partial(folder.anchors, lang)
+        yield partial(TextEncoder.load, folder.path, lang)

@@ -16,13 +16,38 @@ valid,valid1` validates on both and chooses checkpoint_best.pt by the first alon
 """
 
 import argparse
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input, OutputFolder
 from fairseq_xling.ranges import COUNT, FIRST_WORD, POSITIVE, SHARE, Number, Range
 from fairseq_xling.seeds import SEED
 
+if TYPE_CHECKING:
+    from fairseq_xling.runs.step import Step
+    from fairseq_xling.text.options import PrepareOptions
+    from fairseq_xling.text.sources import Sources
+
 GROUP = "Data"
 SPEC_ROWS = ("D3", "D4", "D6", "D8", "G10")
+# What a step's command says in another place, or what does not change the folders.
+_LEFT_OUT = {"--workers": True, "--jobs": True, "--overwrite": False, "--dry-run": False}
+# Options that only steps have, with their defaults.
+_ONLY_WITH_SHARDS = {
+    "part": None,
+    "dry_run": False,
+    "only_step": None,
+    "export": None,
+    "launcher": "local",
+    "launcher_args": "",
+    "launcher_config": None,
+    "jobs": 1,
+    "align_sample": 64.0,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -221,29 +246,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.languages import parse_languages
     from fairseq_xling.text.options import PrepareOptions, parse_segmentation
-    from fairseq_xling.text.prepare import prepare
+    from fairseq_xling.text.prepare import prepare, summary
     from fairseq_xling.text.sources import parse_sources
-    from fairseq_xling.text.summary import summary
     from fairseq_xling.text.vocabularies import modes
-    from fairseq_xling.verbs.parts.prepare_shards import prepare_shards, refuse_without_shards
 
     languages = parse_languages(args.languages)
-    options = PrepareOptions(
-        languages=tuple(languages),
-        vocab=args.vocab,
-        vocab_size=args.vocab_size,
-        vocab_type=args.vocab_type,
-        alphabet=args.alphabet,
-        vocab_alpha=args.vocab_alpha,
-        vocab_sample=args.vocab_sample,
-        segment=parse_segmentation(args.segment, languages),
-        aligner=args.aligner,
-        symmetrise=args.symmetrise,
-        many_to_one=args.many_to_one,
-        align_unit=args.align_unit,
-        links_from=args.links_from,
-        seed=args.seed,
-    )
+    given = {field.name: getattr(args, field.name) for field in dataclasses.fields(PrepareOptions)}
+    given["languages"] = tuple(languages)
+    given["segment"] = parse_segmentation(args.segment, languages)
+    options = PrepareOptions(**given)
     sources = parse_sources(
         languages,
         args.mono,
@@ -255,7 +266,104 @@ def run(args: argparse.Namespace) -> None:
         tokenizer=args.tokenizer,
     )
     if args.shards:
-        return prepare_shards(args, sources, options)
-    refuse_without_shards(args)
+        return _prepare_shards(args, sources, options)
+    _refuse_without_shards(args)
     meta = prepare(args.out, sources, options, args.workers, args.overwrite)
     print(summary(args.out, meta))
+
+
+def _refuse_without_shards(args: argparse.Namespace) -> None:
+    """Refuse options that only steps have."""
+    for name, default in _ONLY_WITH_SHARDS.items():
+        if getattr(args, name) != default:
+            raise UserError(f"`--{name.replace('_', '-')}` needs `--shards`")
+
+
+def _prepare_shards(
+    args: argparse.Namespace, sources: "Sources", options: "PrepareOptions"
+) -> None:
+    """Make all parts, as steps; or one of them, here (``args.part``)."""
+    from fairseq_xling.registry import unknown_name
+    from fairseq_xling.runs.carry_out import take_steps
+    from fairseq_xling.runs.launching import launcher_of
+    from fairseq_xling.text import state
+    from fairseq_xling.text.inputs import surfaces
+    from fairseq_xling.text.shards import check_shards, part_names
+
+    out, names = Path(args.out), part_names(args.shards)
+    state.check_folder(out)
+    if args.part:
+        if args.part not in names:
+            raise UserError(f"`--part`: {unknown_name('part', args.part, names)}")
+        _make_part(args, sources, options)
+        return
+    check_shards(sources, options, args.shards)
+    settings = {**options.to_json(), "shards": args.shards, "align_sample": args.align_sample}
+    inputs = surfaces(sources)
+    if (out / "meta.json").is_file():
+        raise UserError(f"{out}: is a data folder without shards; choose another folder")
+    if not (args.overwrite or args.only_step):
+        state.is_finished(out, settings, inputs)
+    steps = _steps(args, sources)
+    if not (args.dry_run or args.only_step):
+        launcher_of(args)  # raises for wrong options, before anything is written
+        state.start(out, settings, inputs, None)
+    if take_steps(out, steps, args.jobs, args):
+        print(f"{out}: {args.shards} shards, shard0 to shard{args.shards - 1}")
+
+
+def _make_part(args: argparse.Namespace, sources: "Sources", options: "PrepareOptions") -> None:
+    from fairseq_xling.text.shards import MODELS, prepare_models, prepare_shard
+
+    models, out = Path(args.out) / MODELS, Path(args.out) / args.part
+    how = {"workers": args.workers, "overwrite": args.overwrite}
+    if args.part == MODELS:
+        prepare_models(out, sources, options, args.shards, args.align_sample, **how)
+    else:
+        number = int(args.part.removeprefix("shard"))
+        prepare_shard(out, models, sources, options, number, **how)
+    print(f"{out}: done")
+
+
+def _steps(args: argparse.Namespace, sources: "Sources") -> list["Step"]:
+    from fairseq_xling.columns import on_disk
+    from fairseq_xling.runs.launching import planning_command
+    from fairseq_xling.runs.step import Step, last_line
+    from fairseq_xling.text.shards import MODELS, part_names
+
+    command = list(without_options(planning_command(args.argv), _LEFT_OUT))
+    texts = [on_disk(file) for files in sources.by_role().values() for file in files]
+    make = functools.partial(
+        Step,
+        # The result does not depend on them, so nothing is made again with another number.
+        late=lambda: ("--workers", str(args.workers)),
+        unread=texts,
+        resumable=True,
+        progress=last_line,
+    )
+    models = Path(args.out) / MODELS
+    return [
+        make(
+            name,
+            commands=[[*command, "--part", name]],
+            inputs=[] if name == MODELS else [models],
+            outputs=[Path(args.out) / name],
+        )
+        for name in part_names(args.shards)
+    ]
+
+
+def without_options(words: Sequence[str], left_out: dict[str, bool]) -> Iterator[str]:
+    """``words`` without the options of ``left_out``, which says whether each has a value.
+
+    >>> words = ["prepare", "--jobs", "2", "--seed=1", "--workers=3", "--overwrite"]
+    >>> list(without_options(words, {"--jobs": True, "--workers": True, "--overwrite": False}))
+    ['prepare', '--seed=1']
+    """
+    given = iter(words)
+    for word in given:
+        name, equals, _ = word.partition("=")
+        if name not in left_out:
+            yield word
+        elif left_out[name] and not equals:
+            next(given)

@@ -75,20 +75,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.corpus.settings import Settings
-    from fairseq_xling.corpus.write import write_corpus
+    from dataclasses import fields
+
+    from fairseq_xling.corpus.write import Settings, write_corpus
     from fairseq_xling.languages import parse_languages
 
-    settings = Settings(
-        languages=tuple(parse_languages(args.languages)),
-        sentences=args.sentences,
-        parallel_sentences=args.parallel_sentences,
-        held_out=args.held_out,
-        nli=args.nli,
-        structures=args.structures,
-        annotated=args.annotated,
-        seed=args.seed,
-        domain=args.domain,
-        spaced=args.spaced,
-    )
+    args.languages = tuple(parse_languages(args.languages))
+    settings = Settings(**{field.name: getattr(args, field.name) for field in fields(Settings)})
     print(write_corpus(settings, args.out))

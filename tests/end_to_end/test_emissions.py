@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import sacrebleu
 import torch
@@ -15,8 +16,7 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.generation import tuning
@@ -172,9 +172,10 @@ def test_what_is_loaded_for_an_option_is_kept_while_the_option_is(
 def language(backwards, tmp_path_factory):
     """A bigram model of the target language's pieces; what was seen has two thirds of the mass."""
     folder = tmp_path_factory.mktemp("language")
-    main(["pieces", str(backwards.data), "--language", "xx", "--output", str(folder / "pieces")])
-    lines = (folder / "pieces").read_text(encoding="utf-8").splitlines()
-    texts = [("<s>", *line.split(), "</s>") for line in lines]
+    data = DataFolder(backwards.data)
+    symbols = np.array(read_dictionary(data.dictionary_path("xx")))
+    rows = data.parallel("train", "en", "xx")[1]
+    texts = [("<s>", *symbols[rows[n][rows[n] >= SPECIALS]], "</s>") for n in range(len(rows))]
     words = collections.Counter(word for text in texts for word in text)
     pairs = collections.Counter(pair for text in texts for pair in itertools.pairwise(text))
     total = sum(words.values())

@@ -16,8 +16,7 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.sampled_bleu import read_samples, score
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import UNK
+from fairseq_xling.data.folder import UNK, read_dictionary
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder

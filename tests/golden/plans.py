@@ -45,7 +45,10 @@ MORE: dict[str, Sequence[str]] = {
     ),
     "ablate size-window": ("--sizes 10,20 --windows 2,4", "--models word2vec,glove --seeds 1,2"),
     **{
-        f"ablate trelm-{study}": ("--seeds 1,2", "--preset trelm --precision fp32 --max-positions 48")
+        f"ablate trelm-{study}": (
+            "--seeds 1,2",
+            "--preset trelm --precision fp32 --max-positions 48",
+        )
         for study in (
             *("baselines", "bits", "compensated", "init", "objectives", "parts", "readings"),
             *("translators", "parallel", "transfers"),

@@ -48,9 +48,7 @@ def block(name: str, text: str) -> Iterator[str]:
     yield ""
 
 
-def differences(
-    kept: str, made: str, allowed: Sequence[str] = (), least: int = 12
-) -> list[str]:
+def differences(kept: str, made: str, allowed: Sequence[str] = (), least: int = 12) -> list[str]:
     """The first lines in which two texts differ, with the item that they are in; none if equal.
 
     Args:

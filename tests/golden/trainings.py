@@ -19,7 +19,9 @@ _SMALL = (
     "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-positions 48 "
     "--max-tokens 256 --sample-break-mode sentence"
 )
-_LM = f"w/data --task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm {_SMALL}"
+_LM = (
+    f"w/data --task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm {_SMALL}"
+)
 _TRI = (
     "w/data --task cdlm --arch tri_bert_tiny --criterion unified_lm --objectives cdlm "
     f"--lm-head linear --norm-eps 1e-5 {_SMALL}"

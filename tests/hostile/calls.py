@@ -140,7 +140,6 @@ VERBS = {
     "map unconstrained": _MAP,
     "map apply": "{w}/map.safetensors {w}/sentences-de --output out",
     "mean": f"{{w}}/lm.pt {_DATA} --lang en --text {_TEXT} --output mean",
-    "pieces": f"{{w}}/data --language en --input {_TEXT} --output out.txt",
     "predict": f"{{w}}/pos.pt en={{w}}/text/gold/tags.test.en.tsv {_DATA} "
     "--unknown-labels wrong --output out",
     "predict-mapped": f"{{w}}/pos.pt de={{w}}/text/gold/tags.test.de.tsv {_DATA} "

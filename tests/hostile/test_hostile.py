@@ -122,7 +122,6 @@ _READ_LINES = {
     "predict": "",
     "translate-mds": "--reference {w}/text/parallel/test.en-de.de.txt",
     "embed words": "",
-    "pieces": "",
     "align": "",
     "map anchored": "",
     "eval": "--targets de --measure retrieval --retrieval-text "

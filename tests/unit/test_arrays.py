@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fairseq_xling.arrays import mapped
+from fairseq_xling.array_file import mapped
 from fairseq_xling.errors import UserError
 
 

@@ -31,7 +31,7 @@ def test_rooms_import_downwards_and_no_files_form_a_circle():
         ("data/batch.py", "import fairseq_xling.studies", "Rooms import downwards"),
         ("runs/step.py", "import fairseq_xling.runs.runner", "No circles"),
         ("mapping/csls.py", "import argparse", "The mathematics stands alone"),
-        ("text/scan.py", "import torch", "Text is prepared without torch"),
+        ("text/inputs.py", "import torch", "Text is prepared without torch"),
         ("unheard.py", "", "Rooms import downwards"),
     ],
 )

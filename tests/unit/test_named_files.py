@@ -124,7 +124,6 @@ def test_a_file_that_is_read_is_not_written_by_another_name(here):
         ["eval", "cka", "states", "folder", "--output", "states/meta.json"],
         ["eval", "cka", "states", "folder", "--figure", "folder/meta.json"],
         ["translate", "b.txt", "--input", "a.txt", "--output", "link"],
-        ["pieces", "states", "--lang", "de", "--input", "a.txt", "--output", "a.txt"],
         ["align", "fwd", "a.txt", "b.txt", "--output", "a.txt"],
         ["combine", "a.txt", "b.txt", "--output", "b.txt"],
         ["tune", "a.txt", "--output", "a.txt"],

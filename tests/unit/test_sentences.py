@@ -6,7 +6,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.sentences import read_sentences
-from fairseq_xling.text.scan import scan_text
+from fairseq_xling.text.inputs import scan_text
 
 TATOEBA = [f"{n}\teng\tThis is sentence {n}, tabs aside." for n in range(1, 130)]
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from fairseq_xling.corpus.languages.english import English, word_forms
 from fairseq_xling.corpus.meaning import Meaning
-from fairseq_xling.corpus.realiser import LANGUAGES, Language
-from fairseq_xling.corpus.tokens import Token
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, Token
 
 _ONSETS = [*"bdfghjklmnprstvwz", "br", "dr", "gl", "kr", "pl", "st", "tr", "sh", "ch"]
 _VOWELS = ["a", "e", "i", "o", "u", "ai", "ou"]

@@ -2,9 +2,6 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.languages.english import SHARED_NAMES
-from fairseq_xling.corpus.lexicon import chinese as words
-from fairseq_xling.corpus.lexicon.reader import entries
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.corpus.realiser import (
     LANGUAGES,
@@ -12,17 +9,18 @@ from fairseq_xling.corpus.realiser import (
     VERB_FEATURES,
     Language,
     Node,
+    Token,
     attach,
     finish,
 )
-from fairseq_xling.corpus.tokens import Token
 
-_NOUNS = {key: tuple(value.split()) for key, value in entries(words.NOUNS).items()}
-_ADJECTIVES = entries(words.ADJECTIVES)
-_VERBS = entries(words.VERBS)
-_ADVERBS = entries(words.ADVERBS)
-_FUNCTION = entries(words.FUNCTION_WORDS)
-_NAMES = entries(words.PEOPLE) | entries(words.PLACES) | entries(words.ORGANISATIONS)
+_WORDS = inventory.lexicon("chinese")
+_NOUNS = inventory.rows(_WORDS["nouns"])
+_ADJECTIVES = _WORDS["adjectives"]
+_VERBS = _WORDS["verbs"]
+_ADVERBS = _WORDS["adverbs"]
+_FUNCTION = _WORDS["function_words"]
+_NAMES = _WORDS["people"] | _WORDS["places"] | _WORDS["organisations"]
 
 
 def _around(text: str) -> tuple[str, str]:
@@ -30,8 +28,8 @@ def _around(text: str) -> tuple[str, str]:
     return before.strip(), after.strip()
 
 
-_PREPOSITIONS = {key: _around(value) for key, value in entries(words.PREPOSITIONS).items()}
-_CONJUNCTIONS = {key: _around(value) for key, value in entries(words.CONJUNCTIONS).items()}
+_PREPOSITIONS = {key: _around(value) for key, value in _WORDS["prepositions"].items()}
+_CONJUNCTIONS = {key: _around(value) for key, value in _WORDS["conjunctions"].items()}
 
 
 class Chinese(Language):
@@ -39,6 +37,7 @@ class Chinese(Language):
 
     code = "zh"
     spaced = False
+    conjunction = "和"
 
     def phrase(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         """The words of a noun phrase and the one that heads them."""
@@ -46,12 +45,12 @@ class Chinese(Language):
         if phrase.kind in inventory.ENTITIES:
             nodes, head = self._name(phrase)
         elif phrase.kind == "pronoun":
-            head = Node(_FUNCTION[phrase.keys[0]], _FUNCTION[phrase.keys[0]], "PRON", slots=(at,))
+            head = Node(_FUNCTION[phrase.keys[0]], "PRON", slots=(at,))
             head.concept = phrase.keys[0]
             nodes = [head]
         elif phrase.kind == "year":
             form = phrase.keys[0] + "年"
-            head = Node(form, form, "NOUN", slots=(at,), concept="year")
+            head = Node(form, "NOUN", slots=(at,), concept="year")
             nodes = [head]
         else:
             nodes, head = self._noun(phrase)
@@ -59,40 +58,27 @@ class Chinese(Language):
             place, noun = self.phrase(phrase.origin.phrase)
             attach(head, "nmod", noun)
             slots = (phrase.origin.phrase.id + m.PREPOSITION,)
-            come = Node("来自", "来自", "ADP", "case", slots, noun, "from")
-            nodes = [come, *place, Node("的", "的", "PART", "case", (), noun), *nodes]
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also)
-            attach(head, "conj", noun)
-            slots = (phrase.also.id + m.AND,)
-            nodes += [Node("和", "和", "CCONJ", "cc", slots, noun, "and"), *more]
-        return nodes, head
+            come = Node("来自", "ADP", "case", slots, noun, "from")
+            nodes = [come, *place, Node("的", "PART", "case", (), noun), *nodes]
+        return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
-        at, label = phrase.id, inventory.ENTITIES[phrase.kind]
         parts = [(part, key) for key in phrase.keys for part in _NAMES[key].split("=")]
-        nodes = [Node(form, form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
-        nodes[0].entity = "B-" + label
-        head = nodes[0] if phrase.kind == "person" else nodes[-1]
-        for node in nodes:
-            node.slots = (at,) if node is head else (at + m.PART,)
-            if node is not head:
-                attach(head, "flat" if phrase.kind == "person" else "compound", node)
-        return nodes, head
+        return self.name_nodes(phrase, parts, phrase.kind == "person")
 
     def _noun(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         at, key = phrase.id, phrase.keys[0]
         *modifier, form = _NOUNS[key][0].split("=")
-        head = Node(form, form, "NOUN", slots=(at,), concept=key + ".n")
+        head = Node(form, "NOUN", slots=(at,), concept=key + ".n")
         nodes: list[Node] = []
         for i, adjective in enumerate(phrase.adjectives):
             form = _ADJECTIVES[adjective]
-            node = Node(form, form, "ADJ", "amod", (at + m.ADJECTIVE + i,), head, adjective + ".a")
+            node = Node(form, "ADJ", "amod", (at + m.ADJECTIVE + i,), head, adjective + ".a")
             nodes.append(node)
             if len(form) > 1:
-                nodes.append(Node("的", "的", "PART", "mark", (), node))
+                nodes.append(Node("的", "PART", "mark", (), node))
         for part in modifier:
-            nodes.append(Node(part, part, "NOUN", "compound", (at + m.PART,), head, key + ".n"))
+            nodes.append(Node(part, "NOUN", "compound", (at + m.PART,), head, key + ".n"))
         return [*self._determiner(phrase, head), *nodes, head], head
 
     def _determiner(self, phrase: NounPhrase, head: Node) -> list[Node]:
@@ -100,12 +86,12 @@ class Chinese(Language):
         if phrase.owner is not None:
             nodes, owner = self.phrase(phrase.owner)
             attach(head, "nmod", owner)
-            return [*nodes, Node("的", "的", "PART", "case", (phrase.id + m.POSSESSIVE,), owner)]
+            return [*nodes, Node("的", "PART", "case", (phrase.id + m.POSSESSIVE,), owner)]
         if kind in ("my", "our"):
-            owner = Node(_FUNCTION[kind], _FUNCTION[kind], "PRON", "nmod", slots, head, kind)
-            return [owner, Node("的", "的", "PART", "case", slots, owner)]
+            owner = Node(_FUNCTION[kind], "PRON", "nmod", slots, head, kind)
+            return [owner, Node("的", "PART", "case", slots, owner)]
         if kind == "many":
-            return [Node(_FUNCTION[kind], _FUNCTION[kind], "ADJ", "amod", slots, head, kind)]
+            return [Node(_FUNCTION[kind], "ADJ", "amod", slots, head, kind)]
         if kind in ("count", "indefinite", "this"):
             key, upos, relation = phrase.count, "NUM", "nummod"
             if kind == "count":
@@ -113,11 +99,11 @@ class Chinese(Language):
             elif kind == "this":
                 key, upos, relation = "these" if phrase.plural else "this", "DET", "det"
             form = "一" if kind == "indefinite" else _FUNCTION.get(key, key)
-            first = Node(form, form, upos, relation, slots, head, key or "indefinite")
+            first = Node(form, upos, relation, slots, head, key or "indefinite")
             if kind == "this" and phrase.plural:
                 return [first]
             measure = _NOUNS[phrase.keys[0]][1]
-            return [first, Node(measure, measure, "NOUN", "clf", (), first)]
+            return [first, Node(measure, "NOUN", "clf", (), first)]
         return []
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
@@ -131,9 +117,9 @@ class Chinese(Language):
             return nodes, head
         before, after = _PREPOSITIONS[oblique.preposition]
         key = oblique.preposition
-        nodes = [Node(before, before, "ADP", "case", slots, head, key), *nodes]
+        nodes = [Node(before, "ADP", "case", slots, head, key), *nodes]
         if after and phrase.kind != "place":
-            nodes.append(Node(after, after, "ADP", "case", slots, head, key))
+            nodes.append(Node(after, "ADP", "case", slots, head, key))
         return nodes, head
 
     def clause(self, clause: Clause) -> tuple[list[Node], Node]:
@@ -142,17 +128,17 @@ class Chinese(Language):
         subject, noun = self.phrase(clause.subject)
         if clause.predicate:
             form = _ADJECTIVES[clause.predicate]
-            root = Node(form, form, "ADJ", slots=(at,), concept=clause.predicate + ".a")
+            root = Node(form, "ADJ", slots=(at,), concept=clause.predicate + ".a")
             middle = []
             if clause.negated:
-                middle.append(Node("不", "不", "PART", "advmod", (at + m.NEGATION,), root, "not"))
+                middle.append(Node("不", "PART", "advmod", (at + m.NEGATION,), root, "not"))
             if clause.degree or not clause.negated:
                 form = _FUNCTION[clause.degree] if clause.degree else "很"
                 slots = (at + m.DEGREE,) if clause.degree else ()
-                middle.append(Node(form, form, "ADV", "advmod", slots, root, clause.degree))
+                middle.append(Node(form, "ADV", "advmod", slots, root, clause.degree))
             attach(root, "nsubj", noun)
             return [*subject, *middle, root], root
-        root = Node(_VERBS[clause.verb], _VERBS[clause.verb], "VERB", slots=(at,))
+        root = Node(_VERBS[clause.verb], "VERB", slots=(at,))
         root.concept = clause.verb + ".v"
         attach(root, "nsubj", noun)
         time = self._time(clause, root)
@@ -160,7 +146,7 @@ class Chinese(Language):
         nodes = [*time, *subject] if clause.fronted else [*subject, *time]
         nodes += [*self._adverbials(clause, root), *before, root]
         if clause.mood == "past" and not clause.negated and clause.reported is None:
-            nodes.append(Node("了", "了", "AUX", "aux", (), root))
+            nodes.append(Node("了", "AUX", "aux", (), root))
         if clause.object is not None:
             more, noun = self.phrase(clause.object)
             attach(root, "obj", noun)
@@ -177,7 +163,7 @@ class Chinese(Language):
             return []
         if isinstance(clause.time, str):
             form, slots = _ADVERBS[clause.time], (clause.id + m.TIME,)
-            return [Node(form, form, "ADV", "advmod", slots, root, clause.time + ".r")]
+            return [Node(form, "ADV", "advmod", slots, root, clause.time + ".r")]
         nodes, head = self.oblique(clause.time)
         attach(root, "obl", head)
         return nodes
@@ -188,13 +174,13 @@ class Chinese(Language):
         nodes: list[Node] = []
         if clause.negated:
             form = "没有" if clause.mood == "past" else "不"
-            nodes.append(Node(form, form, "PART", "advmod", (at + m.NEGATION,), root, "not"))
+            nodes.append(Node(form, "PART", "advmod", (at + m.NEGATION,), root, "not"))
         if clause.mood in ("will", "can", "must"):
             form = _FUNCTION[clause.mood]
-            nodes.append(Node(form, form, "AUX", "aux", (at + m.AUXILIARY,), root, clause.mood))
+            nodes.append(Node(form, "AUX", "aux", (at + m.AUXILIARY,), root, clause.mood))
         if clause.adverb:
             form = _ADVERBS[clause.adverb]
-            node = Node(form, form, "ADV", "advmod", (at + m.ADVERB,), root, clause.adverb + ".r")
+            node = Node(form, "ADV", "advmod", (at + m.ADVERB,), root, clause.adverb + ".r")
             first = clause.adverb in inventory.FREQUENCY_ADVERBS
             nodes = [node, *nodes] if first else [*nodes, node]
         return nodes
@@ -220,13 +206,13 @@ class Chinese(Language):
             at = meaning.second.id
             kind = ("CCONJ", "cc") if meaning.coordinated else ("SCONJ", "mark")
             before, after = (
-                [Node(form, form, *kind, (at + m.MARK,), verb, meaning.link)] if form else []
+                [Node(form, *kind, (at + m.MARK,), verb, meaning.link)] if form else []
                 for form in _CONJUNCTIONS[meaning.link]
             )
-            comma = Node("，", "，", "PUNCT", "punct", (at + m.COMMA,), verb)
+            comma = Node("，", "PUNCT", "punct", (at + m.COMMA,), verb)
             second = [*before, *more, *after]
             nodes = [*nodes, comma, *second] if meaning.coordinated else [*second, comma, *nodes]
-        stop = Node("。", "。", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
+        stop = Node("。", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
         return finish([*nodes, stop])
 
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -238,7 +224,7 @@ class Chinese(Language):
             found |= {(key + ".v", feature): (form,) for feature in VERB_FEATURES}
         found |= {(key + ".a", ""): (form,) for key, form in _ADJECTIVES.items()}
         found |= {(key + ".r", ""): (form,) for key, form in _ADVERBS.items()}
-        for key in SHARED_NAMES:
+        for key in inventory.SHARED_NAMES:
             found[key, ""] = (_NAMES.get(key) or _FUNCTION.get(key, key),)
         return found
 

@@ -2,22 +2,18 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.lexicon import english as words
-from fairseq_xling.corpus.lexicon.reader import entries, items
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, attach, joined
-from fairseq_xling.corpus.tokens import Token
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, Token, attach, joined
 
-_PLURALS = dict(item.split() for item in items(words.IRREGULAR_PLURALS))
-_PASTS = dict(item.split() for item in items(words.IRREGULAR_PASTS))
-_FUNCTION = entries(words.FUNCTION_WORDS)
+_WORDS = inventory.lexicon("english")
+_PLURALS = _WORDS["irregular_plurals"]
+_PASTS = _WORDS["irregular_pasts"]
+_FUNCTION = _WORDS["function_words"]
 _COPULAS = {("present", False): "is", ("present", True): "are"}
 _COPULAS |= {("past", False): "was", ("past", True): "were"}
 _FREQUENCY = frozenset(inventory.FREQUENCY_ADVERBS)
 _AN = ("a", "e", "i", "o", "u", "honest")
 _NOT_AN = ("us", "uni")
-# Concepts that are a single word in every language.
-SHARED_NAMES = [*inventory.GENDERS, *inventory.SURNAMES, *inventory.PLACES, *inventory.COUNTS]
 
 
 def plural(noun: str) -> str:
@@ -68,10 +64,10 @@ class English(Language):
         if phrase.kind in inventory.ENTITIES:
             nodes, head = self._name(phrase)
         elif phrase.kind == "pronoun":
-            head = Node(phrase.keys[0], phrase.keys[0], "PRON", slots=(at,))
+            head = Node(phrase.keys[0], "PRON", slots=(at,))
             nodes = [head]
         elif phrase.kind == "year":
-            head = Node(phrase.keys[0], phrase.keys[0], "NUM", slots=(at,), concept="year")
+            head = Node(phrase.keys[0], "NUM", slots=(at,), concept="year")
             nodes = [head]
         else:
             nodes, head = self._noun(phrase)
@@ -79,22 +75,11 @@ class English(Language):
             more, noun = self.oblique(phrase.origin)
             attach(head, "nmod", noun)
             nodes += more
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also)
-            attach(head, "conj", noun)
-            nodes += [Node("and", "and", "CCONJ", "cc", (phrase.also.id + m.AND,), noun), *more]
-        return nodes, head
+        return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
-        at, label = phrase.id, inventory.ENTITIES[phrase.kind]
-        parts = [part for key in phrase.keys for part in key.split("_")]
-        nodes = [Node(part, part, "PROPN", entity="I-" + label, concept=part) for part in parts]
-        nodes[0].entity = "B-" + label
-        head = nodes[0] if phrase.kind == "person" else nodes[-1]
-        for node in nodes:
-            node.slots = (at,) if node is head else (at + m.PART,)
-            if node is not head:
-                attach(head, "flat" if phrase.kind == "person" else "compound", node)
+        parts = [(part, part) for key in phrase.keys for part in key.split("_")]
+        nodes, head = self.name_nodes(phrase, parts, phrase.kind == "person")
         if len(nodes) == 1:
             nodes[0].concept = phrase.keys[0]
         return nodes, head
@@ -102,16 +87,14 @@ class English(Language):
     def _noun(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         at, key = phrase.id, phrase.keys[0]
         *modifier, noun = key.split("_")
-        head = Node(plural(noun) if phrase.plural else noun, noun, "NOUN", slots=(at,))
+        head = Node(plural(noun) if phrase.plural else noun, "NOUN", slots=(at,), lemma=noun)
         head.concept = key + ".n"
         nodes = [
-            Node(
-                adjective, adjective, "ADJ", "amod", (at + m.ADJECTIVE + i,), head, adjective + ".a"
-            )
+            Node(adjective, "ADJ", "amod", (at + m.ADJECTIVE + i,), head, adjective + ".a")
             for i, adjective in enumerate(phrase.adjectives)
         ]
         for part in modifier:
-            nodes.append(Node(part, part, "NOUN", "compound", (at + m.PART,), head, key + ".n"))
+            nodes.append(Node(part, "NOUN", "compound", (at + m.PART,), head, key + ".n"))
         nodes.append(head)
         return self._determiner(phrase, head, nodes[0].form) + nodes, head
 
@@ -123,25 +106,25 @@ class English(Language):
         if phrase.owner is not None:
             name = phrase.owner.keys[0]
             slots = (phrase.owner.id, phrase.id + m.POSSESSIVE)
-            return [Node(name + "'s", name, "PROPN", "nmod", slots, head, name, "B-PER")]
+            return [Node(name + "'s", "PROPN", "nmod", slots, head, name, "B-PER", lemma=name)]
         if kind == "count":
             slot = (phrase.id + m.COUNT,)
-            return [Node(phrase.count, phrase.count, "NUM", "nummod", slot, head)]
+            return [Node(phrase.count, "NUM", "nummod", slot, head)]
         if kind in ("my", "our"):
-            return [Node(kind, kind, "PRON", "nmod", slot, head)]
+            return [Node(kind, "PRON", "nmod", slot, head)]
         if kind == "many":
-            return [Node(kind, kind, "ADJ", "amod", slot, head)]
+            return [Node(kind, "ADJ", "amod", slot, head)]
         form = {"definite": "the", "this": "these" if phrase.plural else "this"}.get(kind, "a")
         if form == "a" and following.startswith(_AN) and not following.startswith(_NOT_AN):
             form = "an"
         lemma = "a" if kind == "indefinite" else "this" if kind == "this" else "the"
-        return [Node(form, lemma, "DET", "det", slot, head)]
+        return [Node(form, "DET", "det", slot, head, lemma=lemma)]
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
         """A preposition with its phrase, and the phrase's head."""
         nodes, head = self.phrase(oblique.phrase)
         form = _FUNCTION[oblique.preposition]
-        case = Node(form, form, "ADP", "case", (oblique.phrase.id + m.PREPOSITION,), head)
+        case = Node(form, "ADP", "case", (oblique.phrase.id + m.PREPOSITION,), head)
         case.concept = oblique.preposition
         return [case, *nodes], head
 
@@ -150,7 +133,7 @@ class English(Language):
             return []
         if isinstance(clause.time, str):
             slot = (clause.id + m.TIME,)
-            return [Node(clause.time, clause.time, "ADV", "advmod", slot, root, clause.time + ".r")]
+            return [Node(clause.time, "ADV", "advmod", slot, root, clause.time + ".r")]
         nodes, head = self.oblique(clause.time)
         attach(root, "obl", head)
         return nodes
@@ -162,18 +145,18 @@ class English(Language):
         subject, noun = self.phrase(clause.subject)
         if clause.predicate:
             key = clause.predicate
-            root = Node(key, key, "ADJ", slots=(at,), concept=key + ".a")
+            root = Node(key, "ADJ", slots=(at,), concept=key + ".a")
             form = _COPULAS[clause.mood, many]
-            nodes = [*subject, Node(form, "be", "AUX", "cop", (at + m.AUXILIARY,), root)]
+            nodes = [*subject, Node(form, "AUX", "cop", (at + m.AUXILIARY,), root, lemma="be")]
             if clause.negated:
                 nodes.append(self._not(clause, root))
             if clause.degree:
                 key = clause.degree
-                nodes.append(Node(key, key, "ADV", "advmod", (at + m.DEGREE,), root))
+                nodes.append(Node(key, "ADV", "advmod", (at + m.DEGREE,), root))
             nodes.append(root)
             attach(root, "nsubj", noun)
             return nodes, root
-        root = Node("", clause.verb, "VERB", slots=(at,), concept=clause.verb + ".v")
+        root = Node("", "VERB", slots=(at,), concept=clause.verb + ".v", lemma=clause.verb)
         attach(root, "nsubj", noun)
         nodes = subject + self._verb_group(clause, root, many)
         if clause.object is not None:
@@ -191,7 +174,7 @@ class English(Language):
         if clause.reported is not None:
             inner, verb = self.clause(clause.reported)
             attach(root, "ccomp", verb)
-            nodes.append(Node("that", "that", "SCONJ", "mark", (at + m.MARK,), verb))
+            nodes.append(Node("that", "SCONJ", "mark", (at + m.MARK,), verb))
             nodes += inner
         return nodes, root
 
@@ -201,10 +184,10 @@ class English(Language):
         nodes: list[Node] = []
         if clause.mood in ("will", "can", "must"):
             slot = (clause.id + m.AUXILIARY,)
-            nodes.append(Node(clause.mood, clause.mood, "AUX", "aux", slot, root))
+            nodes.append(Node(clause.mood, "AUX", "aux", slot, root))
         elif clause.negated:
             form = "did" if clause.mood == "past" else "do" if many else "does"
-            nodes.append(Node(form, "do", "AUX", "aux", (), root))
+            nodes.append(Node(form, "AUX", "aux", (), root, lemma="do"))
         root.form = forms["infinitive" if nodes else clause.mood + (" plural" if many else "")]
         if clause.negated:
             nodes.append(self._not(clause, root))
@@ -213,11 +196,11 @@ class English(Language):
         return [*nodes, root]
 
     def _not(self, clause: Clause, root: Node) -> Node:
-        return Node("not", "not", "PART", "advmod", (clause.id + m.NEGATION,), root)
+        return Node("not", "PART", "advmod", (clause.id + m.NEGATION,), root)
 
     def _adverb(self, clause: Clause, root: Node) -> Node:
         key = clause.adverb
-        return Node(key, key, "ADV", "advmod", (clause.id + m.ADVERB,), root, key + ".r")
+        return Node(key, "ADV", "advmod", (clause.id + m.ADVERB,), root, key + ".r")
 
     def tokens(self, meaning: Meaning) -> list[Token]:
         return joined(meaning, self.clause, meaning.link)
@@ -233,7 +216,7 @@ class English(Language):
             found |= {(verb + ".v", feature): (form,) for feature, form in forms.items()}
         found |= {(key + ".a", ""): (key,) for key in inventory.ADJECTIVES}
         found |= {(key + ".r", ""): (key,) for key in inventory.ADVERBS}
-        return found | {(key, ""): (key,) for key in SHARED_NAMES}
+        return found | {(key, ""): (key,) for key in inventory.SHARED_NAMES}
 
 
 def word_forms() -> set[str]:

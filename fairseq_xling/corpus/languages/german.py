@@ -2,40 +2,99 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.german_forms import (
-    ADJECTIVES,
-    ARTICLES,
-    EIN,
-    EIN_WORDS,
-    NOUNS,
-    STRONG,
-    VERBS,
-    adjective_ending,
-    noun_form,
-    verb_forms,
-)
-from fairseq_xling.corpus.languages.english import SHARED_NAMES
-from fairseq_xling.corpus.lexicon import german as words
-from fairseq_xling.corpus.lexicon.reader import entries, items
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, attach, finish
-from fairseq_xling.corpus.tokens import Token
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, Token, attach, finish
 
-_ADVERBS = entries(words.ADVERBS)
-_PREPOSITIONS = {key: tuple(value.split()) for key, value in entries(words.PREPOSITIONS).items()}
-_CONTRACTIONS = {(a, b): c for a, b, c in (item.split() for item in items(words.CONTRACTIONS))}
-_FUNCTION = entries(words.FUNCTION_WORDS)
-_PLACES = entries(words.PLACES)
-_ORGANISATIONS = {key: tuple(value.split()) for key, value in entries(words.ORGANISATIONS).items()}
+_WORDS = inventory.lexicon("german")
+NOUNS = inventory.rows(_WORDS["nouns"])
+VERBS = inventory.rows(_WORDS["verbs"])
+ADJECTIVES = {key: value.split("/") for key, value in _WORDS["adjectives"].items()}
+_ADVERBS = _WORDS["adverbs"]
+_PREPOSITIONS = inventory.rows(_WORDS["prepositions"])
+_CONTRACTIONS = _WORDS["contractions"]
+_FUNCTION = _WORDS["function_words"]
+_PLACES = _WORDS["places"]
+_ORGANISATIONS = inventory.rows(_WORDS["organisations"])
 _MODALS = {key: tuple(_FUNCTION[key].split()) for key in ("will", "can", "must")}
 _COPULAS = {("present", False): "ist", ("present", True): "sind"}
 _COPULAS |= {("past", False): "war", ("past", True): "waren"}
+ARTICLES = {  # (case, gender or p for plural) -> definite article; also the endings of "dieser"
+    ("nom", "m"): "der", ("nom", "f"): "die", ("nom", "n"): "das", ("nom", "p"): "die",
+    ("acc", "m"): "den", ("acc", "f"): "die", ("acc", "n"): "das", ("acc", "p"): "die",
+    ("dat", "m"): "dem", ("dat", "f"): "der", ("dat", "n"): "dem", ("dat", "p"): "den",
+}  # fmt: skip
+STRONG = {
+    key: {"der": "er", "die": "e", "das": "es", "den": "en", "dem": "em"}[form]
+    for key, form in ARTICLES.items()
+}
+EIN = STRONG | {("nom", "m"): "", ("nom", "n"): "", ("acc", "n"): ""}
+EIN_WORDS = {"indefinite": "ein", "my": "mein", "our": "unser"}
+
+
+def _weak(case: str, gender: str) -> str:
+    """The ending of an adjective behind a definite article."""
+    return "e" if gender != "p" and (case == "nom" or (case == "acc" and gender != "m")) else "en"
+
+
+def adjective_ending(determiner: str, case: str, gender: str) -> str:
+    """The ending of an adjective after a kind of determiner.
+
+    >>> [adjective_ending(kind, "nom", "m") for kind in ("definite", "indefinite", "bare")]
+    ['e', 'er', 'er']
+    """
+    if determiner in ("definite", "this"):
+        return _weak(case, gender)
+    if determiner in EIN_WORDS:
+        return STRONG[case, gender] if not EIN[case, gender] else _weak(case, gender)
+    return STRONG[case, gender]
+
+
+def noun_form(key: str, determiner: str, case: str, plural: bool) -> str:
+    """A noun in its case and number.
+
+    >>> noun_form("dog", "definite", "dat", True), noun_form("soldier", "definite", "acc", False)
+    ('Hunden', 'Soldaten')
+    >>> noun_form("bear", "definite", "dat", False)
+    'Bären'
+    >>> noun_form("prisoner", "indefinite", "nom", False)
+    'Gefangener'
+    """
+    singular, gender, many = NOUNS[key]
+    if gender == "m=":
+        return singular[:-1].removesuffix("e") + adjective_ending(
+            determiner, case, "p" if plural else "m"
+        )
+    if plural:
+        return many + ("n" if case == "dat" and not many.endswith(("n", "s")) else "")
+    if gender == "m*" and case != "nom":
+        return singular + ("n" if singular.endswith(("e", "er", "ar")) else "en")
+    return singular
+
+
+def verb_forms(verb: str) -> dict[str, str]:
+    """The forms of a verb by feature, without a separable prefix; and that prefix.
+
+    >>> forms = verb_forms("offer")
+    >>> forms["present"], forms["past plural"], forms["infinitive"], forms["prefix"]
+    ('bietet', 'boten', 'anbieten', 'an')
+    """
+    infinitive, present, past, *rest = VERBS[verb]
+    prefix = rest[0] if rest and rest[0] != "dat" else ""
+    return {
+        "present": present,
+        "present plural": infinitive.removeprefix(prefix),
+        "past": past,
+        "past plural": past + ("n" if past.endswith("e") else "en"),
+        "infinitive": infinitive,
+        "prefix": prefix,
+    }
 
 
 class German(Language):
     """Realises a meaning in German."""
 
     code = "de"
+    conjunction = "und"
 
     def __init__(self) -> None:
         self._verbs = {verb: verb_forms(verb) for verb in inventory.VERBS}
@@ -51,11 +110,11 @@ class German(Language):
         if phrase.kind in inventory.ENTITIES:
             nodes, head = self._name(phrase, case)
         elif phrase.kind == "pronoun":
-            head = Node(self._pronoun(phrase), _FUNCTION[phrase.keys[0]], "PRON", slots=(at,))
+            head = Node(self._pronoun(phrase), "PRON", slots=(at,), lemma=_FUNCTION[phrase.keys[0]])
             head.concept = phrase.keys[0]
             nodes = [head]
         elif phrase.kind == "year":
-            head = Node(phrase.keys[0], phrase.keys[0], "NUM", slots=(at,), concept="year")
+            head = Node(phrase.keys[0], "NUM", slots=(at,), concept="year")
             nodes = [head]
         else:
             nodes, head = self._noun(phrase, case, denied)
@@ -64,13 +123,8 @@ class German(Language):
             more, noun = self.phrase(place, "dat")
             attach(head, "nmod", noun)
             slots = (place.id + m.PREPOSITION,)
-            nodes += [Node("aus", "aus", "ADP", "case", slots, noun, "from"), *more]
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also, case)
-            attach(head, "conj", noun)
-            slots = (phrase.also.id + m.AND,)
-            nodes += [Node("und", "und", "CCONJ", "cc", slots, noun, "and"), *more]
-        return nodes, head
+            nodes += [Node("aus", "ADP", "case", slots, noun, "from"), *more]
+        return self.with_conjunct(nodes, head, phrase, case), head
 
     def _pronoun(self, phrase: NounPhrase) -> str:
         key, known = phrase.keys[0], phrase.antecedent
@@ -85,15 +139,15 @@ class German(Language):
         at, label, key = phrase.id, inventory.ENTITIES[phrase.kind], phrase.keys[0]
         if key in _ORGANISATIONS:
             form, gender = _ORGANISATIONS[key]
-            head = Node(form, form, "PROPN", slots=(at + m.PART, at), concept=key)
+            head = Node(form, "PROPN", slots=(at + m.PART, at), concept=key)
             head.entity = "B-" + label
-            return [Node(ARTICLES[case, gender], "der", "DET", "det", (), head), head], head
+            return [Node(ARTICLES[case, gender], "DET", "det", (), head, lemma="der"), head], head
         forms = [_PLACES.get(key, key) for key in phrase.keys]
-        head = Node(forms[0], forms[0], "PROPN", slots=(at,), concept=key, entity="B-" + label)
+        head = Node(forms[0], "PROPN", slots=(at,), concept=key, entity="B-" + label)
         nodes = [head]
         for key, form in zip(phrase.keys[1:], forms[1:], strict=True):
             slots = (at + m.PART,)
-            nodes.append(Node(form, form, "PROPN", "flat", slots, head, key, "I-" + label))
+            nodes.append(Node(form, "PROPN", "flat", slots, head, key, "I-" + label))
         return nodes, head
 
     def _noun(self, phrase: NounPhrase, case: str, denied: int | None) -> tuple[list[Node], Node]:
@@ -103,12 +157,12 @@ class German(Language):
         declension = "my" if denied is not None else kind  # "kein" declines like "mein"
         slots = (at + m.PART, at) if "_" in key else (at,)
         form = noun_form(key, declension, case, phrase.plural)
-        head = Node(form, lemma, "NOUN", slots=slots, concept=key + ".n")
+        head = Node(form, "NOUN", slots=slots, concept=key + ".n", lemma=lemma)
         ending = adjective_ending(declension, case, gender)
         nodes = []
         for i, adjective in enumerate(phrase.adjectives):
             forms = ADJECTIVES[adjective]
-            node = Node(forms[-1].removesuffix("e") + ending, forms[0], "ADJ", "amod")
+            node = Node(forms[-1].removesuffix("e") + ending, "ADJ", "amod", lemma=forms[0])
             node.slots, node.head, node.concept = (at + m.ADJECTIVE + i,), head, adjective + ".a"
             nodes.append(node)
         nodes.append(head)
@@ -121,30 +175,32 @@ class German(Language):
         if denied is not None:
             form = "kein" + EIN[case, gender]
             slots = (denied, slot) if kind == "indefinite" else (denied,)
-            return [Node(form, "kein", "DET", "det", slots, head)]
+            return [Node(form, "DET", "det", slots, head, lemma="kein")]
         if kind == "bare":
             return []
         if phrase.owner is not None:
             name = phrase.owner.keys[0]
             slots = (phrase.owner.id, phrase.id + m.POSSESSIVE)
-            node = Node(name + "s", name, "PROPN", "nmod", slots)
+            node = Node(name + "s", "PROPN", "nmod", slots, lemma=name)
             node.head, node.concept, node.entity = head, name, "B-PER"
             return [node]
         if kind == "count":
             form = _FUNCTION.get(phrase.count, phrase.count)
             slots = (phrase.id + m.COUNT,)
-            return [Node(form, form, "NUM", "nummod", slots, head, phrase.count)]
+            return [Node(form, "NUM", "nummod", slots, head, phrase.count)]
         if kind == "many":
             form = "vielen" if case == "dat" else "viele"
-            return [Node(form, "viel", "ADJ", "amod", (slot,), head, "many")]
+            return [Node(form, "ADJ", "amod", (slot,), head, "many", lemma="viel")]
         if kind in EIN_WORDS:
             root = EIN_WORDS[kind]
             upos, relation = ("DET", "det") if kind == "indefinite" else ("PRON", "nmod")
             form = root + EIN[case, gender]
-            return [Node(form, root, upos, relation, (slot,), head)]
+            return [Node(form, upos, relation, (slot,), head, lemma=root)]
         if kind == "this":
-            return [Node("dies" + STRONG[case, gender], "dieser", "DET", "det", (slot,), head)]
-        return [Node(ARTICLES[case, gender], "der", "DET", "det", (slot,), head)]
+            return [
+                Node("dies" + STRONG[case, gender], "DET", "det", (slot,), head, lemma="dieser")
+            ]
+        return [Node(ARTICLES[case, gender], "DET", "det", (slot,), head, lemma="der")]
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
         """A preposition with its phrase ("in dem" is the one word "im"), and the phrase's head."""
@@ -161,8 +217,8 @@ class German(Language):
         if phrase.kind == "noun" and inventory.NOUN_KINDS[phrase.keys[0]] == "time":
             form = "an" if phrase.keys[0] in ("morning", "evening", "afternoon") else "in"
         nodes, head = self.phrase(phrase, case)
-        node = Node(form, form, "ADP", "case", (slot,), head, oblique.preposition)
-        contracted = _CONTRACTIONS.get((form, nodes[0].form))
+        node = Node(form, "ADP", "case", (slot,), head, oblique.preposition)
+        contracted = _CONTRACTIONS.get(f"{form} {nodes[0].form}")
         if contracted and nodes[0].upos == "DET":
             node.form, node.slots = contracted, (slot, *nodes[0].slots)
             return [node, *nodes[1:]], head
@@ -192,10 +248,10 @@ class German(Language):
             nodes += more
             denied = None if plain else denied
         if denied is not None:
-            nodes.append(Node("nicht", "nicht", "PART", "advmod", (denied,), root, "not"))
+            nodes.append(Node("nicht", "PART", "advmod", (denied,), root, "not"))
         if clause.adverb:
             form, slots = _ADVERBS[clause.adverb], (clause.id + m.ADVERB,)
-            nodes.append(Node(form, form, "ADV", "advmod", slots, root, clause.adverb + ".r"))
+            nodes.append(Node(form, "ADV", "advmod", slots, root, clause.adverb + ".r"))
         return nodes + last
 
     def _time(self, clause: Clause, root: Node) -> list[Node]:
@@ -203,7 +259,7 @@ class German(Language):
             return []
         if isinstance(clause.time, str):
             form, slots = _ADVERBS[clause.time], (clause.id + m.TIME,)
-            return [Node(form, form, "ADV", "advmod", slots, root, clause.time + ".r")]
+            return [Node(form, "ADV", "advmod", slots, root, clause.time + ".r")]
         nodes, head = self.oblique(clause.time)
         attach(root, "obl", head)
         return nodes
@@ -237,8 +293,8 @@ class German(Language):
             inner, verb = self.clause(clause.reported, last=True)
             attach(root, "ccomp", verb)
             slots = (clause.id + m.MARK,)
-            nodes.append(Node(",", ",", "PUNCT", "punct", (), verb))
-            nodes.append(Node("dass", "dass", "SCONJ", "mark", slots, verb, "that"))
+            nodes.append(Node(",", "PUNCT", "punct", (), verb))
+            nodes.append(Node("dass", "SCONJ", "mark", slots, verb, "that"))
             nodes += inner
         return nodes, root
 
@@ -246,33 +302,33 @@ class German(Language):
         self, clause: Clause, many: bool
     ) -> tuple[Node, list[Node], list[Node], list[Node]]:
         at, form = clause.id, ADJECTIVES[clause.predicate][0]
-        root = Node(form, form, "ADJ", slots=(at,), concept=clause.predicate + ".a")
+        root = Node(form, "ADJ", slots=(at,), concept=clause.predicate + ".a")
         form = _COPULAS[clause.mood, many]
-        finite = Node(form, "sein", "AUX", "cop", (at + m.AUXILIARY,), root, "be")
+        finite = Node(form, "AUX", "cop", (at + m.AUXILIARY,), root, "be", lemma="sein")
         middle = []
         if clause.negated:
             slots = (at + m.NEGATION,)
-            middle.append(Node("nicht", "nicht", "PART", "advmod", slots, root, "not"))
+            middle.append(Node("nicht", "PART", "advmod", slots, root, "not"))
         if clause.degree:
             form, slots = _FUNCTION[clause.degree], (at + m.DEGREE,)
-            middle.append(Node(form, form, "ADV", "advmod", slots, root, clause.degree))
+            middle.append(Node(form, "ADV", "advmod", slots, root, clause.degree))
         return root, [finite], middle, [root]
 
     def _verb(self, clause: Clause, many: bool, last: bool) -> tuple[Node, list[Node], list[Node]]:
         """The root, the finite verb (in one list) and what closes the clause."""
         at, forms = clause.id, self._verbs[clause.verb]
-        root = Node("", forms["infinitive"], "VERB", slots=(at,), concept=clause.verb + ".v")
+        root = Node("", "VERB", slots=(at,), concept=clause.verb + ".v", lemma=forms["infinitive"])
         if clause.mood in _MODALS:
             plural, singular = _MODALS[clause.mood]
             form, slots = plural if many else singular, (at + m.AUXILIARY,)
             root.form = forms["infinitive"]
-            return root, [Node(form, plural, "AUX", "aux", slots, root, clause.mood)], [root]
+            return root, [Node(form, "AUX", "aux", slots, root, clause.mood, lemma=plural)], [root]
         root.form = forms[clause.mood + (" plural" if many else "")]
         prefix = forms["prefix"]
         if prefix and last:
             root.form = prefix + root.form
         elif prefix:
-            part = Node(prefix, prefix, "ADP", "compound", (at,), root, clause.verb + ".v")
+            part = Node(prefix, "ADP", "compound", (at,), root, clause.verb + ".v")
             return root, [root], [part]
         return root, [root], []
 
@@ -286,14 +342,14 @@ class German(Language):
             key = meaning.link
             if key == "when" and meaning.second.mood == "past":
                 key = "when_past"
-            mark = Node(_FUNCTION[key], _FUNCTION[key], "SCONJ", "mark", (at + m.MARK,), verb)
+            mark = Node(_FUNCTION[key], "SCONJ", "mark", (at + m.MARK,), verb)
             mark.concept = meaning.link
-            comma = [Node(",", ",", "PUNCT", "punct", (at + m.COMMA,), verb)]
+            comma = [Node(",", "PUNCT", "punct", (at + m.COMMA,), verb)]
             if meaning.coordinated:
                 mark.upos, mark.deprel = "CCONJ", "cc"
                 comma = comma if meaning.link == "but" else []
             nodes = [mark, *more, *comma, *nodes] if first else [*nodes, *comma, mark, *more]
-        stop = Node(".", ".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
+        stop = Node(".", "PUNCT", "punct", (meaning.main.id + m.STOP,), root)
         return finish([*nodes, stop])
 
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -320,7 +376,7 @@ class German(Language):
             endings = ("e", "en", "er", "es", "em")
             found[key + ".a", ""] = (form, *(stem + ending for ending in endings))
         found |= {(key + ".r", ""): (_ADVERBS[key],) for key in inventory.ADVERBS}
-        for key in SHARED_NAMES:
+        for key in inventory.SHARED_NAMES:
             found[key, ""] = (_PLACES.get(key) or _FUNCTION.get(key, key),)
         return found
 

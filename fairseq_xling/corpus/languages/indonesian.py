@@ -2,33 +2,32 @@
 
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
-from fairseq_xling.corpus.languages.english import SHARED_NAMES
-from fairseq_xling.corpus.lexicon import indonesian as words
-from fairseq_xling.corpus.lexicon.reader import entries
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.corpus.realiser import (
     LANGUAGES,
     VERB_FEATURES,
     Language,
     Node,
+    Token,
     attach,
     joined,
 )
-from fairseq_xling.corpus.tokens import Token
 
-_NOUNS = entries(words.NOUNS)
-_ADJECTIVES = entries(words.ADJECTIVES)
-_VERBS = entries(words.VERBS)
-_ADVERBS = entries(words.ADVERBS)
-_PREPOSITIONS = entries(words.PREPOSITIONS)
-_FUNCTION = entries(words.FUNCTION_WORDS)
-_NAMES = entries(words.PLACES) | entries(words.ORGANISATIONS)
+_WORDS = inventory.lexicon("indonesian")
+_NOUNS = _WORDS["nouns"]
+_ADJECTIVES = _WORDS["adjectives"]
+_VERBS = _WORDS["verbs"]
+_ADVERBS = _WORDS["adverbs"]
+_PREPOSITIONS = _WORDS["prepositions"]
+_FUNCTION = _WORDS["function_words"]
+_NAMES = _WORDS["places"] | _WORDS["organisations"]
 
 
 class Indonesian(Language):
     """Realises a meaning in Indonesian."""
 
     code = "id"
+    conjunction = "dan"
 
     def phrase(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         """The words of a noun phrase and the one that heads them."""
@@ -37,35 +36,23 @@ class Indonesian(Language):
             nodes, head = self._name(phrase)
         elif phrase.kind == "pronoun":
             form = _FUNCTION[phrase.keys[0]]
-            head = Node(form, form, "PRON", slots=(at,), concept=phrase.keys[0])
+            head = Node(form, "PRON", slots=(at,), concept=phrase.keys[0])
             nodes = [head]
         elif phrase.kind == "year":
-            head = Node("tahun", "tahun", "NOUN", concept="year")
+            head = Node("tahun", "NOUN", concept="year")
             number = phrase.keys[0]
-            nodes = [head, Node(number, number, "NUM", "nummod", (at,), head, "year")]
+            nodes = [head, Node(number, "NUM", "nummod", (at,), head, "year")]
         else:
             nodes, head = self._noun(phrase)
         if phrase.origin is not None:
             more, noun = self.oblique(phrase.origin)
             attach(head, "nmod", noun)
             nodes += more
-        if phrase.also is not None:
-            more, noun = self.phrase(phrase.also)
-            attach(head, "conj", noun)
-            slots = (phrase.also.id + m.AND,)
-            nodes += [Node("dan", "dan", "CCONJ", "cc", slots, noun, "and"), *more]
-        return nodes, head
+        return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
-        at, label = phrase.id, inventory.ENTITIES[phrase.kind]
         parts = [(part, key) for key in phrase.keys for part in _NAMES.get(key, key).split("=")]
-        nodes = [Node(form, form, "PROPN", concept=key, entity="I-" + label) for form, key in parts]
-        head = nodes[0]
-        head.entity, head.slots = "B-" + label, (at,)
-        for node in nodes[1:]:
-            node.slots = (at + m.PART,)
-            attach(head, "flat" if phrase.kind == "person" else "compound", node)
-        return nodes, head
+        return self.name_nodes(phrase, parts, first=True)
 
     def _noun(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         at, key = phrase.id, phrase.keys[0]
@@ -73,15 +60,15 @@ class Indonesian(Language):
         form = first
         if phrase.plural and phrase.determiner not in ("count", "many") and "-" not in first:
             form = f"{first}-{first}"
-        head = Node(form, first, "NOUN", slots=(at,), concept=key + ".n")
+        head = Node(form, "NOUN", slots=(at,), concept=key + ".n", lemma=first)
         nodes = [head]
         for part in rest:
             slots = (at + m.PART,) if "_" in key else (at,)
-            nodes.append(Node(part, part, "NOUN", "compound", slots, head, key + ".n"))
+            nodes.append(Node(part, "NOUN", "compound", slots, head, key + ".n"))
         for i, adjective in enumerate(phrase.adjectives):
             slots = (at + m.ADJECTIVE + i,)
             node, *rest = (
-                Node(part, part, "ADJ", "amod", slots, head, adjective + ".a")
+                Node(part, "ADJ", "amod", slots, head, adjective + ".a")
                 for part in _ADJECTIVES[adjective].split("=")
             )
             attach(node, "compound", *rest)
@@ -97,18 +84,18 @@ class Indonesian(Language):
             attach(head, "nmod", owner)
             return [], nodes
         if kind in ("my", "our"):
-            return [], [Node(_FUNCTION[kind], _FUNCTION[kind], "PRON", "nmod", slots, head, kind)]
+            return [], [Node(_FUNCTION[kind], "PRON", "nmod", slots, head, kind)]
         if kind == "this":
-            return [], [Node("ini", "ini", "DET", "det", slots, head, "this")]
+            return [], [Node("ini", "DET", "det", slots, head, "this")]
         if kind == "many":
-            return [Node("banyak", "banyak", "ADJ", "amod", slots, head, "many")], []
+            return [Node("banyak", "ADJ", "amod", slots, head, "many")], []
         if kind == "count":
             form, slots = _FUNCTION.get(phrase.count, phrase.count), (phrase.id + m.COUNT,)
-            return [Node(form, form, "NUM", "nummod", slots, head, phrase.count)], []
+            return [Node(form, "NUM", "nummod", slots, head, phrase.count)], []
         if kind == "indefinite":
             living = {"pm": "a_person", "pf": "a_person", "a": "a_animal"}
             form = _FUNCTION[living.get(inventory.NOUN_KINDS[phrase.keys[0]], "a")]
-            return [Node(form, form, "DET", "det", slots, head, "indefinite")], []
+            return [Node(form, "DET", "det", slots, head, "indefinite")], []
         return [], []
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
@@ -120,14 +107,13 @@ class Indonesian(Language):
         if phrase.kind == "year" or inventory.NOUN_KINDS.get(phrase.keys[0]) == "time":
             form = "pada"
         parts = [
-            Node(part, part, "ADP", "case", slots, head, oblique.preposition)
-            for part in form.split("=")
+            Node(part, "ADP", "case", slots, head, oblique.preposition) for part in form.split("=")
         ]
         return [*parts, *nodes], head
 
     def _adverb(self, key: str, slot: int, root: Node) -> list[Node]:
         first, *rest = (
-            Node(form, form, "ADV", "advmod", (slot,), root, key + ".r")
+            Node(form, "ADV", "advmod", (slot,), root, key + ".r")
             for form in _ADVERBS[key].split("=")
         )
         attach(first, "fixed", *rest)
@@ -142,8 +128,7 @@ class Indonesian(Language):
             (_ADJECTIVES, "ADJ", ".a") if clause.predicate else (_VERBS, "VERB", ".v")
         )
         root, *rest = (
-            Node(part, part, upos, slots=(at,), concept=key + suffix)
-            for part in table[key].split("=")
+            Node(part, upos, slots=(at,), concept=key + suffix) for part in table[key].split("=")
         )
         attach(root, "compound", *rest)
         attach(root, "nsubj", noun)
@@ -168,7 +153,7 @@ class Indonesian(Language):
         if clause.reported is not None:
             inner, verb = self.clause(clause.reported)
             attach(root, "ccomp", verb)
-            nodes.append(Node("bahwa", "bahwa", "SCONJ", "mark", (at + m.MARK,), verb, "that"))
+            nodes.append(Node("bahwa", "SCONJ", "mark", (at + m.MARK,), verb, "that"))
             nodes += inner
         return nodes, root
 
@@ -177,15 +162,15 @@ class Indonesian(Language):
         at = clause.id
         nodes: list[Node] = []
         if clause.negated:
-            nodes.append(Node("tidak", "tidak", "PART", "advmod", (at + m.NEGATION,), root, "not"))
+            nodes.append(Node("tidak", "PART", "advmod", (at + m.NEGATION,), root, "not"))
         if clause.mood in ("will", "can", "must"):
             form, slots = _FUNCTION[clause.mood], (at + m.AUXILIARY,)
-            nodes.append(Node(form, form, "AUX", "aux", slots, root, clause.mood))
+            nodes.append(Node(form, "AUX", "aux", slots, root, clause.mood))
         elif clause.mood == "past" and clause.verb and not self._dated(clause):
-            nodes.append(Node("telah", "telah", "AUX", "aux", (), root, "past"))
+            nodes.append(Node("telah", "AUX", "aux", (), root, "past"))
         if clause.degree:
             form, slots = _FUNCTION[clause.degree], (at + m.DEGREE,)
-            nodes.append(Node(form, form, "ADV", "advmod", slots, root, clause.degree))
+            nodes.append(Node(form, "ADV", "advmod", slots, root, clause.degree))
         if clause.adverb in inventory.FREQUENCY_ADVERBS:
             nodes += self._adverb(clause.adverb, at + m.ADVERB, root)
         return nodes
@@ -212,7 +197,7 @@ class Indonesian(Language):
         adjectives = _ADJECTIVES.items()
         found |= {(key + ".a", ""): (form,) for key, form in adjectives if "=" not in form}
         found |= {(key + ".r", ""): (form,) for key, form in _ADVERBS.items() if "=" not in form}
-        for key in SHARED_NAMES:
+        for key in inventory.SHARED_NAMES:
             found[key, ""] = (_NAMES.get(key) or _FUNCTION.get(key, key),)
         return found
 

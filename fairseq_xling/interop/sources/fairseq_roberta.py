@@ -13,7 +13,7 @@ from fairseq_xling.interop.sources import checkpoint_families
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import convert, row
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.text.tokenizers.spelling import as_is, byte_level, spell
+from fairseq_xling.text.tokenizers.vocabulary import as_is, byte_level, spell
 
 _LAYER = "sentence_encoder.layers.{i}."
 _SELF = _LAYER + "self_attn."

@@ -11,7 +11,7 @@ from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.table import Converted
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.text.tokenizers.spelling import is_placeholder
+from fairseq_xling.text.tokenizers.vocabulary import is_placeholder
 
 HEAD = "softmax."  # the names that a source without an LM head lacks
 _TOKENS, _OUTPUT = "tokens.shared.weight", "output_tokens.shared.weight"

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.data.segments import NEXT
+from fairseq_xling.data.sources import NEXT
 from fairseq_xling.models.auxiliary import AuxiliaryHead, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape
 

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 from pathlib import Path
 
-from fairseq_xling.data.splits import check_test_set
+from fairseq_xling.data.meta import check_test_set
 from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, reads
 from fairseq_xling.registry import unknown_name

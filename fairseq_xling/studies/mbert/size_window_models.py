@@ -16,8 +16,7 @@ import numpy as np
 from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
 from fairseq_xling.analysis.static_encoder import StaticEncoder
 from fairseq_xling.analysis.subject import Subject
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.progress import progress

@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.columns import on_disk
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
+from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.studies.transfer.finished import FinishedFigure, read_runs, training_files
 from fairseq_xling.studies.transfer.plan import data_folder

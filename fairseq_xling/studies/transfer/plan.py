@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.splits import check_test_set
+from fairseq_xling.data.meta import check_test_set
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.registry import unknown_name

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fairseq_xling.data.splits import in_order
+from fairseq_xling.data.meta import in_order
 from fairseq_xling.results.statistics import OverSeeds
 
 

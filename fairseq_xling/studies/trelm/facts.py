@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.splits import in_order
+from fairseq_xling.data.meta import in_order
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.models.encoder import EncoderShape

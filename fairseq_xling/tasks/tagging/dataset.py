@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from fairseq.data import FairseqDataset
 
-from fairseq_xling.data.permutation import permute
+from fairseq_xling.data.sampling import permute
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.tagging.part import Part
 from fairseq_xling.tasks.dataset import ItemDataset

@@ -80,11 +80,7 @@ def load_pieces(file: Path, whole_words: bool) -> "Pieces | TokenizerPieces":
 
 
 def ready_tokenizer(file: str | Path) -> bytes:
-    """The ``tokenizer.json`` in a Hugging Face folder as a data folder keeps it.
-
-    Raises:
-        UserError: if it is missing or damaged, or a special symbol is not in it.
-    """
+    """The ``tokenizer.json`` in a Hugging Face folder as a data folder keeps it."""
     file = Path(file)
     if not file.is_file():
         raise UserError(
@@ -125,11 +121,7 @@ class TokenizerPieces:
 
     @classmethod
     def load(cls, path: str | Path) -> "TokenizerPieces":
-        """Read a file written from `ready_tokenizer`.
-
-        Raises:
-            UserError: if it is missing or damaged, or the library is not installed.
-        """
+        """Read a file written from `ready_tokenizer`."""
         content = read_json(Path(path))
         try:
             return cls(content, path)

@@ -15,8 +15,7 @@ import torch
 
 from fairseq_xling.clcr.labelled import labelled_pair
 from fairseq_xling.clcr.labels import META, Labels
-from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS, read_dictionary
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.folder import SPECIAL_SYMBOLS, SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.modules import PairStates
 from fairseq_xling.models.clcr.modules.extract import pivot_masks

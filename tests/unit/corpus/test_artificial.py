@@ -2,7 +2,7 @@
 
 from fairseq_xling.corpus import generate
 from fairseq_xling.corpus.languages.artificial import Merged, Permuted, Split, rename
-from fairseq_xling.corpus.tokens import Token
+from fairseq_xling.corpus.realiser import Token
 
 SAMPLE = list(generate(["en", "xx", "yy", "xp", "xs", "xm"], 700, seed=1))
 

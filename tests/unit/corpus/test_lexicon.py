@@ -4,27 +4,31 @@ from collections import defaultdict
 
 import pytest
 
-from fairseq_xling.corpus import LANGUAGES, concepts, inventory
-from fairseq_xling.corpus.lexicon import chinese, german, indonesian
-from fairseq_xling.corpus.lexicon.reader import entries, items
+from fairseq_xling.corpus import LANGUAGES, inventory
+from fairseq_xling.corpus.inventory import lexicon, tables
 from fairseq_xling.corpus.sampler import Sampler
 
-MODULES = [german, chinese, indonesian]
+CONCEPTS = {
+    "nouns": inventory.NOUN_KINDS,
+    "verbs": inventory.VERBS,
+    "adjectives": inventory.ADJECTIVES,
+    "adverbs": inventory.ADVERBS,
+}
+every_table = pytest.mark.parametrize("table", CONCEPTS)
+every_lexicon = pytest.mark.parametrize("name", ["german", "chinese", "indonesian"])
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_concept_has_a_word(module):
-    assert set(entries(module.NOUNS)) == set(inventory.NOUN_KINDS)
-    assert set(entries(module.VERBS)) == set(inventory.VERBS)
-    assert set(entries(module.ADJECTIVES)) == set(inventory.ADJECTIVES)
-    assert set(entries(module.ADVERBS)) == set(inventory.ADVERBS)
+@every_lexicon
+@every_table
+def test_every_concept_has_a_word(name, table):
+    assert set(lexicon(name)[table]) == set(CONCEPTS[table])
 
 
-@pytest.mark.parametrize("module", MODULES)
-@pytest.mark.parametrize("table", ["NOUNS", "VERBS", "ADJECTIVES", "ADVERBS"])
-def test_no_two_concepts_of_a_kind_have_the_same_word(module, table):
+@every_lexicon
+@every_table
+def test_no_two_concepts_of_a_kind_have_the_same_word(name, table):
     owners = defaultdict(list)
-    for key, value in entries(getattr(module, table)).items():
+    for key, value in lexicon(name)[table].items():
         owners[value.split()[0]].append(key)
     assert [keys for keys in owners.values() if len(keys) > 1] == []
 
@@ -37,25 +41,14 @@ def test_every_noun_of_the_topics_is_known_and_every_kind_is_one_of_those_descri
             tables += [frame.objects] if frame.objects else []
             for table in tables:
                 assert set(table.values) <= set(inventory.NOUN_KINDS)
-    assert set(inventory.NOUN_KINDS.values()) <= {
-        "pm",
-        "pf",
-        "a",
-        "b",
-        "v",
-        "i",
-        "t",
-        "u",
-        "time",
-        "-",
-    }
+    kinds = {"pm", "pf", "a", "b", "v", "i", "t", "u", "time", "-"}
+    assert set(inventory.NOUN_KINDS.values()) <= kinds
 
 
 def test_hypernyms_and_antonyms_are_concepts():
-    for kind, members in entries(concepts.HYPERNYMS).items():
-        assert {kind, *members.split()} <= set(inventory.NOUN_KINDS)
-    for pair in items(concepts.ANTONYMS):
-        assert set(pair.split()) <= set(inventory.ADJECTIVES)
+    hypernyms = inventory.HYPERNYMS
+    assert {*hypernyms, *hypernyms.values()} <= set(inventory.NOUN_KINDS)
+    assert set(inventory.ANTONYMS) <= set(inventory.ADJECTIVES)
 
 
 def test_names_take_a_german_genitive_s():
@@ -69,6 +62,14 @@ def test_the_lexicon_of_a_language_holds_no_empty_and_no_spaced_form(code):
         assert all(form and " " not in form and "=" not in form for form in forms)
 
 
-def test_a_key_that_is_there_twice_is_refused():
-    with pytest.raises(ValueError, match="is a duplicate"):
-        entries("dog: a; dog: b")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nouns\tdog\ta\nnouns\tdog\tb\n", r"x.tsv:2: 'dog' is a duplicate in nouns"),
+        ("nouns\tdog\ta\n\n", r"x.tsv:2: must have table, key and value, got ''"),
+        ("nouns\tdog\t\n", r"x.tsv:1: must have table, key and value, got 'nouns"),
+    ],
+)
+def test_a_line_of_another_form_and_a_second_one_of_a_key_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        tables(text, "x.tsv")

@@ -7,8 +7,7 @@ import pytest
 
 from fairseq_xling.corpus import LANGUAGES
 from fairseq_xling.corpus.roles import ROLES, draw_role, mix_text, write_roles
-from fairseq_xling.corpus.settings import Settings
-from fairseq_xling.corpus.write import write_corpus
+from fairseq_xling.corpus.write import Settings, write_corpus
 from fairseq_xling.errors import UserError
 
 

@@ -7,10 +7,8 @@ import pytest
 
 from fairseq_xling.corpus import LANGUAGES, write
 from fairseq_xling.corpus.corpus import sampler
-from fairseq_xling.corpus.events import EVENT_CLASSES, GIVING
-from fairseq_xling.corpus.inventory import REPORTING
+from fairseq_xling.corpus.inventory import EVENT_CLASSES, GIVING, REPORTING
 from fairseq_xling.corpus.meaning import PART
-from fairseq_xling.corpus.settings import Settings
 from fairseq_xling.corpus.structures import (
     annotate,
     clauses,
@@ -18,7 +16,7 @@ from fairseq_xling.corpus.structures import (
     mention_type,
     phrases,
 )
-from fairseq_xling.corpus.write import write_corpus
+from fairseq_xling.corpus.write import Settings, write_corpus
 from fairseq_xling.tasks.formats.conllu import tree_fault
 
 CODES = ("en", "de", "zh", "id")

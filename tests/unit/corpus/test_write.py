@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from fairseq_xling.corpus.settings import Settings
-from fairseq_xling.corpus.write import write_corpus
+from fairseq_xling.corpus.write import Settings, write_corpus
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive
 

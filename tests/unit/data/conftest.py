@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.example import Objective, Vocabulary
 from fairseq_xling.data.feeds import make_feeds
 from fairseq_xling.data.folder import CLS, SEP, SPECIALS, DataFolder
+from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.objectives import objectives

@@ -1,4 +1,4 @@
-"""Token files against fairseq's own reader, and damaged ones."""
+"""Token files, read by fairseq as well, and text stored in them."""
 
 import os
 import pickle
@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairseq_xling.data import mmap
-from fairseq_xling.data.mmap import TokenFile, best_dtype, write_index, write_items
+from fairseq_xling.data.mmap import (
+    RAW_DTYPE,
+    RawText,
+    TokenFile,
+    best_dtype,
+    raw_text_block,
+    write_index,
+    write_items,
+)
 from fairseq_xling.errors import UserError
 
 ITEMS = [np.array(x) for x in ([6, 7, 2], [2], [], [65000, 9, 8, 2])]
@@ -198,3 +206,17 @@ def test_sentences_are_read_once_until_the_file_changes(tmp_path, monkeypatch):
     os.utime(data, ns=(0, 0))
     TokenFile(tmp_path / "x").check_sentences(10, "dict.txt")
     assert reads[3:] == [data]
+
+
+def test_sentences_of_any_script_come_back(tmp_path):
+    lines = ["  Ωmega\tund\u2028Äpfel ", "狗在跑。", "🐕", "a\r"]
+    values, sizes = raw_text_block(lines)
+    write_items(tmp_path / "x", np.split(values, np.cumsum(sizes)[:-1]), RAW_DTYPE)
+    text = RawText(tmp_path / "x")
+    assert [text[i] for i in range(len(text))] == ["Ωmega und Äpfel", *lines[1:3], "a"]
+
+
+def test_half_a_character_is_named_with_its_sentence(tmp_path):
+    write_items(tmp_path / "x", [np.array([97]), np.array([0xC3])], RAW_DTYPE)
+    with pytest.raises(UserError, match=r"x\.bin: sentence 2 is not UTF-8; prepare"):
+        RawText(tmp_path / "x")[1]

@@ -1,7 +1,13 @@
+"""Shares of languages, and permutations by position."""
+
+import itertools
+from collections import Counter
+
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 
-from fairseq_xling.data.sampling import smoothed_shares
+from fairseq_xling.data.sampling import mix, permute, smoothed_shares
 from fairseq_xling.errors import UserError
 
 
@@ -37,3 +43,62 @@ def test_alpha_outside_0_to_1_is_refused(alpha):
 def test_a_language_without_text_is_named():
     with pytest.raises(UserError, match=r"^'de' has no sentences to sample from$"):
         smoothed_shares({"en": 5, "de": 0}, 0.7)
+
+
+@pytest.mark.parametrize("size", [*range(1, 70), 255, 256, 257, 1000, 65537])
+def test_all_positions_come_back_once(size):
+    assert sorted(permute(np.arange(size), size, 3, 1).tolist()) == list(range(size))
+
+
+def test_a_position_alone_goes_where_it_goes_in_company():
+    together = permute(np.arange(1000), 1000, 5)
+    alone = [permute(np.array([i]), 1000, 5)[0] for i in (0, 17, 999)]
+    assert alone == together[[0, 17, 999]].tolist()
+
+
+def test_positions_of_a_huge_range_need_no_memory_for_the_rest():
+    size = 10**15
+    found = permute(np.arange(size - 1000, size), size, 1)
+    assert len(set(found.tolist())) == 1000
+    assert found.min() >= 0 and found.max() < size
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 7])
+def test_over_many_keys_an_element_lands_everywhere_equally_often(size):
+    landed = np.array([permute(np.arange(size), size, key) for key in range(4000)])
+    for position in range(size):
+        counts = np.bincount(landed[:, position], minlength=size)
+        assert chisquare(counts).pvalue > 1e-4, (position, counts)
+
+
+def test_over_many_keys_every_permutation_of_four_comes_up():
+    seen = Counter(tuple(permute(np.arange(4), 4, key).tolist()) for key in range(6000))
+    counts = [seen[p] for p in itertools.permutations(range(4))]
+    assert min(counts) > 0.5 * 6000 / 24 and max(counts) < 2 * 6000 / 24
+
+
+def test_a_shuffled_corpus_keeps_no_trace_of_its_order():
+    size = 20000
+    shuffled = permute(np.arange(size), size, 7)
+    assert abs(np.corrcoef(np.arange(size), shuffled)[0, 1]) < 4 / np.sqrt(size)
+    assert abs(np.corrcoef(shuffled[:-1], shuffled[1:])[0, 1]) < 4 / np.sqrt(size)
+    assert (np.diff(shuffled) == 1).sum() < 10  # neighbours do not stay neighbours
+
+
+def test_another_key_gives_an_order_that_has_nothing_to_do_with_the_first():
+    one, two = permute(np.arange(5000), 5000, 1, 0), permute(np.arange(5000), 5000, 1, 1)
+    assert (one == two).sum() < 10
+    assert abs(np.corrcoef(one, two)[0, 1]) < 4 / np.sqrt(5000)
+
+
+def test_positions_are_not_changed_in_place():
+    positions = np.arange(10)
+    permute(positions, 10, 1)
+    assert positions.tolist() == list(range(10))
+
+
+def test_mixing_spreads_neighbouring_numbers_over_all_bits():
+    flips = [bin(mix(1, n) ^ mix(1, n + 1)).count("1") for n in range(2000)]
+    assert 31 < np.mean(flips) < 33
+    assert len({mix(a, b) for a in range(60) for b in range(60)}) == 3600
+    assert all(0 <= mix(n) < 1 << 64 for n in range(100))

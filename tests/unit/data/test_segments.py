@@ -5,7 +5,7 @@ import pytest
 
 from fairseq_xling.data.folder import CLS, SEP, DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.data.segments import SegmentPairs
+from fairseq_xling.data.sources import SegmentPairs
 from fairseq_xling.errors import UserError
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from fairseq_xling.array_file import ArrayFile
 from fairseq_xling.data import shortlist
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import PAD, SPECIALS, DataFolder
+from fairseq_xling.data.folder import PAD, SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.data.shortlist import Shortlist, make_shortlist
 from fairseq_xling.errors import UserError
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from fairseq_xling.data.segments import NEXT, NOT_NEXT
+from fairseq_xling.data.sources import NEXT, NOT_NEXT
 from fairseq_xling.models.auxiliary import View
 from fairseq_xling.models.auxiliary.nsp import NextSentenceHead
 from fairseq_xling.models.encoder import EncoderShape

@@ -9,8 +9,7 @@ from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, MASK, SEP, SPECIALS
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.data.segments import NEXT, NOT_NEXT, SegmentPairs
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.sources import NEXT, NOT_NEXT, Row, SegmentPairs, Side
 from fairseq_xling.models.auxiliary import View
 from fairseq_xling.models.auxiliary.nsp import NextSentenceHead
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder

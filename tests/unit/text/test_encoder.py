@@ -6,7 +6,7 @@ from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.summary import summary
+from fairseq_xling.text.prepare import summary
 
 MODES = ["joint", "union", "prefixed", "separate"]
 

@@ -7,12 +7,17 @@ import re
 import pytest
 import sentencepiece
 
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.data.folder import SPECIALS, read_dictionary
 from fairseq_xling.errors import UserError
-from fairseq_xling.text.dictionary import write_dictionary
-from fairseq_xling.text.tokenizers.spelling import as_is, byte_level, spell, word_end, wordpiece
-from fairseq_xling.text.tokenizers.vocabulary import read_vocabulary
+from fairseq_xling.text.tokenizers.vocabulary import (
+    as_is,
+    byte_level,
+    read_vocabulary,
+    spell,
+    word_end,
+    wordpiece,
+)
+from fairseq_xling.text.vocabularies import write_dictionary
 from tests.tiny_sources import vocabulary, write_vocabulary
 
 BERT = {"cls": "[CLS]", "pad": "[PAD]", "sep": "[SEP]", "unk": "[UNK]", "mask": "[MASK]"}

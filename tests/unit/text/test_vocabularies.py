@@ -3,13 +3,18 @@
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_xling.data.dictionary import SPECIAL_SYMBOLS, read_dictionary
+from fairseq_xling.data.folder import SPECIAL_SYMBOLS, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.registry import Registry
-from fairseq_xling.text.dictionary import collect_symbols, id_table, write_dictionary
 from fairseq_xling.text.pieces import Pieces
-from fairseq_xling.text.vocabularies import VocabularyMode, modes
+from fairseq_xling.text.vocabularies import (
+    VocabularyMode,
+    collect_symbols,
+    id_table,
+    modes,
+    write_dictionary,
+)
 
 
 def pieces_of(folder, lang: str) -> set[str]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fairseq_xling.clcr.label import write_labels
-from fairseq_xling.data.dataset import BatchDataset
 from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import BatchSpec
 from fairseq_xling.errors import UserError
 from fairseq_xling.training.clcr_data import pair_feed

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.vector_ways import VectorRequest, vector_ways, vectors_path

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.data.dictionary import read_dictionary
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean

@@ -1,1 +1,0 @@
-"""The hand-written words, one module per language."""
