@@ -36,7 +36,7 @@ def _whole_parser(places: dict[str, Any]) -> argparse.ArgumentParser:
     for name, verb in verbs().items():
         # A summary is a format to argparse.
         sub = commands.add_parser(name, help=verb.summary.replace("%", "%%"))
-        verb.load().add_arguments(sub)
+        verb.add_arguments(sub)
         for action in sub._actions:
             if isinstance(action.metavar, str) and action.metavar in places:
                 action.complete = places[action.metavar]
