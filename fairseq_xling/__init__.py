@@ -12,8 +12,6 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.moved import find_moved
-
 if TYPE_CHECKING:
     from fairseq_xling.api import measures as measures
     from fairseq_xling.api.aligner import Aligner as Aligner
@@ -38,8 +36,6 @@ _API = {
     "measures": ("api.measures", ""),
     "read_study": ("results.frame", "read_study"),
 }
-
-find_moved()
 
 
 if not TYPE_CHECKING:  # a checker knows the names above, and would take any other for granted
