@@ -26,7 +26,7 @@ SPEC_ROWS = ("D3", "D4", "D6", "D8", "G10")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.runs.launching import add_launch_options
+    from fairseq_xling.runs.launcher import add_launch_options
 
     parser.add_argument("out", metavar=OutputFolder("OUT"), help="data folder to write")
     files = parser.add_argument_group("text (repeat an option for more files)")

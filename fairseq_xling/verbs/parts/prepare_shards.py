@@ -8,8 +8,7 @@ from pathlib import Path
 from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.carry_out import take_steps
-from fairseq_xling.runs.launching import launcher_of, planning_command
+from fairseq_xling.runs.launcher import launcher_of, planning_command, run_steps
 from fairseq_xling.runs.step import Step, last_line
 from fairseq_xling.text import state
 from fairseq_xling.text.inputs import surfaces
@@ -74,7 +73,7 @@ def prepare_shards(args: argparse.Namespace, sources: Sources, options: PrepareO
     if not (args.dry_run or args.only_step):
         launcher_of(args)  # raises for wrong options, before anything is written
         state.start(out, settings, inputs, None)
-    if take_steps(out, steps, args.jobs, args):
+    if run_steps(out, steps, args.jobs, args, shown=""):
         print(f"{out}: {args.shards} shards, shard0 to shard{args.shards - 1}")
 
 
