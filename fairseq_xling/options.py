@@ -174,7 +174,7 @@ def _argument(kind: type, field: dataclasses.Field) -> dict[str, Any]:
             said["required"] = not how["one_of"]
     if kind is bool:
         action = argparse.BooleanOptionalAction if field.default else "store_true"
-        return {"help": said["help"], "action": action}
+        return {"help": said["help"], "action": action, "default": field.default}
     if kind is tuple:
         said |= {"nargs": how["words"]} if how["words"] else {"action": "append"}
         if field.default == ():
@@ -213,7 +213,7 @@ def chosen(field: dataclasses.Field, value: Any) -> Any:
     name, choices, items = option_name(field.name), *map(field.metadata.get, ("choices", "items"))
     if choices and value not in choices and value is not None:
         raise UserError(f"`--{name}`: {unknown_name('value', value, list(choices))}")
-    if items and value and value != field.default:
+    if items and value is not None and value != field.default:
         items(f"--{name}", value)
     return value
 
@@ -234,14 +234,15 @@ def check_needs(config: Any) -> None:
 
 
 def items_of(config: Any, name: str) -> list[Any]:
-    """The list that the field ``name`` of ``config`` has as one text; none of an empty one.
+    """The list in the text of the field ``name``; none where it is empty by default.
 
     Raises:
         UserError: if its field does not allow it.
     """
-    text = getattr(config, name)
-    items = type(config).__dataclass_fields__[name].metadata["items"]
-    return items(f"--{option_name(name)}", text) if text else []
+    text, field = getattr(config, name), type(config).__dataclass_fields__[name]
+    if text == field.default == "":
+        return []
+    return field.metadata["items"](f"--{option_name(name)}", text)
 
 
 def to_argv(config: Any, *names: str) -> list[str]:
