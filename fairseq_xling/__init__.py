@@ -37,6 +37,7 @@ _API = {
     "read_study": ("results.frame", "read_study"),
 }
 
+
 if not TYPE_CHECKING:  # a checker knows the names above, and would take any other for granted
 
     def __getattr__(name: str) -> Any:

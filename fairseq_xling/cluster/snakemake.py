@@ -13,7 +13,7 @@ from typing import Any
 
 from fairseq_xling.files import atomic_write
 from fairseq_xling.runs.command_check import find_program
-from fairseq_xling.runs.exports import EXPORTS
+from fairseq_xling.runs.launchers import EXPORTS
 from fairseq_xling.runs.step import Step, from_outside, gpus_of, predecessors
 
 

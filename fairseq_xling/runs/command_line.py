@@ -2,9 +2,10 @@
 
 A verb is a module of one of the folders in `FOLDERS`, or of a user's own (`extensions`), with a
 docstring (its help), a ``GROUP`` (one of `GROUPS`, where the list of verbs shows it),
-``add_arguments(parser)`` and ``run(args)``; ``SPEC_ROWS``, where it has them, are the rows of the
-specification that it is of. Only the verb that was asked for is imported. Heavy imports belong
-inside ``run``, so that ``--help`` answers at once.
+a dataclass ``Options`` (`fairseq_xling.options`) and ``run(options)``; or, if it declares its
+arguments itself, ``add_arguments(parser)`` and ``run(args)``. ``SPEC_ROWS``, where it has them, are
+the rows of the specification that it is of. Only the verb that was asked for is imported. Heavy
+imports belong inside functions, so that ``--help`` answers at once.
 """
 
 import argparse
@@ -26,6 +27,7 @@ import fairseq_xling
 from fairseq_xling import extensions
 from fairseq_xling.errors import UserError, broken_rule, usage_line
 from fairseq_xling.named_files import Input
+from fairseq_xling.options import add_fields, values_of
 from fairseq_xling.ranges import Number
 from fairseq_xling.registry import check_parts
 
@@ -89,8 +91,19 @@ class Verb:
         """Its module."""
         with self._importing():
             module = importlib.import_module(self.module)
-        check_parts(f"{self.file}: a verb", module, ("add_arguments", "run"))
+        if not hasattr(module, "Options"):
+            check_parts(f"{self.file}: a verb", module, ("add_arguments", "run"))
         return module
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Its arguments, and what runs it as ``run`` of the parsed ones."""
+        module = self.load()
+        if hasattr(module, "add_arguments"):
+            module.add_arguments(parser)
+            parser.set_defaults(run=module.run)
+        else:
+            add_fields(parser, module.Options)
+            parser.set_defaults(run=lambda args: module.run(values_of(module.Options, args)))
 
     @functools.cached_property
     def _tree(self) -> ast.Module:
@@ -211,9 +224,7 @@ def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParse
             description=verb.help,
             formatter_class=_HelpFormatter,
         )
-        module = verb.load()
-        module.add_arguments(sub)
-        sub.set_defaults(run=module.run)
+        verb.add_arguments(sub)
     return parser
 
 

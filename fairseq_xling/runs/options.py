@@ -6,21 +6,18 @@ file, the file over a preset, a preset over the defaults.
 
 import argparse
 import dataclasses
-import math
 import re
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, about_file, shown
 from fairseq_xling.named_files import YAML, Argument, Input, OutputFolder, check_outputs
-from fairseq_xling.options import chosen
+from fairseq_xling.options import check_needs, chosen, parse_numbers, parse_seeds, split_words
 from fairseq_xling.ranges import WORDS, option_name
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.seeds import SEEDS
 from fairseq_xling.yaml_text import read_yaml_texts
 
+__all__ = ["parse_numbers", "parse_seeds", "split_words"]  # of fairseq_xling.options
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
 # What a value of a file must not name. Our verbs know an option by the start of its name.
@@ -88,7 +85,9 @@ def load_config(
             values = {**presets[chosen], **values}  # type: ignore[index]
         values = {n: _checked(known[n], v) for n, v in values.items() if v is not None}
         _check_output(config, values, args)
-        return config(**values)
+        made = config(**values)
+        check_needs(made)
+        return made
 
 
 def _check_output(config: type, values: Mapping[str, Any], args: argparse.Namespace) -> None:
@@ -151,67 +150,6 @@ def _refused(value: Any) -> str:
 
 def _spelt(name: Any) -> str:
     return name if isinstance(name, str) else shown(name)
-
-
-def parse_seeds(option: str, text: str) -> list[int]:
-    """Seeds separated by commas.
-
-    >>> parse_seeds("--seeds", "1,2")
-    [1, 2]
-
-    Raises:
-        UserError: unless they are different seeds (see `fairseq_xling.seeds`).
-    """
-    pieces = _pieces(option, text)
-    try:
-        seeds = [int(seed) for seed in pieces]
-    except ValueError:
-        raise UserError(f"`{option}` must be whole numbers, got {shown(text)}") from None
-    if len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise UserError(f"`{option}` must be different and not negative, got {shown(text)}")
-    return [SEEDS.check(option, seed) for seed in seeds]
-
-
-def parse_numbers(option: str, text: str, kind: type = float) -> list[Any]:
-    """Numbers above 0, separated by commas.
-
-    >>> parse_numbers("--lrs", "1e-3,2e-3")
-    [0.001, 0.002]
-
-    Raises:
-        UserError: unless they are different numbers above 0.
-    """
-    pieces = _pieces(option, text)
-    try:
-        values = [kind(piece) for piece in pieces]
-    except ValueError:
-        values = []
-    wrong = not all(0 < value < math.inf for value in values)
-    if not values or wrong or len(set(values)) < len(values):
-        what = "different whole numbers" if kind is int else "different numbers"
-        raise UserError(f"`{option}` must be {what} above 0, got {shown(text)}")
-    return values
-
-
-def _pieces(option: str, text: str) -> list[str]:
-    pieces = text.split(",")
-    check_bound("list", len(pieces), f"`{option}`")
-    return pieces
-
-
-def split_words(option: str, text: str) -> tuple[str, ...]:
-    """The words of an option that contains several as one text, quoted as in a shell.
-
-    >>> split_words("--train-args", "--lr 0.1 --note 'a b'")
-    ('--lr', '0.1', '--note', 'a b')
-
-    Raises:
-        UserError: for an unclosed quotation.
-    """
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:
-        raise UserError(f"`{option}`: {error}, got {text!r}") from None
 
 
 def _checked(field: dataclasses.Field, value: Any) -> Any:

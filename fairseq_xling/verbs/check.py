@@ -9,13 +9,14 @@ status 1 if there is one. A training checks the same of what it reads, but diges
 Folders of earlier versions have digests of their dictionaries alone.
 """
 
-import argparse
+import dataclasses
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.named_files import Input
+from fairseq_xling.options import argument
 
 if TYPE_CHECKING:
     from fairseq_xling.data.folder import DataFolder
@@ -24,20 +25,21 @@ GROUP = "Data"
 Check = Callable[[], Any]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar=Input("FOLDER"), help="data folder, written by `prepare`")
+@dataclasses.dataclass(frozen=True)
+class Options:
+    folder: str = argument("data folder, written by `prepare`", Input("FOLDER"))
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.errors import UserError
 
-    count, digests, damaged = check_folder(args.folder)
+    count, digests, damaged = check_folder(options.folder)
     for line in damaged:
         print(line)
     if damaged:
         many = "is 1 problem" if len(damaged) == 1 else f"are {len(damaged)} problems"
-        raise UserError(f"{args.folder}: there {many}; prepare the folder again")
-    print(f"{args.folder}: {count} checks, all passed")
+        raise UserError(f"{options.folder}: there {many}; prepare the folder again")
+    print(f"{options.folder}: {count} checks, all passed")
     if not digests:
         print("no digests of its text, as of earlier versions; `prepare --overwrite` adds them")
 

@@ -7,25 +7,23 @@ The upper half of the layers comes from FORWARD (source to target), the lower ha
 checkpoint. The next phase starts with `fairseq-train --finetune-from-model combined.pt`.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import NEW_FILE, Input
+from fairseq_xling.options import REQUIRED, argument, option
 
 GROUP = "Migrate"
 SPEC_ROWS = ("T7",)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "forward", metavar=Input("FORWARD"), help="checkpoint of `--trelm-phase forward`"
-    )
-    parser.add_argument(
-        "backward", metavar=Input("BACKWARD"), help="checkpoint of `--trelm-phase backward`"
-    )
-    parser.add_argument("--output", required=True, metavar=NEW_FILE, help="checkpoint to write")
+@dataclasses.dataclass(frozen=True)
+class Options:
+    forward: str = argument("checkpoint of `--trelm-phase forward`", Input("FORWARD"))
+    backward: str = argument("checkpoint of `--trelm-phase backward`", Input("BACKWARD"))
+    output: str = option(REQUIRED, "checkpoint to write", metavar=NEW_FILE)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.trelm.combine import combine
 
-    print(f"{args.output}: {combine(args.forward, args.backward, args.output)}")
+    print(f"{options.output}: {combine(options.forward, options.backward, options.output)}")

@@ -6,56 +6,32 @@ fairseq-xling embed words data-bin --lang de --text de.txt --output fasttext-de
 fairseq-xling embed inspect de.safetensors mapped.safetensors --word Hund --output figures
 """
 
-import argparse
+from __future__ import annotations
 
+import argparse
+import dataclasses
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairseq_xling import options as shared
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.named_files import DATA, FILE, NEW_FOLDER, NEW_REPORTED, Input
-from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Number, Range
-from fairseq_xling.seeds import SEED
+from fairseq_xling.options import REQUIRED, add_fields, argument, option, values_of
+from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range
+
+if TYPE_CHECKING:
+    from fairseq_xling.analysis.fasttext import FastTextOptions, WordVectors
+    from fairseq_xling.text.encoder import TextEncoder
 
 GROUP = "Migrate"
 SPEC_ROWS = ("T14", "T16", "S4")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    formatter = parser.formatter_class
-    train = actions.add_parser(
-        "train",
-        help="skip-gram or fastText on the folder's training text (or vectors from a .vec file)",
-        description=_TRAIN,
-        formatter_class=formatter,
-    )
-    _add_train(train)
-    link = actions.add_parser(
-        "link",
-        help="means of a source encoder's embeddings, by the folder's word alignment",
-        description=_LINK,
-        formatter_class=formatter,
-    )
-    _add_link(link)
-    words = actions.add_parser(
-        "words",
-        help="fastText on a text, or ready .vec vectors, as a folder for `eval bli` and `map`",
-        description=_WORDS,
-        formatter_class=formatter,
-    )
-    _add_words(words)
-    inspect = actions.add_parser(
-        "inspect",
-        help="figures of a word's neighbourhood in one or more files of vectors",
-        description=_INSPECT,
-        formatter_class=formatter,
-    )
-    inspect.add_argument("vectors", nargs="+", metavar=Input("VECTORS"), help="file(s) of vectors")
-    inspect.add_argument("--word", required=True, metavar="WORD", help="the word to look at")
-    inspect.add_argument(
-        "--top", type=Number(int, Range(2)), default=50, metavar="N", help="neighbours shown"
-    )
-    inspect.add_argument(
-        "--output", required=True, metavar=NEW_FOLDER, help="folder for the results"
-    )
-
+_LINES = 10_000  # segmented at a time
 
 _TRAIN = """\
 Train a vector for every subword of a data folder by skip-gram with negative sampling, or by
@@ -93,152 +69,155 @@ Writes inspect.svg, inspect.png, histogram.csv, neighbours.csv and inspect.json.
 """
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("data", metavar=DATA, help="data folder")
-    add("--output", required=True, metavar=NEW_REPORTED, help="vectors file to write (safetensors)")
-    add(
-        "--languages",
-        default="",
-        metavar="CODES",
-        help="languages whose text is read, comma-separated (default: all of the folder's); with "
-        "separate vocabularies exactly one",
-    )
-    add(
-        "--vec",
-        metavar=FILE,
-        help="read the vectors from this text file in word2vec's format (also .gz) instead of "
-        "training them; words missing from it are counted",
-    )
-    add(
-        "--dim",
-        type=Number(int, COUNT),
-        default=768,
-        metavar="N",
-        help="width, which must be the source encoder's",
-    )
-    _add_skipgram(parser, "subwords", epochs=10, negative=10, min_count=0)
-    add(
-        "--method",
-        default="skip-gram",
-        metavar="NAME",
-        help="skip-gram, or fasttext (with character n-grams)",
-    )
-    add(
-        "--sample",
-        type=Number(float, BELOW_ONE),
-        metavar="X",
-        help="thin out subwords above this share of the text; 1e-4 for very large vocabularies; "
-        "0 = none (default: 1e-3, or 1e-4 with fasttext)",
-    )
-    _add_ngrams(parser, None, None, None)
-    _add_learning(parser, lr=None)
+def _output() -> Any:
+    return option(REQUIRED, "vectors file to write (safetensors)", metavar=NEW_REPORTED)
 
 
-def _add_ngrams(
-    parser: argparse.ArgumentParser, shortest: int | None, longest: int | None, buckets: int | None
-) -> None:
-    """The character n-grams of fastText; the arguments are the defaults."""
-    plain = "" if shortest else " (default: {}; fasttext only)"
-    for name, default, own, text in (
-        ("--min-n", shortest, "3", "length of the shortest character n-grams"),
-        ("--max-n", longest, "6", "length of the longest character n-grams"),
-        (
-            "--buckets",
-            buckets,
-            "200000",
-            "hash buckets of n-grams; fastText's 2,000,000 are 2.4 GB with width 300",
-        ),
-    ):
-        parser.add_argument(
-            name,
-            type=Number(int, COUNT),
-            default=default,
-            metavar="N",
-            help=text + plain.format(own),
+def _skipgram(units: str, epochs: int, negative: int, min_count: int) -> tuple[Any, ...]:
+    """What is drawn from the text: epochs, window, negative, min_count."""
+    return (
+        option(epochs, "passes over the text", range=COUNT),
+        option(5, f"{units} on each side, at most", range=COUNT),
+        option(negative, "negative samples per word", range=COUNT),
+        option(min_count, f"do not train {units} rarer than this", range=NOT_NEGATIVE),
+    )
+
+
+def _ngrams(shortest: int | None, longest: int | None, buckets: int | None) -> tuple[Any, ...]:
+    """The character n-grams of fastText: min_n, max_n, buckets."""
+    note = "" if shortest else " (default: {}; fasttext only)"
+    return tuple(
+        option(default, text + note.format(usual), range=COUNT)
+        for default, usual, text in (
+            (shortest, 3, "length of the shortest character n-grams"),
+            (longest, 6, "length of the longest character n-grams"),
+            (
+                buckets,
+                200_000,
+                "hash buckets of n-grams; fastText's 2,000,000 are 2.4 GB with width 300",
+            ),
         )
-
-
-def _add_skipgram(
-    parser: argparse.ArgumentParser, units: str, epochs: int, negative: int, min_count: int
-) -> None:
-    """What is drawn from the text; the arguments are the defaults."""
-    for name, default, least, text in (
-        ("--epochs", epochs, COUNT, "passes over the text"),
-        ("--window", 5, COUNT, f"{units} on each side, at most"),
-        ("--negative", negative, COUNT, "negative samples per word"),
-        ("--min-count", min_count, NOT_NEGATIVE, f"do not train {units} rarer than this"),
-    ):
-        parser.add_argument(name, type=Number(int, least), default=default, metavar="N", help=text)
-
-
-def _add_learning(parser: argparse.ArgumentParser, lr: float | None) -> None:
-    parser.add_argument(
-        "--lr",
-        type=Number(float, Range(1e-4, 1)),
-        default=lr,
-        metavar="X",
-        help="learning rate, falling to 1e-4"
-        + ("" if lr else " (default: 0.025, or 0.05 with fasttext)"),
     )
-    parser.add_argument(
-        "--threads",
-        type=Number(int, COUNT),
-        default=1,
-        metavar="N",
-        help="above 1 is faster, but not reproducible",
-    )
-    parser.add_argument("--seed", type=SEED, default=1, metavar="N", help="random seed")
 
 
-def _add_link(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("data", metavar=DATA, help="data folder")
-    add("--output", required=True, metavar=NEW_REPORTED, help="vectors file to write (safetensors)")
-    add("--pair", required=True, metavar="A-B", help="the source's language, the new language")
-    add(
-        "--language",
-        metavar="CODE",
-        help="language whose dictionary gets vectors, where each has its own (default: B)",
+def _lr(default: float | None) -> Any:
+    note = "" if default else " (default: 0.025, or 0.05 with fasttext)"
+    return option(default, f"learning rate, falling to 1e-4{note}", range=Range(1e-4, 1))
+
+
+def _threads() -> Any:
+    return option(1, "above 1 is faster, but not reproducible", range=COUNT)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainOptions:
+    data: str = argument("data folder", DATA)
+    output: str = _output()
+    languages: str = option(
+        "",
+        "languages whose text is read, comma-separated (default: all of the folder's); with "
+        "separate vocabularies exactly one",
+        metavar="CODES",
     )
-    add(
-        "--source-vectors",
-        required=True,
+    vec: str | None = option(
+        None,
+        "read the vectors from this text file in word2vec's format (also .gz) instead of training "
+        "them; words missing from it are counted",
         metavar=FILE,
-        help="the source's embeddings (from `fairseq-xling init SOURCE --source-vectors FILE`)",
+    )
+    dim: int = option(768, "width, which must be the source encoder's", range=COUNT)
+    epochs: int
+    window: int
+    negative: int
+    min_count: int
+    epochs, window, negative, min_count = _skipgram("subwords", 10, 10, 0)
+    method: str = option(
+        "skip-gram", "skip-gram, or fasttext (with character n-grams)", metavar="NAME"
+    )
+    sample: float | None = option(
+        None,
+        "thin out subwords above this share of the text; 1e-4 for very large vocabularies; 0 = "
+        "none (default: 1e-3, or 1e-4 with fasttext)",
+        range=BELOW_ONE,
+        metavar="X",
+    )
+    min_n: int | None
+    max_n: int | None
+    buckets: int | None
+    min_n, max_n, buckets = _ngrams(None, None, None)
+    lr: float | None = _lr(None)
+    threads: int = _threads()
+    seed: int = shared.seed()
+
+
+@dataclasses.dataclass(frozen=True)
+class LinkOptions:
+    data: str = argument("data folder", DATA)
+    output: str = _output()
+    pair: str = option(REQUIRED, "the source's language, the new language", metavar="A-B")
+    language: str | None = option(
+        None,
+        "language whose dictionary gets vectors, where each has its own (default: B)",
+        metavar="CODE",
+    )
+    source_vectors: str = option(
+        REQUIRED,
+        "the source's embeddings (from `fairseq-xling init SOURCE --source-vectors FILE`)",
+        metavar=FILE,
     )
 
 
-def _add_words(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("data", metavar=DATA, help="data folder, for its segmentation")
-    add("--lang", required=True, help="language of the text")
-    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write; it must be new")
-    add("--words", metavar=FILE, help="write only these words, the first column of each line")
-    add(
-        "--most",
-        type=Number(int, COUNT),
-        default=200_000,
-        metavar="N",
-        help="without --words, the N most frequent words",
+@dataclasses.dataclass(frozen=True)
+class WordsOptions:
+    data: str = argument("data folder, for its segmentation", DATA)
+    lang: str = option(REQUIRED, "language of the text", metavar="LANG")
+    text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
+    output: str = option(REQUIRED, "folder to write; it must be new", metavar=NEW_FOLDER)
+    words: str | None = option(
+        None, "write only these words, the first column of each line", metavar=FILE
     )
-    add("--vec", metavar=FILE, help="ready vectors in word2vec's text format, also .gz")
-    add("--dim", type=Number(int, COUNT), default=300, metavar="N", help="width")
-    _add_skipgram(parser, "words", epochs=5, negative=5, min_count=5)
-    _add_ngrams(parser, 3, 6, 200_000)
-    _add_learning(parser, lr=0.05)
+    most: int = option(200_000, "without --words, the N most frequent words", range=COUNT)
+    vec: str | None = option(
+        None, "ready vectors in word2vec's text format, also .gz", metavar=FILE
+    )
+    dim: int = option(300, "width", range=COUNT)
+    epochs: int
+    window: int
+    negative: int
+    min_count: int
+    epochs, window, negative, min_count = _skipgram("words", 5, 5, 5)
+    min_n: int
+    max_n: int
+    buckets: int
+    min_n, max_n, buckets = _ngrams(3, 6, 200_000)
+    lr: float = _lr(0.05)
+    threads: int = _threads()
+    seed: int = shared.seed()
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectOptions:
+    vectors: tuple[str, ...] = argument("file(s) of vectors", Input("VECTORS"), words="+")
+    word: str = option(REQUIRED, "the word to look at", metavar="WORD")
+    top: int = option(50, "neighbours shown", least=2)
+    output: str = option(REQUIRED, "folder for the results", metavar=NEW_FOLDER)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, (options, _, text, help) in ACTIONS.items():
+        sub = actions.add_parser(
+            name, help=help, description=text, formatter_class=parser.formatter_class
+        )
+        add_fields(sub, options)
 
 
 def run(args: argparse.Namespace) -> None:
-    actions = {"train": _train, "link": _link, "words": _words, "inspect": _inspect}
-    actions[args.action](args)
+    options, action, *_ = ACTIONS[args.action]
+    action(values_of(options, args))
 
 
-def _train(args: argparse.Namespace) -> None:
-    import dataclasses
-    import sys
-
+def _train(args: TrainOptions) -> None:
     from fairseq_xling.languages import parse_languages
     from fairseq_xling.trelm.embedders import embedders
     from fairseq_xling.trelm.vectors import import_vectors, train_vectors
@@ -275,7 +254,7 @@ def _train(args: argparse.Namespace) -> None:
     )
 
 
-def _link(args: argparse.Namespace) -> None:
+def _link(args: LinkOptions) -> None:
     from fairseq_xling.languages import parse_pair
     from fairseq_xling.trelm.linked import link_vectors
 
@@ -285,13 +264,139 @@ def _link(args: argparse.Namespace) -> None:
     print(link_vectors(args.data, args.output, pair, language, args.source_vectors))
 
 
-def _words(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.embed_words import run_words
+def _words(args: WordsOptions) -> None:
+    from fairseq_xling.analysis.fasttext import FastTextOptions
+    from fairseq_xling.data.folder import DataFolder
+    from fairseq_xling.files import check_files, read_json, sha256, write_json
+    from fairseq_xling.folders import META, is_finished, new_folder
+    from fairseq_xling.provenance import provenance
+    from fairseq_xling.text.encoder import TextEncoder
+    from fairseq_xling.verbs.units.types import count_words, words_of_file
 
-    print(run_words(args))
+    check_files(args.text, args.words, args.vec)
+    names = [field.name for field in dataclasses.fields(FastTextOptions)]
+    options = FastTextOptions(**{name: getattr(args, name) for name in names})
+    data = DataFolder(args.data)
+    encode, output = TextEncoder.load(data.path, args.lang), Path(args.output)
+    files = {"text": args.text, "data": data.path / "meta.json"}
+    files |= {name: getattr(args, name) for name in ("words", "vec") if getattr(args, name)}
+    how = {"vec": sha256(args.vec)} if args.vec else dataclasses.asdict(options)
+    settings = {"unit": "static", "layers": [0], "dtype": "float32", "lang": args.lang}
+    settings |= {"method": "vec" if args.vec else "fasttext", **how, "most": args.most}
+    settings |= {"text": sha256(args.text), "dictionary": data.dictionary_digest(args.lang)}
+    settings |= {"words": sha256(args.words)} if args.words else {}
+    if not is_finished(output, settings):
+        counts, lines = count_words(Path(args.text), encode)
+        if not lines:
+            raise UserError(f"{args.text}: contains no lines")
+        with new_folder(output, settings, "embed words") as folder:
+            wanted = words_of_file(args.words) if args.words else list(counts)
+            if args.vec:
+                found = _ready_vectors(args.vec, wanted)
+            else:
+                model = _train_words(args, encode, counts, options, settings)
+                rows = dict(zip(model.words, model.vectors(), strict=True))
+                found = {word: rows[word] for word in wanted if word in rows}
+            if not found:
+                raise UserError(f"{args.words or args.text}: none of its words has a vector")
+            if not args.words:
+                chosen = sorted(found, key=lambda word: (-counts[word], word))[: args.most]
+                found = {word: found[word] for word in chosen}
+            _write_words(folder, found, counts)
+            meta = {"settings": settings, "rows": len(found), "row": "line n of words.txt"}
+            meta |= {"width": len(next(iter(found.values()))), "provenance": provenance(files)}
+            write_json(folder / META, {**meta, "left out": len(wanted) - len(found)})
+    meta = read_json(output / META)
+    left_out = f"({meta['left out']:,} left out)"
+    print(f"{output}: {meta['rows']:,} words, {meta['width']} wide {left_out}")
 
 
-def _inspect(args: argparse.Namespace) -> None:
+def _ready_vectors(file: str, wanted: Sequence[str]) -> dict[str, np.ndarray]:
+    """The vectors of an existing file, for the words that it has."""
+    from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
+
+    vectors, known = read_text_vectors(file, [WORD_MARK + word for word in wanted])
+    return {word: vectors[n] for n, word in enumerate(wanted) if known[n]}
+
+
+def _train_words(
+    args: WordsOptions,
+    encode: TextEncoder,
+    counts: Counter[str],
+    options: FastTextOptions,
+    settings: dict[str, Any],
+) -> WordVectors:
+    from fairseq_xling.analysis.fasttext import WordVectors, train
+    from fairseq_xling.folders import work_folder
+    from fairseq_xling.progress import progress
+    from fairseq_xling.sentences import read_sentences
+
+    total, model = counts.total(), WordVectors(counts, options)
+    with (
+        work_folder(args.output, settings) as work,
+        progress(total * options.epochs, "fastText", "words") as bar,
+    ):
+
+        def sentences() -> Iterator[list[str]]:
+            lines = read_sentences(args.text)
+            while block := list(islice(lines, _LINES)):
+                for line in encode.segment(block):
+                    words = line.split()
+                    bar.update(len(words))
+                    yield words
+
+        def keep(epoch: int, model: WordVectors) -> None:
+            if epoch == options.epochs:  # the vectors follow at once
+                return
+            arrays, random = model.state()
+            work.keep("training", arrays, {"epochs": epoch, "random": random})
+
+        found = work.find("training")
+        done = found[1]["epochs"] if found else 0
+        if found:
+            model.restore(found[0], found[1]["random"])
+        bar.update(total * done)
+        return train(counts, sentences, options, keep, model, done)
+
+
+def _write_words(folder: Path, found: dict[str, np.ndarray], counts: Counter[str]) -> None:
+    from fairseq_xling.files import atomic_write
+
+    np.save(folder / "layer00.npy", np.array(list(found.values()), dtype=np.float32))
+    np.save(folder / "counts.npy", np.array([counts[word] for word in found], dtype=np.int64))
+    with atomic_write(folder / "words.txt", "w") as file:
+        file.writelines(f"{word}\n" for word in found)
+
+
+def _inspect(args: InspectOptions) -> None:
     from fairseq_xling.verbs.parts.embed_inspect import inspect_vectors
 
     print(inspect_vectors(args.vectors, args.word, args.top, args.output))
+
+
+ACTIONS = {
+    "train": (
+        TrainOptions,
+        _train,
+        _TRAIN,
+        "skip-gram or fastText on the folder's training text (or vectors from a .vec file)",
+    ),
+    "link": (
+        LinkOptions,
+        _link,
+        _LINK,
+        "means of a source encoder's embeddings, by the folder's word alignment",
+    ),
+    "words": (
+        WordsOptions,
+        _words,
+        _WORDS,
+        "fastText on a text, or ready .vec vectors, as a folder for `eval bli` and `map`",
+    ),
+    "inspect": (
+        InspectOptions,
+        _inspect,
+        _INSPECT,
+        "figures of a word's neighbourhood in one or more files of vectors",
+    ),
+}

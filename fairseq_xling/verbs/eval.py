@@ -6,38 +6,133 @@
 Prints one table per measure; `--output` writes the same figures with their provenance as JSON.
 """
 
-import argparse
+from __future__ import annotations
 
+import argparse
+import dataclasses
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling import options as shared
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.languages import parse_languages
 from fairseq_xling.named_files import CHECKPOINT, DATA, OutputFile
+from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.verbs.measures import MEASURES, Findings, parse_measures
+
+if TYPE_CHECKING:
+    from fairseq_xling.data.folder import DataFolder
 
 GROUP = "Analyse"
 SPEC_ROWS = ("S16", "T17", "S13")
+FORMAT = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.verbs.measures import MEASURES
+    """Those of the verb, and in a group each those of the measures."""
 
-    parser.add_argument("checkpoint", nargs="+", metavar=CHECKPOINT, help="model file(s)")
-    parser.add_argument("--data", required=True, metavar=DATA, help="the model's data folder")
-    parser.add_argument(
-        "--measure",
-        default="retrieval,bpw",
-        metavar="NAMES",
-        help=f"what to measure, comma-separated: {', '.join(MEASURES)}",
-    )
-    parser.add_argument(
-        "--source", metavar="LANG", help="language to compare with (default: the folder's first)"
-    )
-    parser.add_argument(
-        "--targets", metavar="LANGS", help="languages to compare (default: all others)"
-    )
-    parser.add_argument("--output", metavar=OutputFile("JSON"), help="file for the results")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        checkpoint: tuple[str, ...] = argument("model file(s)", CHECKPOINT, words="+")
+        data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+        measure: str = option(
+            "retrieval,bpw",
+            f"what to measure, comma-separated: {', '.join(MEASURES)}",
+            metavar="NAMES",
+        )
+        source: str | None = option(
+            None, "language to compare with (default: the folder's first)", metavar="LANG"
+        )
+        targets: str | None = option(
+            None, "languages to compare (default: all others)", metavar="LANGS"
+        )
+        output: str | None = option(None, "file for the results", metavar=OutputFile("JSON"))
+        device: str = shared.device()
+
+    add_fields(parser, Options)
     for name in MEASURES:
         MEASURES[name]().add_arguments(parser.add_argument_group(f"measure {name}"))
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.eval import evaluate
+    from fairseq_xling.analysis.subject import Subject
+    from fairseq_xling.data.folder import DataFolder
+    from fairseq_xling.files import write_json
+    from fairseq_xling.provenance import provenance
+    from fairseq_xling.text.encoder import TextEncoder
 
-    evaluate(args)
+    names = parse_measures(args.measure)
+    for checkpoint in args.checkpoint:
+        if not Path(checkpoint).is_file():
+            raise UserError(f"{checkpoint}: no such checkpoint")
+    folder = DataFolder(args.data)
+    source, targets = choose_languages(folder, args.source, args.targets)
+    load_text = functools.cache(lambda lang: TextEncoder.load(folder.path, lang))
+    results = []
+    for checkpoint in args.checkpoint:
+        encoder = load_encoder(checkpoint, args.data, args.device, [source, *targets])
+        subject = Subject(encoder, folder, source, targets, load_text)
+        measures: dict[str, Any] = {}
+        print(f"{checkpoint}")
+        for name in names:
+            with about(checkpoint, f"`--measure {name}`"):
+                findings = MEASURES[name]().run(subject, args)
+            print("\n" + describe(findings), flush=True)
+            measures[name] = dataclasses.asdict(findings)
+        print()
+        results.append({"checkpoint": str(checkpoint), "measures": measures})
+    if args.output:
+        files = {"data": folder.path / "meta.json"}
+        files.update({f"checkpoint {n}": path for n, path in enumerate(args.checkpoint)})
+        record = {"format": FORMAT, "provenance": provenance(files), "results": results}
+        write_json(args.output, record)
+        print(f"written to {args.output}")
+
+
+def choose_languages(
+    folder: DataFolder, source: str | None, targets: str | None
+) -> tuple[str, list[str]]:
+    """The language to compare with (the folder's first by default) and the others."""
+    source = source or folder.languages[0]
+    chosen = (
+        parse_languages(targets, "--targets")
+        if targets
+        else [x for x in folder.languages if x != source]
+    )
+    for name, lang in (("source", source), *(("targets", lang) for lang in chosen)):
+        if lang not in folder.languages:
+            problem = unknown_name("language", lang, folder.languages)
+            raise UserError(f"`--{name}` of {folder.path}: {problem}")
+    if source in chosen:
+        raise UserError(f"`--targets` must not name the source language {source!r}")
+    return source, chosen
+
+
+def load_encoder(checkpoint: str, data: str, device: str, languages: Sequence[str]) -> Any:
+    """The encoder of a checkpoint, which must have been trained on ``languages``."""
+    from fairseq_xling.interop.encoder import Encoder
+
+    encoder = Encoder.load(checkpoint, data=data, device=device)
+    check_languages(checkpoint, encoder.languages, languages)
+    return encoder
+
+
+def check_languages(checkpoint: str, known: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise a UserError if the model was not trained on a wanted language."""
+    for lang in wanted:
+        if lang not in known:
+            raise UserError(
+                f"{checkpoint}: trained on {', '.join(known)}, not on {lang!r} of the data folder"
+            )
+
+
+def describe(findings: Findings) -> str:
+    """Title, table and notes as printed."""
+    from fairseq_xling.results.tables import text_table
+
+    table = text_table(findings.header, findings.rows)
+    notes = "\n".join(f"({note})" for note in findings.notes)
+    return "\n".join(part for part in (findings.title, table, notes) if part)

@@ -7,35 +7,94 @@ X and Y are folders of `fairseq-xling extract --unit tokens` of a parallel text 
 fitted on, of any encoders. Prints a row for each layer.
 """
 
-import argparse
+import dataclasses
+from pathlib import Path
 
+from fairseq_xling import options as shared
+from fairseq_xling.mapping.pairs.alignments import AlignmentOptions
 from fairseq_xling.named_files import FILE
-from fairseq_xling.seeds import SEED
+from fairseq_xling.options import REQUIRED, option
+from fairseq_xling.progress import progress
+from fairseq_xling.verbs.parts.comparison import (
+    Comparison,
+    ComparisonOptions,
+    Sides,
+    run_comparison,
+)
 
 GROUP = "Analyse"
 SPEC_ROWS = ("T23",)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.mapping.pairs.alignments import AlignmentOptions
-    from fairseq_xling.options import add_fields
-    from fairseq_xling.verbs.parts import comparison
-
-    comparison.add_arguments(parser)
-    add = parser.add_argument
-    add(
-        "--alignments",
-        required=True,
-        metavar=FILE,
-        help="links i-j of each line, as `fairseq-xling align` writes them",
+@dataclasses.dataclass(frozen=True)
+class _Linked(ComparisonOptions):
+    alignments: str = option(
+        REQUIRED, "links i-j of each line, as `fairseq-xling align` writes them", metavar=FILE
     )
-    add_fields(parser, AlignmentOptions)
-    add("--map", metavar=FILE, help="map of X into the space of Y (`fairseq-xling map`)")
-    add("--seed", type=SEED, default=0, help="seed of the words at random")
 
 
-def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.comparisons.aligned import compare
-    from fairseq_xling.verbs.parts.comparison import run_comparison
+@dataclasses.dataclass(frozen=True)
+class Options(AlignmentOptions, _Linked):
+    map: str | None = option(
+        None, "map of X into the space of Y (`fairseq-xling map`)", metavar=FILE
+    )
+    seed: int = shared.seed(0, "seed of the words at random", "SEED")
 
-    run_comparison(args, compare)
+
+def run(options: Options) -> None:
+    run_comparison("aligned", options, compare)
+
+
+def compare(sides: Sides, options: Options) -> Comparison:
+    """Mean squared distances of aligned words, and of words at random, by layer.
+
+    The quantity that the transfers of TreLM's Table 9 reduce (Cao et al., 2020, Section 3; Liu et
+    al., 2019), on a parallel text that they were not fitted on. If it falls because everything
+    comes closer together, the distance of words at random falls with it.
+
+    Raises:
+        UserError: for folders that are not of tokens of a parallel text, or links that they do not
+            have.
+    """
+    import torch
+
+    from fairseq_xling.mapping.pairs.alignments import Alignments
+    from fairseq_xling.mapping.states import States
+
+    states = States(options.x), States(options.y)
+    pairs = Alignments(*states, Path(options.alignments), options)
+    curves: dict[str, list[float]] = {"aligned": [], "random": []}
+    with progress(len(sides.layers), "eval aligned", "layers", checks=True) as bar:
+        for layer in sides.layers:
+            generator = torch.Generator().manual_seed(options.seed)
+            sums, counts = dict.fromkeys(curves, 0.0), dict.fromkeys(curves, 0)
+            for chosen in pairs:
+                x, y = sides.in_common(
+                    *(s.take(layer, c) for s, c in zip(states, chosen, strict=True)), layer
+                )
+                others = {"aligned": y}
+                if len(y) > 1:  # each with the word of another pair of its block
+                    shift = int(torch.randint(1, len(y), (), generator=generator))
+                    others["random"] = y.roll(shift, 0)
+                for name, other in others.items():
+                    sums[name] += float((x - other).square().sum())
+                    counts[name] += len(x)
+            for name, values in curves.items():
+                values.append(sums[name] / max(counts[name], 1))
+            bar.update()
+    curves["ratio"] = [
+        near / far if far else 0.0 for near, far in zip(*curves.values(), strict=True)
+    ]
+    return Comparison(
+        title=f"Squared distance of aligned words {sides.pair}: {pairs.count:,} links",
+        layers=sides.layers,
+        curves=curves,
+        headline="ratio",
+        ylabel="mean squared Euclidean distance",
+        panels={"": ["aligned", "random"]},
+        notes=[
+            "random: each word with that of another link of the same 128 lines",
+            "ratio: aligned by random; 1 if an alignment says nothing about the states",
+        ],
+        details={"links": pairs.count, "seed": options.seed, **pairs.facts},
+    )

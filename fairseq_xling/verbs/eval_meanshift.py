@@ -7,32 +7,69 @@ n of one text translates line n of the other. The mean difference is that of the
 not held out. Prints accuracy before and after adding it, for each layer.
 """
 
-import argparse
+import dataclasses
 
-from fairseq_xling.ranges import Number, Range
-from fairseq_xling.seeds import SEED
+from fairseq_xling import options as shared
+from fairseq_xling.options import option
+from fairseq_xling.ranges import Range
+from fairseq_xling.verbs.parts.comparison import (
+    Comparison,
+    ComparisonOptions,
+    Sides,
+    run_comparison,
+)
 
 GROUP = "Analyse"
 SPEC_ROWS = ("S15",)
+# Pires et al. 2019, "How Multilingual is Multilingual BERT?", section 5.
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.verbs.parts import comparison
-
-    comparison.add_arguments(parser)
-    add = parser.add_argument
-    add(
-        "--held-out",
-        type=Number(float, Range(0, 1, above=True, below=True)),
-        default=0.5,
+@dataclasses.dataclass(frozen=True)
+class Options(ComparisonOptions):
+    held_out: float = option(
+        0.5,
+        "share of the pairs to test on",
+        range=Range(0, 1, above=True, below=True),
         metavar="SHARE",
-        help="share of the pairs to test on",
     )
-    add("--seed", type=SEED, default=0, help="seed of the split")
+    seed: int = shared.seed(0, "seed of the split", "SEED")
 
 
-def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.comparisons.meanshift import compare
-    from fairseq_xling.verbs.parts.comparison import run_comparison
+def run(options: Options) -> None:
+    run_comparison("meanshift", options, compare)
 
-    run_comparison(args, compare)
+
+def compare(sides: Sides, options: Options) -> Comparison:
+    """Accuracy by layer on held-out sentences, before and after the mean difference is added.
+
+    Raises:
+        UserError: unless both folders have equally many sentences, and enough.
+    """
+    from fairseq_xling.analysis.extracted import check_same_rows
+    from fairseq_xling.analysis.vector_translation import split_pairs, vector_translation
+
+    for folder in (sides.x, sides.y):
+        folder.check_sentences()
+    check_same_rows(sides.x, sides.y)
+    learnt, tested = map(len, split_pairs(sides.x.rows, options.held_out, options.seed))
+    curves: dict[str, list[float]] = {"before": [], "after": []}
+    for x, y in sides.by_layer("eval meanshift"):
+        found = vector_translation(x[None], y[None], options.held_out, options.seed)
+        ((before, after),) = found.tolist()
+        curves["before"].append(before)
+        curves["after"].append(after)
+    return Comparison(
+        title=f"Vector translation {sides.pair}: accuracy on {tested:,} held-out sentences",
+        layers=sides.layers,
+        curves=curves,
+        headline="after",
+        ylabel="accuracy (share of sentences)",
+        panels={"": ["before", "after"]},
+        chance=(1 / tested, "chance"),
+        notes=[
+            f"nearest of the held-out {sides.y.lang} sentences by Euclidean distance, a tie counts "
+            f"as wrong; after: with the mean difference of the {learnt:,} other pairs added",
+            f"chance: {1 / tested:.3g}; split of seed {options.seed}",
+        ],
+        details={"learnt from": learnt, "tested on": tested, "seed": options.seed},
+    )

@@ -12,40 +12,158 @@ OUTPUT/meta.json     what a row is, and its provenance
 An interrupted call resumes when repeated, with the same result.
 """
 
-import argparse
+from __future__ import annotations
 
+import argparse
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairseq_xling import options as shared
 from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.options import REQUIRED, add_fields, argument, option
+
+if TYPE_CHECKING:
+    from fairseq_xling.analysis.subject import Encoder
+    from fairseq_xling.data.folder import DataFolder
 
 GROUP = "States and maps"
 SPEC_ROWS = ("S4", "S5", "S7")
+DTYPES = ("float32", "float16")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.verbs.parts.extraction import DTYPES
+    """Those of the verb, and in a group each those of the units."""
     from fairseq_xling.verbs.units import units
 
-    add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="model file")
-    add("--data", required=True, metavar=DATA, help="the model's data folder")
-    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
-    add("--lang", required=True, help="language of the text")
-    add("--unit", default="sentences", help=f"unit of a row: {', '.join(units)}")
-    add("--layers", default="all", help="such as 0,2-4; 0 is the output of the embeddings")
-    add("--dtype", default="float32", choices=DTYPES, help="type of the vectors on disk")
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write; it must be new")
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        checkpoint: str = argument("model file", CHECKPOINT)
+        data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+        text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
+        lang: str = option(REQUIRED, "language of the text", metavar="LANG")
+        unit: str = option("sentences", f"unit of a row: {', '.join(units)}", metavar="UNIT")
+        layers: str = option(
+            "all", "such as 0,2-4; 0 is the output of the embeddings", metavar="LAYERS"
+        )
+        dtype: str = option("float32", "type of the vectors on disk", choices=DTYPES, usage=True)
+        max_tokens: int = shared.max_tokens()
+        device: str = shared.device()
+        output: str = option(REQUIRED, "folder to write; it must be new", metavar=NEW_FOLDER)
+
+    add_fields(parser, Options)
     for name in units:
         units[name].add_arguments(parser.add_argument_group(f"unit {name}"))
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.extract import run_extract
+    from fairseq_xling.data.folder import DataFolder
+    from fairseq_xling.files import check_files, sha256, write_json
+    from fairseq_xling.provenance import provenance
+    from fairseq_xling.verbs.eval import load_encoder
+    from fairseq_xling.verbs.units import units
 
-    run_extract(args)
+    units.check(args.unit)
+    files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
+    if getattr(args, "words", None):
+        files["words"] = Path(args.words)
+    if args.concat_vectors and args.unit == "tokens":
+        files["vectors"] = Path(args.concat_vectors)
+    check_files(*files.values())
+    data = DataFolder(args.data)
+    encoder = load_encoder(args.checkpoint, args.data, args.device, [args.lang])
+    origin = {name: sha256(path) for name, path in files.items()}
+    origin["most"] = getattr(args, "most", None)
+    if args.count_unknown:  # only then: folders from before the option are without it
+        origin["count_unknown"] = True
+    output = Path(args.output)
+    meta = extract(encoder, data, files["text"], args.lang, output, args, origin)
+    if "provenance" not in meta:
+        meta["provenance"] = provenance({**files, "data": data.path / "meta.json"})
+        write_json(output / "meta.json", meta)
+    print(f"{output}: {meta['rows']:,} rows ({meta['row']}), {meta['width']} wide")
+
+
+def extract(
+    encoder: Encoder,
+    data: DataFolder,
+    text: Path,
+    lang: str,
+    output: Path,
+    args: argparse.Namespace,
+    origin: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the vectors of ``text`` into the folder ``output``; returns its ``meta.json``.
+
+    The text is read in blocks; what a unit keeps of a block is on disk before the next one begins.
+    The folder gets its name when it is complete.
+
+    Args:
+        args: ``unit``, ``layers``, ``dtype``, ``max_tokens``, and the options of the unit.
+        origin: what else determines the result, such as checksums; a folder with another origin
+            is rejected.
+
+    Raises:
+        UserError: for a layer or language that the encoder does not have, a text without lines, or
+            an output folder that contains anything else.
+    """
+    from fairseq_xling.analysis.layers import parse_layers
+    from fairseq_xling.errors import UserError
+    from fairseq_xling.files import read_json, write_json
+    from fairseq_xling.folders import META, is_finished, new_folder
+    from fairseq_xling.progress import progress
+    from fairseq_xling.sentences import read_sentences
+    from fairseq_xling.text.blocks import sentence_blocks
+    from fairseq_xling.text.encoder import TextEncoder
+    from fairseq_xling.verbs.units import Work, units
+
+    last = getattr(units[args.unit], "last_layer", encoder.num_layers)
+    layers = parse_layers(args.layers, last)
+    settings = {"unit": args.unit, "layers": list(layers), "dtype": args.dtype, "lang": lang}
+    settings |= {"max_tokens": args.max_tokens, **origin}
+    if is_finished(output, settings):
+        return read_json(output / META)
+    total = sum(1 for _ in read_sentences(text))
+    if not total:
+        raise UserError(f"{text}: contains no lines")
+    with new_folder(output, settings, "extract") as folder:
+        encode = TextEncoder.load(data.path, lang)
+        work = Work(
+            folder,
+            text,
+            lang,
+            data,
+            encode,
+            layers,
+            encoder.width,
+            np.dtype(args.dtype),
+            lambda: encoder.embeddings(lang),
+        )
+        unit = units[args.unit](work, args)
+        unknown = getattr(unit, "unknown", False)
+        with progress(total, f"extract {args.unit}", "sentences") as bar:
+            bar.update(unit.done)
+            for lines in sentence_blocks(text, unit.done):
+                sentences = encode.encode(lines)
+                block = unit.block(sentences)
+                found = _states(encoder, sentences, lang, args.max_tokens, unknown)
+                for indices, states, words in found:
+                    block.add(indices, states[list(layers)], words)
+                block.close()
+                bar.update(len(lines))
+        meta = {"settings": settings, "width": encoder.width, **unit.finish()}
+        write_json(folder / META, meta)
+    return meta
+
+
+def _states(
+    encoder: Encoder, sentences: Sequence[np.ndarray], lang: str, max_tokens: int, unknown: bool
+) -> Iterator[tuple[np.ndarray, Any, Any]]:
+    """As `Encoder.states`, of lines with a subword: no unit takes anything from a blank one."""
+    written = np.flatnonzero([len(ids) > 1 for ids in sentences])
+    some = [sentences[number] for number in written]
+    for indices, states, words in encoder.states(some, lang, max_tokens, unknown) if some else ():
+        yield written[indices], states, words

@@ -11,35 +11,35 @@ OUTPUT/checkpoint.pt   the model, a separable_transformer of the source's sizes
 OUTPUT/data            data folder with its vocabulary and tokenizer, without text
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import NEW_FOLDER, Input
+from fairseq_xling.options import REQUIRED, argument, option
 
 GROUP = "Data"
 SPEC_ROWS = ("T24", "T27")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "source",
-        metavar=Input("SOURCE"),
-        help="folder in Hugging Face format (BERT, RoBERTa, XLM, XLM-R, CamemBERT, DistilBERT "
-        "or ELECTRA) with a tokenizer.json",
+@dataclasses.dataclass(frozen=True)
+class Options:
+    source: str = argument(
+        "folder in Hugging Face format (BERT, RoBERTa, XLM, XLM-R, CamemBERT, DistilBERT or "
+        "ELECTRA) with a tokenizer.json",
+        Input("SOURCE"),
     )
-    parser.add_argument(
-        "--languages", required=True, metavar="CODES", help="its languages, comma-separated"
-    )
-    parser.add_argument(
-        "--segment",
+    languages: str = option(REQUIRED, "its languages, comma-separated", metavar="CODES")
+    segment: str | None = option(
+        None,
+        "what counts as a word, as in `fairseq-xling prepare`; subwords are the tokenizer's either "
+        "way (default: basic for BERT's kind of tokenizer, else pre)",
         metavar="HOW",
-        help="what counts as a word, as in `fairseq-xling prepare`; subwords are the tokenizer's "
-        "either way (default: basic for BERT's kind of tokenizer, else pre)",
     )
-    parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
+    output: str = option(REQUIRED, "folder to write", metavar=NEW_FOLDER)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.languages import parse_languages
     from fairseq_xling.trelm.import_encoder import import_encoder
 
-    print(import_encoder(args.source, parse_languages(args.languages), args.output, args.segment))
+    languages = parse_languages(options.languages)
+    print(import_encoder(options.source, languages, options.output, options.segment))

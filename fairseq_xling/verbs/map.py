@@ -19,25 +19,92 @@ vectors, the raw embeddings of a pretrained encoder, are never changed.
 If interrupted, the same command resumes with the next layer or seed.
 """
 
-import argparse
-import sys
-from dataclasses import fields
+from __future__ import annotations
 
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from fairseq_xling import options as shared
 from fairseq_xling.named_files import FILE, NEW_FOLDER, NEW_REPORTED, Input
-from fairseq_xling.options import add_fields, values_of
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
+from fairseq_xling.options import (
+    REQUIRED,
+    SEED_LIST,
+    add_fields,
+    argument,
+    items_of,
+    option,
+    values_of,
+)
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE
 
 GROUP = "States and maps"
 SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")
 
 
+@dataclasses.dataclass(frozen=True)
+class ApplyOptions:
+    map: str = argument("file of a map", Input("MAP"))
+    folder: str = argument("folder of `fairseq-xling extract`", Input("FOLDER"))
+    output: str = option(REQUIRED, "folder to write; must be new", metavar=NEW_FOLDER)
+    side: str = option(
+        "moving",
+        "moving, or fixed: normalised as that side, but mapped only by `meeting`",
+        metavar="SIDE",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorOptions:
+    """Of the methods that map word vectors; the help of ``normalize`` ends in the method's own."""
+
+    source_vectors: str = option(REQUIRED, "vectors file that stays unchanged", metavar=Input("U"))
+    vectors: str = option(REQUIRED, "vectors file to map", metavar=Input("V"))
+    output: str = option(REQUIRED, "vectors file to write", metavar=NEW_REPORTED)
+    seeds: str = option(
+        "1,2,3,4,5",
+        "seeds to try in turn; the best map is kept",
+        metavar="N,N",
+        items=SEED_LIST,
+    )
+    normalize: str | None = option(
+        None, "normalisation of both while W is learnt: ", metavar="STEPS"
+    )
+    refine: int = option(5, "rounds of refinement by Procrustes", range=NOT_NEGATIVE)
+    max_rank: int = option(
+        15_000, "number of most frequent words of each side used for refinement", range=COUNT
+    )
+    criterion_rank: int = option(
+        10_000, "number of most frequent words of each side used for the criterion", range=COUNT
+    )
+    k: int = shared.neighbours()
+    chance: int = option(
+        3,
+        "random rotations, refined likewise, that a seed must beat to count as a success",
+        range=COUNT,
+    )
+    match: str = option(
+        "none",
+        "none (write V W) or moments (shift and scale it to the source vectors' mean and spread, "
+        "as an encoder expects of its embeddings)",
+        metavar="WHAT",
+    )
+    keep_failed: bool = option(False, "write the best map even if every seed failed")
+    device: str = shared.device()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.mapping.methods import METHODS
+    from fairseq_xling.mapping.normalize import NORMALIZATIONS
     from fairseq_xling.mapping.paired import PAIRED
 
     methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD")
 
-    def subparser(name: str, text: str, what: str, job) -> argparse.ArgumentParser:
+    def subparser(
+        name: str, text: str, what: str, job: Callable[[argparse.Namespace], None]
+    ) -> argparse.ArgumentParser:
         sub = methods.add_parser(
             name,
             help=text,
@@ -50,48 +117,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in METHODS:
         method = METHODS[name]()
         sub = subparser(name, method.help, "Map word vectors", _map_vectors)
-        _add_common(sub, method.normalize)
+        add_fields(sub, VectorOptions)
+        [normalize] = (action for action in sub._actions if action.dest == "normalize")
+        normalize.help += (
+            f"{', '.join(NORMALIZATIONS)}, comma-separated, or none (default: {method.normalize})"
+        )
         add_fields(sub.add_argument_group(f"method {name}"), method.options)
     for name in PAIRED:
         paired = PAIRED[name]()
         sub = subparser(name, paired.help, "Map hidden states", _fit_map)
         _add_paired(sub, paired)
     sub = subparser("apply", "a mapped copy of a folder of states", "Map hidden states", _apply)
-    sub.add_argument("map", metavar=Input("MAP"), help="file of a map")
-    sub.add_argument("folder", metavar=Input("FOLDER"), help="folder of `fairseq-xling extract`")
-    sub.add_argument(
-        "--output", required=True, metavar=NEW_FOLDER, help="folder to write; must be new"
-    )
-    sub.add_argument(
-        "--side",
-        default="moving",
-        metavar="SIDE",
-        help="moving, or fixed: normalised as that side, but mapped only by `meeting`",
-    )
+    add_fields(sub, ApplyOptions)
 
 
-def _add_paired(parser: argparse.ArgumentParser, method) -> None:
+def _add_paired(parser: argparse.ArgumentParser, method: Any) -> None:
     from fairseq_xling.mapping.normalize import NORMALIZATIONS
     from fairseq_xling.mapping.pairs import PAIRS
 
-    add = parser.add_argument
-    add(
-        "moving",
-        metavar=Input("MOVING"),
-        help="folder of `fairseq-xling extract` whose states are mapped",
-    )
-    add("fixed", metavar=Input("FIXED"), help="folder with the states that they are mapped to")
-    if method.any_pairs:
-        kinds = ", ".join(f"{name}{' FILE' if PAIRS[name].reads else ''}" for name in PAIRS)
-        add(
-            "--pairs",
-            nargs="+",
-            required=True,
-            metavar=("KIND", FILE),
-            help=f"pairs to fit on: {kinds}",
+    kinds = ", ".join(f"{name}{' FILE' if PAIRS[name].reads else ''}" for name in PAIRS)
+
+    @dataclasses.dataclass(frozen=True)
+    class Folders:
+        moving: str = argument(
+            "folder of `fairseq-xling extract` whose states are mapped", Input("MOVING")
         )
-    else:
-        add(
+        fixed: str = argument("folder with the states that they are mapped to", Input("FIXED"))
+
+    @dataclasses.dataclass(frozen=True)
+    class AnyPairs(Folders):
+        pairs: tuple[str, ...] = option(
+            REQUIRED, f"pairs to fit on: {kinds}", metavar=("KIND", FILE), words="+"
+        )
+
+    @dataclasses.dataclass(frozen=True)
+    class Rest:
+        layers: str = option(
+            "all", "such as 0,2-4; all requires the same layers in both folders", metavar="LAYERS"
+        )
+        normalize: str = option(
+            method.normalize,
+            f"normalisation of all rows of either side: {', '.join(NORMALIZATIONS)}, "
+            "comma-separated, or none",
+            metavar="STEPS",
+        )
+        output: str = option(
+            REQUIRED, "map to write; FILE.json is its report", metavar=NEW_REPORTED
+        )
+
+    add_fields(parser, AnyPairs if method.any_pairs else Folders)
+    if not method.any_pairs:
+        parser.add_argument(
             "--alignments",
             dest="pairs",
             type=lambda file: ["alignments", file],
@@ -100,98 +176,10 @@ def _add_paired(parser: argparse.ArgumentParser, method) -> None:
             help="links i-j of each line, as `fairseq-xling align` writes them",
         )
     add_fields(parser, method.options)
-    add(
-        "--layers",
-        default="all",
-        help="such as 0,2-4; all requires the same layers in both folders",
-    )
-    add(
-        "--normalize",
-        default=method.normalize,
-        metavar="STEPS",
-        help="normalisation of all rows of either side: "
-        f"{', '.join(NORMALIZATIONS)}, comma-separated, or none",
-    )
-    add(
-        "--output",
-        required=True,
-        metavar=NEW_REPORTED,
-        help="map to write; FILE.json is its report",
-    )
+    add_fields(parser, Rest)
     for name in PAIRS:
-        if fields(PAIRS[name].options):
+        if dataclasses.fields(PAIRS[name].options):
             add_fields(parser.add_argument_group(f"pairs {name}"), PAIRS[name].options)
-
-
-def _add_common(parser: argparse.ArgumentParser, normalize: str) -> None:
-    from fairseq_xling.mapping.normalize import NORMALIZATIONS
-
-    add = parser.add_argument
-    add(
-        "--source-vectors",
-        required=True,
-        metavar=Input("U"),
-        help="vectors file that stays unchanged",
-    )
-    add("--vectors", required=True, metavar=Input("V"), help="vectors file to map")
-    add("--output", required=True, metavar=NEW_REPORTED, help="vectors file to write")
-    add(
-        "--seeds",
-        default="1,2,3,4,5",
-        metavar="N,N",
-        help="seeds to try in turn; the best map is kept",
-    )
-    add(
-        "--normalize",
-        metavar="STEPS",
-        help=f"normalisation of both while W is learnt: {', '.join(NORMALIZATIONS)}, "
-        f"comma-separated, "
-        f"or none (default: {normalize})",
-    )
-    add(
-        "--refine",
-        type=Number(int, NOT_NEGATIVE),
-        default=5,
-        metavar="N",
-        help="rounds of refinement by Procrustes",
-    )
-    add(
-        "--max-rank",
-        type=Number(int, COUNT),
-        default=15_000,
-        metavar="N",
-        help="number of most frequent words of each side used for refinement",
-    )
-    add(
-        "--criterion-rank",
-        type=Number(int, COUNT),
-        default=10_000,
-        metavar="N",
-        help="number of most frequent words of each side used for the criterion",
-    )
-    add(
-        "--k",
-        type=Number(int, COUNT),
-        default=10,
-        metavar="K",
-        help="neighbours that CSLS averages over",
-    )
-    add(
-        "--chance",
-        type=Number(int, COUNT),
-        default=3,
-        metavar="N",
-        help="random rotations, refined likewise, that a seed must beat to count as a success",
-    )
-    add(
-        "--match",
-        default="none",
-        metavar="WHAT",
-        help="none (write V W) or moments (shift and scale it to the source vectors' mean and "
-        "spread, as an encoder expects of its embeddings)",
-    )
-    add("--keep-failed", action="store_true", help="write the best map even if every seed failed")
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -207,9 +195,9 @@ def _fit_map(args: argparse.Namespace) -> None:
 
 
 def _apply(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.map_apply import map_folder
+    from fairseq_xling.verbs.parts.map_states import map_folder
 
-    meta, warnings = map_folder(args)
+    meta, warnings = map_folder(values_of(ApplyOptions, args))
     _warn(warnings)
     layers = ", ".join(map(str, meta["settings"]["layers"]))
     print(f"{args.output}: {meta['rows']:,} rows, {meta['width']} wide, of layers {layers}")
@@ -224,24 +212,24 @@ def _map_vectors(args: argparse.Namespace) -> None:
     from fairseq_xling.mapping.job import MapOptions, map_vectors, summary
     from fairseq_xling.mapping.methods import METHODS
     from fairseq_xling.mapping.search import SearchOptions
-    from fairseq_xling.runs.options import parse_seeds
 
+    given = values_of(VectorOptions, args)
     options = MapOptions(
-        source_vectors=args.source_vectors,
-        vectors=args.vectors,
-        output=args.output,
-        seeds=parse_seeds("--seeds", args.seeds),
-        normalize=args.normalize,
-        match=args.match,
-        keep_failed=args.keep_failed,
+        source_vectors=given.source_vectors,
+        vectors=given.vectors,
+        output=given.output,
+        seeds=items_of(given, "seeds"),
+        normalize=given.normalize,
+        match=given.match,
+        keep_failed=given.keep_failed,
         search=SearchOptions(
-            refine=args.refine,
-            max_rank=args.max_rank,
-            criterion_rank=args.criterion_rank,
-            k=args.k,
-            chance=args.chance,
+            refine=given.refine,
+            max_rank=given.max_rank,
+            criterion_rank=given.criterion_rank,
+            k=given.k,
+            chance=given.chance,
         ),
-        device=args.device,
+        device=given.device,
     )
     report = map_vectors(args.method, options, values_of(METHODS[args.method].options, args))
     print(summary(args.output, report))

@@ -9,36 +9,126 @@ The difference of two languages' means is what `fairseq-xling translate mds` add
 provenance. An interrupted call resumes when repeated.
 """
 
-import argparse
+from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling import options as shared
 from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FILE
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.options import REQUIRED, argument, option
+
+if TYPE_CHECKING:
+    from fairseq_xling.analysis.corpus import Corpus
+    from fairseq_xling.analysis.mean_file import MeanFile
+    from fairseq_xling.data.folder import DataFolder
 
 GROUP = "States and maps"
 SPEC_ROWS = ("S10",)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="model file")
-    add("--data", required=True, metavar=DATA, help="the model's data folder")
-    add("--lang", required=True, help="language of the text")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--text", metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
-    source.add_argument(
-        "--split", help="split of the data folder instead of a text: train, valid, test, test1, ..."
+@dataclasses.dataclass(frozen=True)
+class Options:
+    checkpoint: str = argument("model file", CHECKPOINT)
+    data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+    lang: str = option(REQUIRED, "language of the text", metavar="LANG")
+    text: str | None = option(
+        None, "UTF-8 text, a sentence per line, also .gz", metavar=FILE, one_of="text"
     )
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per batch",
+    split: str | None = option(
+        None,
+        "split of the data folder instead of a text: train, valid, test, test1, ...",
+        metavar="SPLIT",
+        one_of="text",
     )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--output", required=True, metavar=NEW_FILE, help="safetensors file to write")
+    max_tokens: int = shared.max_tokens()
+    device: str = shared.device()
+    output: str = option(REQUIRED, "safetensors file to write", metavar=NEW_FILE)
 
 
-def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.mean import run_mean
+def run(options: Options) -> None:
+    from fairseq_xling.data.folder import DataFolder
+    from fairseq_xling.files import check_files
+    from fairseq_xling.verbs.eval import load_encoder
 
-    run_mean(args)
+    check_files(options.checkpoint, options.text)
+    data = DataFolder(options.data)
+    encoder = load_encoder(options.checkpoint, options.data, options.device, [options.lang])
+    found = language_mean(
+        encoder,
+        options.checkpoint,
+        data,
+        options.lang,
+        Path(options.text) if options.text else None,
+        options.split,
+        options.output,
+        options.max_tokens,
+    )
+    layers, width = found.mean.shape
+    shape = f"layers 0-{layers - 1}, {width} wide"
+    print(f"{options.output}: {options.lang}, {found.tokens:,} tokens, {shape}")
+
+
+def language_mean(
+    encoder: Any,
+    checkpoint: str | Path,
+    data: DataFolder,
+    lang: str,
+    text: Path | None,
+    split: str | None,
+    output: str | Path,
+    max_tokens: int = 8192,
+) -> MeanFile:
+    """The mean of ``lang`` over ``text`` or else ``split``, from ``output`` if it exists.
+
+    Raises:
+        UserError: for a text without tokens.
+    """
+    from fairseq_xling.analysis.corpus import SplitCorpus, TextCorpus
+    from fairseq_xling.analysis.mean_file import compute_mean
+    from fairseq_xling.files import sha256
+    from fairseq_xling.provenance import provenance
+
+    files: dict[str, str | Path] = {"checkpoint": checkpoint, "data": data.path / "meta.json"}
+    origin: dict[str, Any] = {"checkpoint": sha256(checkpoint), "lang": lang}
+    origin["dictionary"] = data.dictionary_digest(lang)
+    corpus: Corpus
+    if text is not None:
+        from fairseq_xling.text.encoder import TextEncoder
+
+        corpus = TextCorpus(text, TextEncoder.load(data.path, lang))
+        files["text"], origin["text"] = text, sha256(text)
+    else:
+        stem = data.mono(str(split), lang)
+        corpus = SplitCorpus(stem)
+        origin |= {"split": split, "data": sha256(f"{stem.prefix}.bin")}
+    about = {"sentences": corpus.total, "provenance": provenance(files)}
+    return compute_mean(encoder, corpus, lang, output, origin, about, max_tokens)
+
+
+def read_means(
+    paths: list[str], checkpoint: str | Path, languages: tuple[str, str]
+) -> tuple[MeanFile, MeanFile]:
+    """The means of both ``languages``, from files in any order.
+
+    Raises:
+        UserError: for a file of another model or language, or a missing one.
+    """
+    from fairseq_xling.analysis.mean_file import read_mean
+    from fairseq_xling.errors import UserError
+    from fairseq_xling.files import sha256
+
+    found = {}
+    digest = sha256(checkpoint)
+    for path in paths:
+        one = read_mean(path)
+        if one.identity.get("checkpoint") != digest:
+            raise UserError(f"{path}: the mean of another model than {checkpoint}")
+        if one.lang not in languages:
+            raise UserError(f"{path}: of language {one.lang!r}, not of {' or '.join(languages)}")
+        found[one.lang] = one
+    for lang in languages:
+        if lang not in found:
+            raise UserError(f"`--means` must name a file for each language, got none of {lang!r}")
+    return found[languages[0]], found[languages[1]]

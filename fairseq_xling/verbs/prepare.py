@@ -51,7 +51,7 @@ _ONLY_WITH_SHARDS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.runs.launching import add_launch_options
+    from fairseq_xling.runs.launcher import add_launch_options
 
     parser.add_argument("out", metavar=OutputFolder("OUT"), help="data folder to write")
     files = parser.add_argument_group("text (repeat an option for more files)")
@@ -284,8 +284,7 @@ def _prepare_shards(
 ) -> None:
     """Make all parts, as steps; or one of them, here (``args.part``)."""
     from fairseq_xling.registry import unknown_name
-    from fairseq_xling.runs.carry_out import take_steps
-    from fairseq_xling.runs.launching import launcher_of
+    from fairseq_xling.runs.launcher import launcher_of, run_steps
     from fairseq_xling.text import state
     from fairseq_xling.text.inputs import surfaces
     from fairseq_xling.text.shards import check_shards, part_names
@@ -308,7 +307,7 @@ def _prepare_shards(
     if not (args.dry_run or args.only_step):
         launcher_of(args)  # raises for wrong options, before anything is written
         state.start(out, settings, inputs, None)
-    if take_steps(out, steps, args.jobs, args):
+    if run_steps(out, steps, args.jobs, args, shown=""):
         print(f"{out}: {args.shards} shards, shard0 to shard{args.shards - 1}")
 
 
@@ -327,7 +326,7 @@ def _make_part(args: argparse.Namespace, sources: "Sources", options: "PrepareOp
 
 def _steps(args: argparse.Namespace, sources: "Sources") -> list["Step"]:
     from fairseq_xling.columns import on_disk
-    from fairseq_xling.runs.launching import planning_command
+    from fairseq_xling.runs.launcher import planning_command
     from fairseq_xling.runs.step import Step, last_line
     from fairseq_xling.text.shards import MODELS, part_names
 

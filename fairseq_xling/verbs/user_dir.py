@@ -1,15 +1,10 @@
 """Print the folder to pass to fairseq's --user-dir."""
 
-import argparse
-
 from fairseq_xling import USER_DIR
+from fairseq_xling.options import NoOptions as Options
 
 GROUP = "Start"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No arguments."""
-
-
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     print(USER_DIR)

@@ -267,7 +267,7 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 
     for name, verb in verbs().items():
         parser = argparse.ArgumentParser()
-        verb.load().add_arguments(parser)
+        verb.add_arguments(parser)
         visit(name, parser)
     return found
 

@@ -14,7 +14,7 @@ LIGHT = """
 import argparse, sys
 from fairseq_xling.runs.command_line import verbs
 for verb, found in verbs().items():
-    found.load().add_arguments(argparse.ArgumentParser(verb))
+    found.add_arguments(argparse.ArgumentParser(verb))
     heavy = {"torch", "gensim", "scipy", "matplotlib", "sklearn", "fairseq"} & set(sys.modules)
     if heavy:
         sys.exit(f"{verb}: imported {heavy}")

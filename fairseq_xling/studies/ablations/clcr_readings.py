@@ -13,7 +13,7 @@ class ClcrReadings:
     spec_rows = ("C4", "C10", "C13", "C15")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.launching import add_run_arguments
+        from fairseq_xling.runs.launcher import add_run_arguments
         from fairseq_xling.runs.options import add_options
         from fairseq_xling.studies.clcr.readings_config import ClcrReadingsConfig
 

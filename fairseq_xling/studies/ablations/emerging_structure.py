@@ -13,7 +13,7 @@ class EmergingStructure:
     spec_rows = (*(f"A{number}" for number in range(1, 11)), "A12")
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.launching import add_run_arguments
+        from fairseq_xling.runs.launcher import add_run_arguments
         from fairseq_xling.runs.options import add_options
         from fairseq_xling.studies.emerging.config import AblationConfig
 

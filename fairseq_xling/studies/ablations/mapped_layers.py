@@ -16,7 +16,7 @@ class MappedLayers:
     spec_rows = ("S6",)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.launching import add_run_arguments
+        from fairseq_xling.runs.launcher import add_run_arguments
         from fairseq_xling.runs.options import add_options
         from fairseq_xling.studies.mbert.mapped_layers_config import MappedLayersConfig
 

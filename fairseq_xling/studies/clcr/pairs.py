@@ -10,7 +10,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -54,7 +54,7 @@ def run_clcr_pairs(args: argparse.Namespace) -> None:
         steps += part.classify()
         parts.append(part)
     steps.append(_table_step(run, config, pair, parts, list(steps)))
-    carry_out(run, steps, config.jobs, args, settled)
+    run_steps(run, steps, config.jobs, args, settled)
 
 
 def _subset_step(run: Path, config: ClcrPairsConfig, pair: Sequence[str], size: int) -> Step:

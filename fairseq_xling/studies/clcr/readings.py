@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -45,7 +45,7 @@ def run_clcr_readings(args: argparse.Namespace) -> None:
         steps += part.classify()
         parts.append(part)
     steps.append(_table_step(run, config, pair, readings, parts, list(steps)))
-    carry_out(run, steps, config.jobs, args, settled)
+    run_steps(run, steps, config.jobs, args, settled)
 
 
 def _plan(

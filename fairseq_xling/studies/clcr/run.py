@@ -18,7 +18,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.clcr.order import SIDES, head_key
 from fairseq_xling.precision import device_options
-from fairseq_xling.runs.carry_out import take_steps
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -77,7 +77,7 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     outcomes = [plan.outcome for plan in plans]
     if everything:
         steps.append(_summary_step(run, outcomes, pair, config.precision, list(steps)))
-    if not take_steps(run, steps, config.jobs, args, settled):
+    if not run_steps(run, steps, config.jobs, args, settled, shown=""):
         return
     if everything:
         print("\n" + (run / "summary.txt").read_text(encoding="utf-8"))

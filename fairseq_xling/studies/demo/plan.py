@@ -13,8 +13,8 @@ from pathlib import Path
 
 from fairseq_xling.precision import AUTO
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.settled import settle
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
@@ -116,4 +116,4 @@ def run_demo(args: argparse.Namespace) -> None:
     # products gain. And so the figures of all machines agree.
     settled = settle(run, "fp32" if args.precision == AUTO else args.precision, "cpu")
     steps = demo_steps(run, SCALES[args.scale], args.seed, settled.precision)
-    carry_out(run, steps, args.jobs, args, settled, shown="summary.txt")
+    run_steps(run, steps, args.jobs, args, settled, shown="summary.txt")

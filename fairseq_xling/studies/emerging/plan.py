@@ -8,13 +8,13 @@ from pathlib import Path
 
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import (
     eval_command,
     prepare_step,
     segment_options,
     text_files,
 )
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -43,7 +43,7 @@ def run_ablation(args: argparse.Namespace) -> None:
     if left_out and not config.settings:
         before = f"left out, for want of a second text or a dictionary: {', '.join(left_out)}"
     steps = ablation_steps(run, config, settings)
-    carry_out(run, steps, config.jobs, args, settled, before=before)
+    run_steps(run, steps, config.jobs, args, settled, before=before)
 
 
 def choose_settings(config: AblationConfig) -> list[Setting]:

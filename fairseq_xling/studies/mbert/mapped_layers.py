@@ -16,8 +16,8 @@ from pathlib import Path
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import segment_parts
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -47,7 +47,7 @@ def run_mapped_layers(args: argparse.Namespace) -> None:
     config, run = counted(load_config(MappedLayersConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
-    carry_out(run, mapped_layers_steps(run, config), config.jobs, args, settled)
+    run_steps(run, mapped_layers_steps(run, config), config.jobs, args, settled)
 
 
 def mapped_layers_steps(run: Path, config: MappedLayersConfig) -> list[Step]:

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -32,7 +32,7 @@ def run_similarity(args: argparse.Namespace) -> None:
     config, run = counted(load_config(SimilarityConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
-    carry_out(run, similarity_steps(run, config), config.jobs, args, settled)
+    run_steps(run, similarity_steps(run, config), config.jobs, args, settled)
 
 
 def similarity_steps(run: Path, config: SimilarityConfig) -> list[Step]:

@@ -13,13 +13,13 @@ from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
 from fairseq_xling.analysis.slices import write_slices
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import (
     check_vocabulary,
     prepare_step,
     segment_options,
     text_files,
 )
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -39,7 +39,7 @@ def run_size_window(args: argparse.Namespace) -> None:
     config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
-    carry_out(run, size_window_steps(run, config), config.jobs, args, settled)
+    run_steps(run, size_window_steps(run, config), config.jobs, args, settled)
 
 
 def check_config(config: SizeWindowConfig) -> None:

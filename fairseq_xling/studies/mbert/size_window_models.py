@@ -32,8 +32,8 @@ from fairseq_xling.studies.mbert.static_classifier import classifies, classify
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.trelm.skipgram import count_ids
 from fairseq_xling.trelm.vectors import fill_missing
+from fairseq_xling.verbs.eval import FORMAT
 from fairseq_xling.verbs.measures import MEASURES
-from fairseq_xling.verbs.parts.eval import FORMAT
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig

@@ -15,8 +15,8 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
 from fairseq_xling.precision import device_options
-from fairseq_xling.runs.carry_out import carry_out
 from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, segment_options
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -45,7 +45,7 @@ def run_adversarial_tagging(args: argparse.Namespace) -> None:
     check_config(config)
     check_vocabulary("word", config.segment, config.language_list)
     config, settled = settle_config(run, config)
-    carry_out(run, study_steps(run, config), config.jobs, args, settled)
+    run_steps(run, study_steps(run, config), config.jobs, args, settled)
 
 
 def study_steps(run: Path, config: AdversarialTaggingConfig) -> list[Step]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of both verbs."""
-    from fairseq_xling.runs.launching import add_run_arguments
+    from fairseq_xling.runs.launcher import add_run_arguments
     from fairseq_xling.runs.options import add_options
 
     add_run_arguments(parser)
@@ -53,4 +53,4 @@ def run_study(
         inputs=[row.result for row in rows],
         outputs=[run / name for name in FILES],
     )
-    carry_out(run, [*steps, table], config.jobs, args, settled)
+    run_steps(run, [*steps, table], config.jobs, args, settled)

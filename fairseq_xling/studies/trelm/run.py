@@ -4,7 +4,7 @@ import argparse
 import functools
 from pathlib import Path
 
-from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.book import Book
@@ -28,7 +28,7 @@ def run_trelm(args: argparse.Namespace) -> None:
     shape = read_shape(config)
     facts = {target: survey(config, target, shape) for target in config.targets}
     steps = trelm_steps(run, config, facts)
-    carry_out(run, steps, config.jobs, args, settled, shown="summary.txt")
+    run_steps(run, steps, config.jobs, args, settled, shown="summary.txt")
 
 
 def trelm_steps(run: Path, config: TrelmConfig, facts: dict[str, Facts]) -> list[Step]:

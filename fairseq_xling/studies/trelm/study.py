@@ -68,7 +68,7 @@ class TrelmStudy:
     axis: str = ""  # what `size` is
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.launching import add_run_arguments
+        from fairseq_xling.runs.launcher import add_run_arguments
         from fairseq_xling.runs.options import add_options
         from fairseq_xling.studies.trelm.config import TrelmConfig
 

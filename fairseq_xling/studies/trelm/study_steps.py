@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.carry_out import carry_out
+from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.trelm.book import Book
@@ -39,7 +39,7 @@ def run_study(study: "TrelmStudy", args: argparse.Namespace) -> None:
     left_out = [row.code for row in rows if row not in chosen]
     steps = study_steps(study, run, config, rows, chosen, read_shape(config))
     before = f"left out: {', '.join(left_out)}" if left_out else ""
-    carry_out(run, steps, config.jobs, args, settled, before=before)
+    run_steps(run, steps, config.jobs, args, settled, before=before)
 
 
 def study_steps(

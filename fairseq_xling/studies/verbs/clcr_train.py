@@ -18,7 +18,7 @@ SPEC_ROWS = ("C5",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.runs.launching import add_launch_options
+    from fairseq_xling.runs.launcher import add_launch_options
     from fairseq_xling.runs.options import add_options
     from fairseq_xling.studies.clcr.config import ClcrRunConfig
 

@@ -19,7 +19,7 @@ GROUP = "Start"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.precision import AUTO, ON_CPU
-    from fairseq_xling.runs.launching import add_launch_options
+    from fairseq_xling.runs.launcher import add_launch_options
 
     parser.add_argument(
         "--scale",

@@ -18,7 +18,7 @@ SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.runs.launching import add_launch_options
+    from fairseq_xling.runs.launcher import add_launch_options
     from fairseq_xling.runs.options import add_options
     from fairseq_xling.studies.trelm.config import TrelmConfig
 

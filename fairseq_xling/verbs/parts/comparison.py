@@ -1,76 +1,193 @@
-"""The verbs that compare two folders of `fairseq-xling extract`: options, tables and figures."""
+"""The verbs that compare two folders of `fairseq-xling extract`: options, tables and figures.
+
+The folders may be of any two encoders, trained jointly or independently. A comparison is a function
+``compare(sides, options) -> Comparison`` in the file of its verb; it never imports fairseq.
+
+Symbols: ``L`` layers, ``N`` rows of the first folder, ``M`` of the second, ``D`` width.
+"""
+
+from __future__ import annotations
 
 import argparse
-from functools import partial
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from fairseq_xling import options as shared
+from fairseq_xling.analysis.extracted import Extracted, common_layers
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import refuse_files_above
+from fairseq_xling.mapping.nearest import WAYS
 from fairseq_xling.named_files import FILE, NEW_FILE, NEW_RESULTS, Input
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.options import add_fields, argument, option
+from fairseq_xling.progress import progress
 from fairseq_xling.results.figure_file import WIDTHS
 
 if TYPE_CHECKING:
-    from fairseq_xling.analysis.extracted import Extracted
+    from torch import Tensor
+
     from fairseq_xling.mapping.fitted import FittedMap
     from fairseq_xling.results.figure_file import Drawing
-    from fairseq_xling.verbs.comparisons import Compare
 
 FORMAT = 1
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of all of these verbs."""
-    add = parser.add_argument
-    add("x", metavar=Input("X"), help="folder written by `fairseq-xling extract`")
-    add("y", metavar=Input("Y"), help="folder to compare it with")
-    add("--layers", metavar="LAYERS", help="such as 0,2-4 (default: all, equal in both folders)")
-    add_output(parser)
+@dataclasses.dataclass(frozen=True)
+class OutputOptions:
+    """Files of the results."""
+
+    output: str | None = option(
+        None, "file for the results; the table is next to it as .csv", metavar=NEW_RESULTS
+    )
+    figure: str | None = option(None, "figure to draw, .svg, .png or .pdf", metavar=NEW_FILE)
+    figure_width: float | None = option(
+        None,
+        "width of the figure, such as 3.3 for a column and 6.9 for a page, with letters of 8 "
+        "points (default: as wide as it likes)",
+        range=WIDTHS,
+        metavar="INCHES",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Folders:
+    x: str = argument("folder written by `fairseq-xling extract`", Input("X"))
+    y: str = argument("folder to compare it with", Input("Y"))
+    layers: str | None = option(
+        None, "such as 0,2-4 (default: all, equal in both folders)", metavar="LAYERS"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparisonOptions(OutputOptions, _Folders):
+    """What all comparisons have."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SearchOptions:
+    """Those of verbs with nearest-neighbour search."""
+
+    map: str | None = option(
+        None, "map of X into the space of Y (`fairseq-xling map`)", metavar=FILE
+    )
+    nearest: str = option(",".join(WAYS), "nearest-neighbour criteria", metavar="WAYS")
+    k: int = shared.neighbours()
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Options for the results."""
-    add = parser.add_argument
-    add(
-        "--output",
-        metavar=NEW_RESULTS,
-        help="file for the results; the table is next to it as .csv",
-    )
-    add("--figure", metavar=NEW_FILE, help="figure to draw, .svg, .png or .pdf")
-    add(
-        "--figure-width",
-        type=Number(float, WIDTHS),
-        metavar="INCHES",
-        help="width of the figure, such as 3.3 for a column and 6.9 for a page, with letters of 8 "
-        "points (default: as wide as it likes)",
-    )
+    """`OutputOptions` of a verb that declares its arguments itself."""
+    add_fields(parser, OutputOptions)
 
 
-def add_search(parser: argparse.ArgumentParser) -> None:
-    """The options of verbs with nearest-neighbour search."""
-    from fairseq_xling.mapping.nearest import WAYS
+class Map(Protocol):
+    """A map of both sides into one space (`fairseq_xling.mapping.fitted.FittedMap` is one)."""
 
-    add = parser.add_argument
-    add("--map", metavar=FILE, help="map of X into the space of Y (`fairseq-xling map`)")
-    add("--nearest", default=",".join(WAYS), metavar="WAYS", help="nearest-neighbour criteria")
-    add(
-        "--k",
-        type=Number(int, COUNT),
-        default=10,
-        metavar="K",
-        help="neighbours that CSLS averages over",
-    )
+    def apply(self, rows: Tensor, layer: int) -> Tensor:
+        """Rows (N, D) of the first folder to (N, E)."""
+
+    def fixed(self, rows: Tensor, layer: int) -> Tensor:
+        """Rows (M, D) of the second folder to (M, E)."""
 
 
-def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
-    """Compare the folders ``args.x`` and ``args.y``, print the table, and write the results.
+@dataclasses.dataclass(frozen=True)
+class Sides:
+    """What is compared.
+
+    Attributes:
+        x, y: the two folders.
+        wanted: layers as the user named them, or None for all.
+        mapping: the map into one space, if a file was given.
+    """
+
+    x: Extracted
+    y: Extracted
+    wanted: str | None = None
+    mapping: Map | None = None
+
+    @cached_property
+    def layers(self) -> Sequence[int]:
+        """The layers to compare, the same for both sides; errors as `common_layers`."""
+        return common_layers(self.x, self.y, self.wanted)
+
+    @property
+    def pair(self) -> str:
+        """The two languages."""
+        return f"{self.x.lang}-{self.y.lang}"
+
+    def rows(self, layer: int) -> tuple[Tensor, Tensor]:
+        """All rows of a layer in one space: (N, E) and (M, E).
+
+        Raises:
+            UserError: if the spaces are of different widths, or the map is not for them.
+        """
+        return self.in_common(self.x.whole(layer), self.y.whole(layer), layer)
+
+    def in_common(self, x: Tensor, y: Tensor, layer: int) -> tuple[Tensor, Tensor]:
+        """Rows (n, D) and (m, D) of a layer in one space: (n, E) and (m, E); errors as `rows`."""
+        if self.mapping is not None:
+            x, y = self.mapping.apply(x, layer), self.mapping.fixed(y, layer)
+        elif x.shape[1] != y.shape[1]:
+            raise UserError(
+                f"{self.x.path} and {self.y.path}: widths must be equal, or a map must be given, "
+                f"got {x.shape[1]} and {y.shape[1]}"
+            )
+        return x, y
+
+    def by_layer(self, what: str) -> Iterator[tuple[Tensor, Tensor]]:
+        """`rows` of each layer, with a progress bar if that takes long."""
+        with progress(len(self.layers), what, "layers", checks=True) as bar:
+            for layer in self.layers:
+                yield self.rows(layer)
+                bar.update()
+
+
+@dataclasses.dataclass
+class Comparison:
+    """The result of a comparison.
+
+    Attributes:
+        title: heading of the table, with what was measured on what.
+        layers: (L,).
+        curves: by name, a value for each layer.
+        headline: the main curve.
+        ylabel: label of the values, with their unit.
+        panels: of the figure: by title, the names of the curves to draw.
+        chance: the value at chance level, with its name.
+        matrix: a value for each layer of x (rows) and each of y (columns), if requested.
+        notes: what a reader needs to interpret the figures.
+        details: anything else (JSON values).
+    """
+
+    title: str
+    layers: Sequence[int]
+    curves: dict[str, list[float]]
+    headline: str
+    ylabel: str
+    panels: dict[str, list[str]]
+    chance: tuple[float, str] | None = None
+    matrix: list[list[float]] | None = None
+    notes: list[str] = dataclasses.field(default_factory=list)
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean over the layers of each curve."""
+        return {name: sum(values) / len(values) for name, values in self.curves.items() if values}
+
+
+def run_comparison(
+    measure: str, options: ComparisonOptions, compare: Callable[[Sides, Any], Comparison]
+) -> None:
+    """Compare two folders, print the table, and write the results.
+
+    Args:
+        measure: the name in the file of the results.
 
     Raises:
         UserError: for invalid folders, files or options; nothing is written then.
     """
-    from fairseq_xling.analysis.extracted import Extracted
-    from fairseq_xling.verbs.comparisons import Sides
     from fairseq_xling.verbs.parts.comparison_result import (
         curve_table,
         draw_curves,
@@ -78,25 +195,25 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
         matrix_table,
     )
 
-    check_output(args)
-    x, y = Extracted(args.x), Extracted(args.y)
+    check_output(options)
+    x, y = Extracted(options.x), Extracted(options.y)
     files = {"X": x.path / "meta.json", "Y": y.path / "meta.json"}
     mapping = None
-    if getattr(args, "map", None):
+    if getattr(options, "map", None):
         from fairseq_xling.mapping.fitted import read_map
 
-        mapping = read_map(args.map)
-        files["map"] = Path(args.map)
+        mapping = read_map(options.map)
+        files["map"] = Path(options.map)
     for name in ("dictionary", "alignments"):
-        if getattr(args, name, None):
-            files[name] = Path(getattr(args, name))
-    sides = Sides(x, y, args.layers, mapping)
+        if getattr(options, name, None):
+            files[name] = Path(getattr(options, name))
+    sides = Sides(x, y, options.layers, mapping)
     with about(x.path, y.path):
-        found = compare(sides, args)
+        found = compare(sides, options)
     if mapping is not None:
         found.notes += _other_languages(mapping, x, y)
     record = {
-        "measure": args.verb.removeprefix("eval-"),
+        "measure": measure,
         "folders": [str(x.path), str(y.path)],
         "pair": sides.pair,
         "title": found.title,
@@ -115,11 +232,11 @@ def run_comparison(args: argparse.Namespace, compare: "Compare") -> None:
     }
     header, rows = matrix_table(record) if found.matrix is not None else curve_table(record)
     draw = draw_curves if found.matrix is None else draw_matrix
-    figure = partial(draw, record) if args.figure else None
-    finish(args, found.title, header, rows, found.notes, record, files, figure)
+    figure = partial(draw, record) if options.figure else None
+    finish(options, found.title, header, rows, found.notes, record, files, figure)
 
 
-def _other_languages(mapping: "FittedMap", x: "Extracted", y: "Extracted") -> list[str]:
+def _other_languages(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str]:
     """A note for each side that the map was not fitted for."""
     sides = {"moving": x, "fixed": y}
     langs = {side: mapping.other_language(folder.lang, side) for side, folder in sides.items()}
@@ -130,7 +247,7 @@ def _other_languages(mapping: "FittedMap", x: "Extracted", y: "Extracted") -> li
     ]
 
 
-def check_output(args: argparse.Namespace) -> None:
+def check_output(args: Any) -> None:
     """Reject names of files that cannot be written, before anything is computed.
 
     Raises:
@@ -143,22 +260,22 @@ def check_output(args: argparse.Namespace) -> None:
         raise UserError(f"`--output` must end in .json, got {args.output!r}")
     if args.figure:
         check_figure(args.figure)
-    for option, name in (("output", args.output), ("figure", args.figure)):
+    for which, name in (("output", args.output), ("figure", args.figure)):
         if name and Path(name).is_dir():
-            raise UserError(f"`--{option}` {name}: is a folder, not a file")
+            raise UserError(f"`--{which}` {name}: is a folder, not a file")
         if name:
-            refuse_files_above(f"--{option}", name)
+            refuse_files_above(f"--{which}", name)
 
 
 def finish(
-    args: argparse.Namespace,
+    args: Any,
     title: str,
     header: list[str],
     rows: list[list[Any]],
     notes: list[str],
     record: dict[str, Any],
     files: dict[str, Path],
-    figure: "Drawing | None",
+    figure: Drawing | None,
 ) -> None:
     """Print the table; write results with their provenance, the table as CSV, and the figure."""
     from fairseq_xling.files import write_json

@@ -22,7 +22,7 @@ from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe
 from fairseq_xling.tasks.probing.scores import micro_scores, prior
 from fairseq_xling.tasks.probing.spans import Spans
 from fairseq_xling.tasks.probing.states import Placed, keep_states, open_spans, place
-from fairseq_xling.verbs.parts.eval import check_languages
+from fairseq_xling.verbs.eval import check_languages
 from fairseq_xling.verbs.parts.probe_result import write_table
 
 TRAIN, VALID = "train", "valid"

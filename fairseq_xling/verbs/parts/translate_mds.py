@@ -35,12 +35,12 @@ from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.verbs.parts.eval import check_languages
-from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
-from fairseq_xling.verbs.parts.mean import (
+from fairseq_xling.verbs.eval import check_languages
+from fairseq_xling.verbs.mean import (
     language_mean,
     read_means,
 )
+from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
 
 
 def run_translate(args: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from fairseq_xling.cluster.snakemake import write_snakefile
-from fairseq_xling.runs.launching import step_command
+from fairseq_xling.runs.launcher import step_command
 from fairseq_xling.runs.step import Step, digests
 
 

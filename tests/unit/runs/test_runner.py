@@ -12,7 +12,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.display import Display
-from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.runner import Runner, TimeLeft
 from fairseq_xling.runs.step import Stamp, Step, digests
 
 
@@ -215,7 +215,7 @@ def test_jobs_below_one_are_refused(tmp_path):
 SCRIPT = """
 import sys
 from pathlib import Path
-from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.runner import Runner, TimeLeft
 from fairseq_xling.runs.step import Step
 run = Path(sys.argv[1])
 script = f"for i in $(seq 30); do echo line >> {run}/out; sleep 0.1; done"
@@ -348,3 +348,55 @@ def test_a_run_does_not_remove_what_it_reads_from_outside(tmp_path):
     with pytest.raises(UserError, match=r"'use' reads .*link, which step 'make' of this run would"):
         go(run, steps)
     assert (run / "data" / "text").read_text() == "precious"
+
+
+def timed(name, effort, reads=()):
+    files = [Path(f"{one}.txt") for one in reads]
+    return Step(name, commands=[["x"]], effort=effort, inputs=files, outputs=[Path(f"{name}.txt")])
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_nothing_is_said_where_no_step_says_what_it_takes():
+    assert TimeLeft([timed("a", 0), timed("b", 0)], jobs=1).seconds() is None
+    assert TimeLeft([], jobs=2).seconds() is None
+
+
+def test_steps_share_the_jobs_unless_they_wait_for_each_other():
+    steps = [timed("a", 60), timed("b", 60)]
+    assert TimeLeft(steps, jobs=1).seconds() == 120
+    assert TimeLeft(steps, jobs=2).seconds() == 60
+    assert TimeLeft([timed("a", 60), timed("b", 60, reads="a")], jobs=2).seconds() == 120
+
+
+def test_what_has_run_of_a_step_is_taken_off():
+    clock = Clock()
+    left = TimeLeft([timed("a", 60)], jobs=1, now=clock)
+    left.begin("a")
+    clock.now = 40
+    assert left.seconds() == pytest.approx(20)
+
+
+def test_a_slower_machine_is_noticed_by_the_steps_that_ended():
+    clock = Clock()
+    left = TimeLeft([timed("a", 100), timed("b", 100)], jobs=1, now=clock)
+    left.begin("a")
+    clock.now = 220
+    left.end("a")
+    assert left.seconds() == pytest.approx(200)  # (220 + 20) / (100 + 20) times as slow
+
+
+def test_a_step_that_runs_for_too_long_is_never_at_its_end():
+    clock = Clock()
+    left = TimeLeft([timed("a", 10)], jobs=1, now=clock)
+    left.begin("a")
+    found = []
+    for clock.now in (5, 20, 40, 80):
+        found.append(left.seconds())
+    assert all(seconds > 0 for seconds in found)
+    assert found[-1] < found[0]

@@ -1,7 +1,5 @@
 """RositaWORD: states with vectors of words, mapped from one language's space to another's."""
 
-import argparse
-
 import numpy as np
 import pytest
 import torch
@@ -151,18 +149,10 @@ def test_every_language_that_is_read_has_vectors(encode):
 
 
 def test_distances_take_tokens_alone(write_states, tmp_path):
-    from fairseq_xling.verbs.comparisons import Sides
-    from fairseq_xling.verbs.comparisons.aligned import compare
+    from fairseq_xling.verbs.eval_aligned import Options, compare
+    from fairseq_xling.verbs.parts.comparison import Sides
 
     folders = [write_states(lang, {0: np.ones((2, 3), np.float32)}) for lang in ("de", "en")]
-    args = argparse.Namespace(
-        x=folders[0],
-        y=folders[1],
-        alignments="links",
-        seed=0,
-        align_unit="word",
-        links_from=0,
-        swap=False,
-    )
+    options = Options(x=folders[0], y=folders[1], alignments="links", align_unit="word")
     with pytest.raises(UserError, match="must contain tokens, got sentences"):
-        compare(Sides(None, None), args)
+        compare(Sides(None, None), options)

@@ -8,8 +8,8 @@ import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.runs.command_line import verbs
+from fairseq_xling.verbs import completion
 from fairseq_xling.verbs.completion import SHELLS
-from fairseq_xling.verbs.parts import completion
 
 ASK = """
 source {script}

@@ -14,7 +14,7 @@ from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.sources import parse_sources
-from fairseq_xling.verbs.parts.extraction import extract
+from fairseq_xling.verbs.extract import extract
 
 WORDS = "the dog cat sees a big red house in rain".split()
 

@@ -5,7 +5,7 @@ import torch
 from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.mapping import FittedMap, LayerMap, Side, fit_rows, read_map, write_map
-from fairseq_xling.verbs.parts import map_apply as apply
+from fairseq_xling.verbs.parts import map_states as apply
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The options of how a run is launched, from its command line and a file."""
+"""How a run is launched, from its command line and a file, and what it prints at the end."""
 
 import argparse
 
@@ -6,8 +6,10 @@ import pytest
 
 from fairseq_xling.cluster.slurm import Slurm
 from fairseq_xling.errors import UserError
+from fairseq_xling.runs.launcher import add_launch_options, launcher_of, run_steps
 from fairseq_xling.runs.launchers.local import Local
-from fairseq_xling.runs.launching import add_launch_options, launcher_of
+from fairseq_xling.runs.settled import Settled, settle
+from fairseq_xling.runs.step import Step
 
 
 def given(*words):
@@ -57,3 +59,24 @@ def test_wrong_options_are_one_line(tmp_path, words, message):
     with pytest.raises(UserError) as error:
         made(tmp_path, *words)
     assert message in str(error.value)
+
+
+def steps_of(run):
+    def write():
+        (run / "table.md").write_text("| the table |\n")
+
+    return [Step("table", call=write, outputs=[run / "table.md"])]
+
+
+def test_a_plan_runs_nothing_and_a_run_ends_with_its_table_and_where_things_are(tmp_path, capsys):
+    run, settled = tmp_path / "run", Settled("fp32", "cpu", "precision: fp32")
+    run_steps(
+        run, steps_of(run), jobs=1, args=given("--dry-run"), settled=settled, before="left out: x"
+    )
+    printed = capsys.readouterr().out
+    assert "[1/1] table: run" in printed and "left out" not in printed and not run.exists()
+    run_steps(run, steps_of(run), 1, given(), settled, before="left out: x")
+    printed = capsys.readouterr().out
+    assert printed.startswith("precision: fp32\nleft out: x\n") and "\n| the table |\n" in printed
+    assert printed.endswith(f"report: {run}/report.html\nexact commands: {run}/commands.sh\n")
+    assert settle(run, "auto", "cpu").precision == "fp32"  # kept, whatever this machine can do

@@ -1,15 +1,19 @@
-"""The options that say where and how the steps of a run are carried out."""
+"""A run from its steps to its final output, or only its plan; the options of where it is done."""
 
 import argparse
 import functools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.named_files import NEW_FOLDER, YAML
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.launchers import LAUNCHERS, Launcher
+from fairseq_xling.runs.launchers import EXPORTS, LAUNCHERS, Launcher
 from fairseq_xling.runs.options import load_config
+from fairseq_xling.runs.runner import Runner
+from fairseq_xling.runs.settled import Settled
+from fairseq_xling.runs.step import Step
 
 ONE = "--only-step"
 _OWN = ("--launcher", "--launcher-args", "--launcher-config", "--export", ONE)
@@ -37,6 +41,53 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     add(ONE, metavar="STEP", help=text)
 
 
+def run_steps(
+    run: Path,
+    steps: Sequence[Step],
+    jobs: int,
+    args: argparse.Namespace,
+    settled: Settled | None = None,
+    shown: str = "table.md",
+    before: str = "",
+) -> bool:
+    """Run every step, print the results and return True; or do only what ``args`` ask for, such as
+    print the plan, and return False.
+
+    Args:
+        run: the run's folder.
+        args: the command's, with the options of `add_launch_options`.
+        settled: the number format that the steps were planned with, if they train anything.
+        shown: the file in it that is printed; empty for none.
+        before: printed before anything runs.
+
+    Raises:
+        UserError: as `Runner`, or for a launcher that cannot be used.
+    """
+    begin = {"begin": functools.partial(settled.keep, run)} if settled else {}
+    runner = Runner(run, steps, jobs, launcher=launcher_of(args), **begin)
+    if settled and settled.line:
+        print(settled.line)
+    if args.only_step:
+        runner.run_one(args.only_step)
+        return False
+    if args.dry_run:
+        runner.print_plan()
+        return False
+    if before:
+        print(before)
+    if args.export:
+        with about("`--export`"):
+            write = EXPORTS[args.export]
+        runner.export(write, command_of(args))
+        return False
+    runner.run()
+    if shown:
+        print("\n" + (run / shown).read_text(encoding="utf-8"))
+        print(f"report: {run / 'report.html'}")
+        print(f"exact commands: {run / 'commands.sh'}")
+    return True
+
+
 def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
     """What makes the launcher that ``args`` ask for, as `Runner` needs it.
 
@@ -56,11 +107,7 @@ def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
     named = {"`--launcher-config`": args.launcher_config, "`--launcher-args`": given}
     with about(" and ".join(name for name, value in named.items() if value)):
         values = load_config(kind.options, argparse.Namespace(config=args.launcher_config, **given))
-    return functools.partial(
-        kind,
-        values=values,
-        command=command_of(args),
-    )
+    return functools.partial(kind, values=values, command=command_of(args))
 
 
 def command_of(args: argparse.Namespace) -> Callable[[str], list[str]]:
