@@ -58,7 +58,11 @@ class _Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         new = new_name(fullname) if fullname.startswith(f"{_PACKAGE}.") else None
-        return None if new is None else spec_from_loader(fullname, _Loader(new))
+        if new is None:
+            return None
+        # A package that became one module still has the old names below it.
+        below = any(f"{_PACKAGE}.{old}".startswith(f"{fullname}.") for old in MOVED)
+        return spec_from_loader(fullname, _Loader(new), is_package=below or None)
 
 
 class _Loader(Loader):

@@ -1,15 +1,14 @@
 """The options of `--task adversarial_tagging`."""
 
 from dataclasses import dataclass, field
-from typing import List
 
 from omegaconf import II, MISSING
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.tagging.adversaries import adversaries
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Range, ranged
-from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
-from fairseq_xling.tasks.tagging.scheme import SCHEMES
+from fairseq_xling.tasks.items import SKIP_BAD_HELP
+from fairseq_xling.tasks.spans import SCHEMES
 from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.precision import PrecisionConfig, check_precision
 
@@ -95,7 +94,7 @@ class AdversarialTaggingConfig(PrecisionConfig):
     seed: int = II("common.seed")
     max_epoch: int = II("optimization.max_epoch")
     max_update: int = II("optimization.max_update")
-    update_freq: List[int] = II("optimization.update_freq")
+    update_freq: list[int] = II("optimization.update_freq")
     save_dir: str = II("checkpoint.save_dir")
 
 

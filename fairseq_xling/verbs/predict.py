@@ -17,7 +17,7 @@ GROUP = "Transfer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.tasks.bad_rows import add_skip_bad
+    from fairseq_xling.tasks.items import add_skip_bad
 
     add = parser.add_argument
     add(

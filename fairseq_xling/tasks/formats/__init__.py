@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.registry import Registry
-from fairseq_xling.tasks.bad_rows import leaving_out, one_row
-from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.items import Item, leaving_out, one_row
 
 # The names of columns in the headings of the field's files.
 _HEADINGS = frozenset(
@@ -135,11 +134,7 @@ def refuse_withheld(place: str, words: Sequence[str]) -> None:
 
 
 def check_fixed_columns(form: str, columns: Mapping[str, str]) -> None:
-    """Refuse `--columns` for a format that has fixed ones.
-
-    Raises:
-        UserError: if there are any.
-    """
+    """Refuse `--columns` for a format that has fixed ones."""
     if columns:
         raise UserError(
             f"`--columns` must be empty, since {form} has fixed columns, got {next(iter(columns))}"

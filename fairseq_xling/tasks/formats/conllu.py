@@ -14,9 +14,8 @@ from typing import NamedTuple
 from fairseq_xling.bounds import bound, exceeds
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.tasks.bad_rows import one_row
 from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats, refuse_withheld
-from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.items import Item, one_row
 
 _FORM, _UPOS, _HEAD, _DEPREL, _COLUMNS = 1, 3, 6, 7, 10
 
@@ -160,9 +159,6 @@ def tree_of(
 
     ``places`` are ``file:line`` of each word; ``annotated``: whether the sentences before it were,
     None if it is the first.
-
-    Raises:
-        UserError: for what is no tree with one root; names file and line.
     """
     for place, head, relation in zip(places, heads, relations, strict=True):
         has = head != "_"

@@ -156,11 +156,7 @@ def find_labels(
 
 
 def check_labels(head: Head, items: Iterable[Item]) -> None:
-    """Reject labels that the head cannot predict.
-
-    Raises:
-        UserError: for the first; names file and line.
-    """
+    """Reject labels that the head cannot predict."""
     for item in items:
         for kind, names in head.labels_of(item).items():
             known = head.numbers.get(kind, {})

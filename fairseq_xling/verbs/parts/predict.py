@@ -27,9 +27,6 @@ def predict_files(
     Args:
         adapt: a change of the checkpoint's predictor before anything is read.
         inputs: further input files by role, besides the checkpoint and those to predict.
-
-    Raises:
-        UserError: for bad arguments or input; nothing is written then.
     """
     files = parse_files("FILE", ",".join(args.files))
     settings = {name: getattr(args, name) for name in _SETTINGS}

@@ -12,11 +12,7 @@ from fairseq_xling.verbs.parts.predict import predict_files
 
 
 def predict_mapped(args: argparse.Namespace) -> str:
-    """`predict_files` with ``args.encoder`` up to ``args.layer``, and the map ``args.map``.
-
-    Raises:
-        UserError: for bad arguments or input; nothing is written then.
-    """
+    """`predict_files` with ``args.encoder`` up to ``args.layer``, and the map ``args.map``."""
     plain = args.map == "none"
     fitted = None if plain else read_map(args.map)
     reader = Encoder.load(args.encoder, args.encoder_data, args.device)
