@@ -4,7 +4,7 @@ import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 import torch
@@ -186,8 +186,8 @@ class Translates:
     def get_batch_iterator(
         self,
         dataset: Any,
-        max_tokens: int | None = None,
-        max_sentences: int | None = None,
+        max_tokens: Optional[int] = None,
+        max_sentences: Optional[int] = None,
         num_shards: int = 1,
         shard_id: int = 0,
         num_workers: int = 0,

@@ -1,6 +1,7 @@
 """The options of `--task adversarial_tagging`."""
 
 from dataclasses import dataclass, field
+from typing import List
 
 from omegaconf import II, MISSING
 
@@ -94,7 +95,7 @@ class AdversarialTaggingConfig(PrecisionConfig):
     seed: int = II("common.seed")
     max_epoch: int = II("optimization.max_epoch")
     max_update: int = II("optimization.max_update")
-    update_freq: list[int] = II("optimization.update_freq")
+    update_freq: List[int] = II("optimization.update_freq")
     save_dir: str = II("checkpoint.save_dir")
 
 

@@ -8,7 +8,7 @@ import contextlib
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
@@ -30,7 +30,7 @@ from fairseq_xling.training.head_task import HeadConfig, HeadTask
 @dataclass
 class CrossLingualTransferConfig(HeadConfig):
     data: str = field(default=MISSING, metadata={"help": "the encoder's data folder"})
-    languages: str | None = field(
+    languages: Optional[str] = field(
         default=None,
         metadata={"help": "the encoder's languages, in its order (default: the data folder's)"},
     )

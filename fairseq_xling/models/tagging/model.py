@@ -104,8 +104,8 @@ def parse_widths(option: str, text: str) -> list[int]:
 class AdversarialTagger(Identified, BaseFairseqModel):
     """`--arch adversarial_tagger`: a BiLSTM over mapped words, a CRF, and a language discriminator.
 
-        x = [W e(word); letters]   h = BiLSTM(dropout(x))   P = W2 tanh(W1 BiLSTM(dropout(h)) + b1)
-        + b2
+        x = [W e(word); letters]   h = BiLSTM(dropout(x))
+        P = W2 tanh(W1 BiLSTM(dropout(h)) + b1) + b2
 
     W and the tables of words are buffers: no optimiser sees them. A checkpoint contains them, the
     words and the letters, so a trained tagger needs no other file.

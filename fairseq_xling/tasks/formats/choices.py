@@ -11,7 +11,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines, read_text
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
-from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.formats import Columns, Format, formats, numbered_lines, write_objects
 from fairseq_xling.tasks.items import Item, one_row
 
 
@@ -44,25 +44,20 @@ class Choices(Format):
     holds = ChoiceItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[ChoiceItem]:
+    def read(path: Path, columns: Columns) -> Iterator[ChoiceItem]:
         """See `Format`. Every line contains a question; none is blank."""
         check_columns(list(columns), "multiple-choice")
-        line = 0
-        for line, text in enumerate(read_lines(path), start=1):
+        for line, text in numbered_lines(path, "questions"):
             with one_row():
                 yield _item(path, line, parse_json(path, text, line))
-        if not line:
-            raise UserError(f"{path}: contains no questions")
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[ChoiceItem], predictions: Sequence[int], columns: Mapping
+        path: Path, items: Sequence[ChoiceItem], predictions: Sequence[int], columns: Columns
     ) -> None:
         """See `Format`: the same objects, with the predicted label."""
-        with atomic_write(path, "w") as file:
-            for item, prediction in zip(items, predictions, strict=True):
-                # (Not json.dump, which does not write all that is as deep as json.loads reads.)
-                file.write(json.dumps({**item.row, "label": prediction}, ensure_ascii=False) + "\n")
+        pairs = zip(items, predictions, strict=True)
+        write_objects(path, ({**item.row, "label": label} for item, label in pairs))
 
 
 def _item(path: Path, line: int, row: Any) -> ChoiceItem:
@@ -123,7 +118,7 @@ class C3(Format):
     holds = C3Item
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[C3Item]:
+    def read(path: Path, columns: Columns) -> Iterator[C3Item]:
         """See `Format`; errors name the entry and question."""
         check_columns(list(columns), "C3")
         content = check_kind(str(path), parse_json(path, read_text(path, "json")), "the file", list)
@@ -148,7 +143,7 @@ class C3(Format):
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[C3Item], predictions: Sequence[int], columns: Mapping
+        path: Path, items: Sequence[C3Item], predictions: Sequence[int], columns: Columns
     ) -> None:
         """See `Format`: the same list, with the predicted choices as answers."""
         content = []
@@ -209,7 +204,7 @@ class Chid(Format):
     holds = BlankItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[BlankItem]:
+    def read(path: Path, columns: Columns) -> Iterator[BlankItem]:
         """See `Format`."""
         check_columns(list(columns), "ChID")
         answers, seen = _answers(path), set()
@@ -221,7 +216,7 @@ class Chid(Format):
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[BlankItem], predictions: Sequence[int], columns: Mapping
+        path: Path, items: Sequence[BlankItem], predictions: Sequence[int], columns: Columns
     ) -> None:
         """See `Format`: a file of answers."""
         pairs = zip(items, predictions, strict=True)

@@ -1,9 +1,8 @@
 """A token and its tag on each line, or lists of both in rows of a table."""
 
-import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +10,15 @@ from typing import NamedTuple
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, blank_separated, is_blank, read_lines
 from fairseq_xling.json_fields import check_kind
-from fairseq_xling.tasks.formats import Format, formats, refuse_headings, refuse_withheld
+from fairseq_xling.tasks.formats import (
+    Columns,
+    Format,
+    check_fields,
+    formats,
+    refuse_headings,
+    refuse_withheld,
+    write_objects,
+)
 from fairseq_xling.tasks.formats.texts import label_of
 from fairseq_xling.tasks.items import Item, column_number, one_row, read_rows, strings_of
 
@@ -82,11 +89,9 @@ class Conll(Format):
     holds = TaggedItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[TaggedItem]:
+    def read(path: Path, columns: Columns) -> Iterator[TaggedItem]:
         """See `Format`. Consecutive blank lines count as one."""
-        for field in columns:
-            if field not in FIELDS:
-                raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
+        check_fields(columns, FIELDS)
         found: list[TaggedItem] = []
         tabs, places = _has_tabs(path), None
         left: list[str] = []
@@ -108,7 +113,7 @@ class Conll(Format):
         path: Path,
         items: Sequence[TaggedItem],
         predictions: Sequence[Sequence[str]],
-        columns: Mapping[str, str],
+        columns: Columns,
     ) -> None:
         """See `Format`: line for line as in the input; tags get a column if there was none."""
         with atomic_write(path, "w") as file:
@@ -193,9 +198,7 @@ class _Places(NamedTuple):
     tag: int
 
 
-def _find_places(
-    path: Path, line: int, cells: Sequence[str], columns: Mapping[str, str]
-) -> _Places:
+def _find_places(path: Path, line: int, cells: Sequence[str], columns: Columns) -> _Places:
     """The columns of a file whose first row is ``cells``."""
     token = _place(path, line, len(cells), columns, "token", 0)
     tag = _place(path, line, len(cells), columns, "tag", -1)
@@ -249,9 +252,7 @@ def _refuse_numbers(items: Sequence[TaggedItem]) -> None:
         )
 
 
-def _place(
-    path: Path, line: int, width: int, columns: Mapping[str, str], field: str, default: int
-) -> int:
+def _place(path: Path, line: int, width: int, columns: Columns, field: str, default: int) -> int:
     """The column of a field, not negative."""
     place = column_number(columns, field, None, default)
     if not -width <= place < width:
@@ -292,7 +293,7 @@ class TaggedRows(Format):
     holds = ListItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[ListItem]:
+    def read(path: Path, columns: Columns) -> Iterator[ListItem]:
         """See `Format`; lines are rows, from 1."""
         token, tag = _columns(columns)
         needed, further = ([token, tag], []) if "tag" in columns else ([token], [tag])
@@ -313,20 +314,16 @@ class TaggedRows(Format):
         path: Path,
         items: Sequence[ListItem],
         predictions: Sequence[Sequence[str]],
-        columns: Mapping[str, str],
+        columns: Columns,
     ) -> None:
         """See `Format`."""
         token, tag = _columns(columns)
-        with atomic_write(path, "w") as file:
-            for item, tags in zip(items, predictions, strict=True):
-                row = {token: item.given_words, tag: list(tags)}
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        pairs = zip(items, predictions, strict=True)
+        write_objects(path, ({token: item.given_words, tag: list(tags)} for item, tags in pairs))
 
 
-def _columns(columns: Mapping[str, str]) -> tuple[str, str]:
-    for field in columns:
-        if field not in FIELDS:
-            raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
+def _columns(columns: Columns) -> tuple[str, str]:
+    check_fields(columns, FIELDS)
     token, tag = ({**_USUAL, **columns}[field] for field in FIELDS)
     if token == tag:
         raise UserError(f"`--columns` must give token and tag a column each, got {tag!r} for both")

@@ -1,13 +1,19 @@
 """CoNLL-2009: the frames of predicates, and as input of parsing its dependency trees."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
-from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats, refuse_withheld
+from fairseq_xling.tasks.formats import (
+    Columns,
+    Format,
+    check_fixed_columns,
+    formats,
+    refuse_withheld,
+)
 from fairseq_xling.tasks.formats.conllu import (
     TaggedTree,
     Tree,
@@ -18,7 +24,8 @@ from fairseq_xling.tasks.formats.conllu import (
 )
 from fairseq_xling.tasks.items import Item, one_row
 
-_ID, _FORM, _LEMMA, _PLEMMA, _POS, _PPOS, _FILLPRED, _PRED, _FIRST = 0, 1, 2, 3, 4, 5, 12, 13, 14
+_ID, _FORM, _LEMMA, _PLEMMA, _POS, _PPOS, _HEAD, _DEPREL = 0, 1, 2, 3, 4, 5, 8, 10
+_FILLPRED, _PRED, _FIRST = 12, 13, 14
 NONE = "_"
 
 Roles = tuple[tuple[str, ...], ...]  # by predicate, the role of each word, or `NONE`
@@ -78,7 +85,7 @@ class Conll09(Format):
     holds = FramesItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[FramesItem]:
+    def read(path: Path, columns: Columns) -> Iterator[FramesItem]:
         """See `Format`."""
         check_fixed_columns("CoNLL-2009", columns)
         annotated = None
@@ -91,7 +98,7 @@ class Conll09(Format):
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[FramesItem], predictions: Sequence[Frames], columns: Mapping
+        path: Path, items: Sequence[FramesItem], predictions: Sequence[Frames], columns: Columns
     ) -> None:
         """See `Format`: the input, with predicted APRED columns, and PRED if it is predicted."""
         with atomic_write(path, "w") as file:
@@ -161,9 +168,6 @@ def _lemma(row: Sequence[str]) -> str:
     return row[_LEMMA] if row[_PLEMMA] == NONE else row[_PLEMMA]
 
 
-_CONLL09_TREES_FORM, _CONLL09_TREES_POS, _HEAD, _DEPREL = 1, 4, 8, 10
-
-
 @formats.register("conll09_trees")
 class Conll09Trees(Format):
     """CoNLL-2009 as input of parsing: its dependency trees, tabs between columns.
@@ -178,13 +182,13 @@ class Conll09Trees(Format):
     holds = TreeItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[TreeItem]:
+    def read(path: Path, columns: Columns) -> Iterator[TreeItem]:
         """See `Format`."""
         check_fixed_columns("CoNLL-2009", columns)
         annotated = None
         for first, lines in sentences(path):
             with one_row():
-                item = _conll09_trees_item(path, first, lines, annotated)
+                item = _tree_item(path, first, lines, annotated)
                 annotated = item.tree is not None
                 yield item
 
@@ -193,21 +197,18 @@ class Conll09Trees(Format):
         path: Path,
         items: Sequence[TreeItem],
         predictions: Sequence[Tree | TaggedTree],
-        columns: Mapping,
+        columns: Columns,
     ) -> None:
         """See `Format`: line for line as in the input."""
-        write_trees(path, items, predictions, (_HEAD, _DEPREL, _CONLL09_TREES_POS))
+        write_trees(path, items, predictions, (_HEAD, _DEPREL, _POS))
 
 
-def _conll09_trees_item(
-    path: Path, first: int, lines: Sequence[str], annotated: bool | None
-) -> TreeItem:
+def _tree_item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
     """A sentence; ``annotated``: whether those before it were, None if it is the first."""
     cells = word_cells(path, first, lines)
     places = [f"{path}:{first + number}" for number in range(len(cells))]
     words, tags, heads, relations = (
-        tuple(word[column] for word in cells)
-        for column in (_CONLL09_TREES_FORM, _CONLL09_TREES_POS, _HEAD, _DEPREL)
+        tuple(word[column] for word in cells) for column in (_FORM, _POS, _HEAD, _DEPREL)
     )
     tree = tree_of(places, heads, relations, annotated)
     return TreeItem(str(path), first, words, tags, tree, tuple(lines), tuple(range(len(cells))))

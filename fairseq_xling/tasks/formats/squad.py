@@ -1,7 +1,7 @@
 """Questions about paragraphs: SQuAD's own files, and rows of a table."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_text
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
-from fairseq_xling.tasks.formats import Format, formats
+from fairseq_xling.tasks.formats import Columns, Format, formats
 from fairseq_xling.tasks.items import Item, one_row, read_rows
 
 
@@ -60,7 +60,7 @@ class Squad(Format):
     holds = QuestionItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
+    def read(path: Path, columns: Columns) -> Iterator[QuestionItem]:
         """See `Format`; errors name the question's id, or its paragraph."""
         check_columns(list(columns), "SQuAD")
         content = parse_json(path, read_text(path, "json"))
@@ -75,7 +75,7 @@ class Squad(Format):
         path: Path,
         items: Sequence[QuestionItem],
         predictions: Sequence[tuple[int, int]],
-        columns: Mapping[str, str],
+        columns: Columns,
     ) -> None:
         """``{id: text}``; a prediction is the first character of the answer and the one after."""
         pairs = zip(items, predictions, strict=True)
@@ -169,13 +169,13 @@ class QuestionRows(Squad):
     """
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
+    def read(path: Path, columns: Columns) -> Iterator[QuestionItem]:
         """See `Format`; errors name the row, or the question's id."""
         check_columns(list(columns), "rows of questions as")
-        yield from with_own_ids(_question_rows_questions(path))
+        yield from with_own_ids(_questions_of_rows(path))
 
 
-def _question_rows_questions(path: Path) -> Iterator[QuestionItem]:
+def _questions_of_rows(path: Path) -> Iterator[QuestionItem]:
     for line, row in read_rows(path, _NEEDED, _FURTHER):
         with one_row():
             where = f"{path}:{line}"

@@ -1,7 +1,6 @@
 """Texts and pairs of texts with a label: tab-separated, as JSON lines, in tables, XNLI and WSC."""
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,16 @@ from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, check_files, read_lines
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
 from fairseq_xling.sentences import has_commas
-from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats, refuse_headings
+from fairseq_xling.tasks.formats import (
+    Columns,
+    Format,
+    check_fields,
+    check_fixed_columns,
+    formats,
+    numbered_lines,
+    refuse_headings,
+    write_objects,
+)
 from fairseq_xling.tasks.items import Item, column_number, is_number, one_row, table_rows
 
 _USUAL = {1: ("text",), 2: ("text", "label"), 3: ("text", "pair", "label")}
@@ -45,11 +53,9 @@ class Tsv(Format):
     holds = TextItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[TextItem]:
+    def read(path: Path, columns: Columns) -> Iterator[TextItem]:
         """See `Format`."""
-        for field in columns:
-            if field not in FIELDS:
-                raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
+        check_fields(columns, FIELDS)
         names, header, places = None, None, None
         named = not all(map(is_number, columns.values()))
         width = 0
@@ -74,10 +80,7 @@ class Tsv(Format):
 
     @staticmethod
     def write(
-        path: Path,
-        items: Sequence[TextItem],
-        predictions: Sequence[str],
-        columns: Mapping[str, str],
+        path: Path, items: Sequence[TextItem], predictions: Sequence[str], columns: Columns
     ) -> None:
         """See `Format`; a file without a label column gets one at its end."""
         with atomic_write(path, "w") as file:
@@ -119,7 +122,7 @@ def _places(
     path: Path,
     line: int,
     row: Sequence[str],
-    columns: Mapping[str, str],
+    columns: Columns,
     header: Mapping[str, int] | None,
 ) -> dict[str, int]:
     """The column of each field, not negative."""
@@ -152,7 +155,7 @@ def _places(
     return found
 
 
-_JSON_LINES_USUAL = {"text": "text", "label": "label"}
+_USUAL_KEYS = {"text": "text", "label": "label"}
 
 
 @dataclass(frozen=True)
@@ -176,42 +179,31 @@ class JsonLines(Format):
     holds = ObjectItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[ObjectItem]:
+    def read(path: Path, columns: Columns) -> Iterator[ObjectItem]:
         """See `Format`. Every line contains an object; none is blank."""
         keys = keys_of(columns)
-        line = 0
-        for line, text in enumerate(read_lines(path), start=1):
+        for line, text in numbered_lines(path, "objects"):
             with one_row():
-                where, given = f"{path}:{line}", parse_json(path, text, line)
-                texts = tuple(_text(where, given, keys[f]) for f in ("text", "pair") if f in keys)
-                label = label_of(where, given.get(keys["label"]), keys["label"])
-                yield ObjectItem(str(path), line, texts, label, (), None, None, given)
-        if not line:
-            raise UserError(f"{path}: contains no objects")
+                given = parse_json(path, text, line)
+                yield _object_item(path, line, given, keys, _text)
 
     @staticmethod
     def write(
-        path: Path,
-        items: Sequence[ObjectItem],
-        predictions: Sequence[str],
-        columns: Mapping[str, str],
+        path: Path, items: Sequence[ObjectItem], predictions: Sequence[str], columns: Columns
     ) -> None:
         """See `Format`: the same objects, with the predicted label, a number where it was one."""
-        key = keys_of(columns)["label"]
-        with atomic_write(path, "w") as file:
-            for item, prediction in zip(items, predictions, strict=True):
-                number = isinstance(item.given.get(key), int)
-                label = int(prediction) if number and prediction.isdigit() else prediction
-                # (Not json.dump, which does not write all that is as deep as json.loads reads.)
-                file.write(json.dumps({**item.given, key: label}, ensure_ascii=False) + "\n")
+        key, rows = keys_of(columns)["label"], []
+        for item, prediction in zip(items, predictions, strict=True):
+            number = isinstance(item.given.get(key), int)
+            label = int(prediction) if number and prediction.isdigit() else prediction
+            rows.append({**item.given, key: label})
+        write_objects(path, rows)
 
 
-def keys_of(columns: Mapping[str, str]) -> dict[str, str]:
+def keys_of(columns: Columns) -> dict[str, str]:
     """The key of each field, by `--columns`."""
-    for field in columns:
-        if field not in FIELDS:
-            raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
-    keys = {**_JSON_LINES_USUAL, **columns}
+    check_fields(columns, FIELDS)
+    keys = {**_USUAL_KEYS, **columns}
     for field, key in keys.items():
         if list(keys.values()).count(key) > 1:
             raise UserError(
@@ -219,6 +211,19 @@ def keys_of(columns: Mapping[str, str]) -> dict[str, str]:
                 f"for `{field}` and another"
             )
     return keys
+
+
+def _object_item(
+    path: Path, line: int, given: Any, keys: Mapping[str, str], read: Callable[[str, Any, str], str]
+) -> ObjectItem:
+    where = f"{path}:{line}"
+    texts = tuple(read(where, given, keys[f]) for f in ("text", "pair") if f in keys)
+    label = label_of(where, given.get(keys["label"]), keys["label"])
+    return ObjectItem(str(path), line, texts, label, (), None, None, given)
+
+
+def _plain_text(where: str, given: Any, key: str) -> str:
+    return get_value(where, given, key, str)
 
 
 def _text(where: str, given: Any, key: str) -> str:
@@ -248,10 +253,17 @@ def label_of(where: str, label: Any, key: str) -> str | None:
 
 @formats.register("table")
 class Table(JsonLines):
-    """See the module's docstring; a file is an Arrow one unless its name ends in ``.parquet``."""
+    """Parquet and Arrow files: one or two texts and a label in columns of any name.
+
+    A file is an Arrow one unless its name ends in ``.parquet``. `--columns` names them, as in
+    ``text=premise,pair=hypothesis,label=label``; without it they are ``text`` and ``label``. A
+    label is a text, a class whose name the file holds (as those of Hugging Face's datasets do), or
+    a whole number; a missing one, ``-``, or no such column mean no label (a column that `--columns`
+    names must be there). Predictions are written as JSON lines with these columns.
+    """
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[ObjectItem]:
+    def read(path: Path, columns: Columns) -> Iterator[ObjectItem]:
         """See `Format`; lines are rows, from 1."""
         keys = keys_of(columns)
         check_files(path)
@@ -266,10 +278,7 @@ class Table(JsonLines):
         line = 0
         for line, given in table_rows(path, wanted, schema):
             with one_row():
-                where = f"{path}:{line}"
-                found = tuple(get_value(where, given, column, str) for column in texts)
-                label = label_of(where, given.get(keys["label"]), keys["label"])
-                yield ObjectItem(str(path), line, found, label, (), None, None, given)
+                yield _object_item(path, line, given, keys, _plain_text)
         if not line:
             raise UserError(f"{path}: contains no rows")
 
@@ -297,7 +306,7 @@ class ClueWsc(JsonLines):
     """
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[ObjectItem]:
+    def read(path: Path, columns: Columns) -> Iterator[ObjectItem]:
         """See `Format`."""
         check_columns(list(columns), "WSC")
         for item in JsonLines.read(path, {}):
@@ -341,7 +350,7 @@ class Xnli(Tsv):
     """
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[TextItem]:
+    def read(path: Path, columns: Columns) -> Iterator[TextItem]:
         """See `Format`."""
         check_fixed_columns("XNLI", columns)
         headings = next(read_lines(path), "").split("\t")
@@ -355,7 +364,7 @@ class Xnli(Tsv):
             yield dataclasses.replace(item, label=_LABELS.get(item.label, item.label))
 
     @classmethod
-    def read_language(cls, path: Path, columns: Mapping[str, str], lang: str) -> Iterator[TextItem]:
+    def read_language(cls, path: Path, columns: Columns, lang: str) -> Iterator[TextItem]:
         """See `Format`."""
 
         def language(item: TextItem) -> str:
@@ -367,18 +376,16 @@ class Xnli(Tsv):
 
 @formats.register("xnli_jsonl")
 class XnliJsonl(JsonLines):
-    """See the module's docstring."""
+    """XNLI as JSON lines: see `Xnli`."""
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[ObjectItem]:
+    def read(path: Path, columns: Columns) -> Iterator[ObjectItem]:
         """See `Format`."""
         check_fixed_columns("XNLI", columns)
         return JsonLines.read(path, _COLUMNS)
 
     @classmethod
-    def read_language(
-        cls, path: Path, columns: Mapping[str, str], lang: str
-    ) -> Iterator[ObjectItem]:
+    def read_language(cls, path: Path, columns: Columns, lang: str) -> Iterator[ObjectItem]:
         """See `Format`."""
         return _of_language(
             path, cls.read(path, columns), lambda item: item.given.get("language", lang), lang

@@ -14,27 +14,42 @@ B questions, R rows, C candidates of a question at most, T tokens, D width.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.tasks.encode import Codec, Encoded, on_one_line
 from fairseq_xling.tasks.formats.choices import ChoiceItem
 from fairseq_xling.tasks.formats.texts import TextItem
-from fairseq_xling.tasks.heads import IGNORE, DropoutOptions, Fields, Head, heads, ratio
+from fairseq_xling.tasks.heads import IGNORE, DropoutOptions, Fields, Head, heads, label_loss, ratio
 from fairseq_xling.tasks.options import at_test
 
 
+class OneLabel(Head):
+    """One label for an item, or one of its candidates, measured by accuracy."""
+
+    metric = "accuracy"
+    count_names = ("right", "items")
+
+    def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
+        return label_loss(outputs["logits"].float(), fields["label"])
+
+    def counts(self, item: Any, prediction: Any) -> Sequence[float]:
+        return (0.0, 0.0) if item.label is None else (float(item.label == prediction), 1.0)
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
+        return {"accuracy": ratio(sums["right"], sums["items"])}
+
+
 @heads.register("classification")
-class Classification(Head):
+class Classification(OneLabel):
     """One of the labels of the training file."""
 
     help = "a label for a sentence or a pair of sentences (NLI, intents)"
     format = "tsv"
-    metric = "accuracy"
-    count_names = ("right", "items")
     Options = DropoutOptions
 
     @classmethod
@@ -49,21 +64,9 @@ class Classification(Head):
     def network(self, dim: int) -> nn.Module:
         return _First(dim, len(self.labels["label"]), self.options.dropout)
 
-    def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
-        logits, gold = outputs["logits"].float(), fields["label"]
-        total = F.cross_entropy(logits, gold, ignore_index=IGNORE, reduction="sum")
-        return total, (gold != IGNORE).sum()
-
     def decode(self, outputs: Fields, fields: Fields) -> list[str]:
         names = self.labels["label"]
         return [names[number] for number in outputs["logits"].argmax(-1).tolist()]
-
-    def counts(self, item: TextItem, prediction: str) -> Sequence[float]:
-        return (0.0, 0.0) if item.label is None else (float(item.label == prediction), 1.0)
-
-    @classmethod
-    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
-        return {"accuracy": ratio(sums["right"], sums["items"])}
 
 
 class _First(nn.Module):
@@ -86,13 +89,11 @@ class ChoiceOptions(DropoutOptions):
 
 
 @heads.register("multiple_choice")
-class MultipleChoice(Head):
+class MultipleChoice(OneLabel):
     """A prediction is the number of a choice."""
 
     help = "one of a question's own candidates (multiple choice)"
     format = "choices"
-    metric = "accuracy"
-    count_names = ("right", "items")
     Options = ChoiceOptions
     older = {"first": "passage"}
 
@@ -134,20 +135,8 @@ class MultipleChoice(Head):
     def network(self, dim: int) -> nn.Module:
         return _Candidates(dim, self.options.dropout)
 
-    def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
-        logits, gold = outputs["logits"].float(), fields["label"]
-        total = F.cross_entropy(logits, gold, ignore_index=IGNORE, reduction="sum")
-        return total, (gold != IGNORE).sum()
-
     def decode(self, outputs: Fields, fields: Fields) -> list[int]:
         return outputs["logits"].argmax(-1).tolist()
-
-    def counts(self, item: ChoiceItem, prediction: int) -> Sequence[float]:
-        return (0.0, 0.0) if item.label is None else (float(item.label == prediction), 1.0)
-
-    @classmethod
-    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
-        return {"accuracy": ratio(sums["right"], sums["items"])}
 
 
 class _Candidates(nn.Module):

@@ -16,7 +16,6 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
@@ -25,7 +24,7 @@ from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.arcs import Perceptron, best_trees, chosen_scores, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conllu import TaggedTree, Tree, TreeItem
-from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, ratio
+from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, label_loss, ratio
 from fairseq_xling.tasks.heads.tagging import word_rows, word_states
 from fairseq_xling.tasks.options import HeadOptions, at_test, setting
 
@@ -111,14 +110,9 @@ class Parsing(Head):
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
         """The cross-entropies of heads, and of relations to the gold heads, added."""
-        gold, relations = fields["head"], fields["relation"]
-        arcs = outputs["arcs"][:, 1:].flatten(0, 1)
-        total = F.cross_entropy(arcs, gold.flatten(), ignore_index=IGNORE, reduction="sum")
-        scores = _relation_scores(outputs, gold.clamp_min(0))
-        total = total + F.cross_entropy(
-            scores.flatten(0, 1), relations.flatten(), ignore_index=IGNORE, reduction="sum"
-        )
-        return total, (gold != IGNORE).sum()
+        total, terms = label_loss(outputs["arcs"][:, 1:], fields["head"])
+        scores = _relation_scores(outputs, fields["head"].clamp_min(0))
+        return total + label_loss(scores, fields["relation"])[0], terms
 
     def decode(self, outputs: Fields, fields: Fields) -> list[Tree]:
         names = self.labels["relation"]
@@ -228,8 +222,7 @@ class ParsingPos(Parsing):
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
         """The cross-entropies of heads, relations and tags, added."""
         total, terms = super().loss(outputs, fields)
-        logits, gold = outputs["tags"].float().flatten(0, 1), fields["tag"].flatten()
-        return total + F.cross_entropy(logits, gold, ignore_index=IGNORE, reduction="sum"), terms
+        return total + label_loss(outputs["tags"].float(), fields["tag"])[0], terms
 
     def decode(self, outputs: Fields, fields: Fields) -> list[TaggedTree]:
         names = self.labels["upos"]

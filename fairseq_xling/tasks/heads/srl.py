@@ -32,7 +32,7 @@ from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.arcs import Perceptron, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conll09 import NONE, Frames, FramesItem
-from fairseq_xling.tasks.heads import IGNORE, Fields, Head, f1, heads
+from fairseq_xling.tasks.heads import IGNORE, Fields, Head, f1, heads, label_loss
 from fairseq_xling.tasks.heads.tagging import word_rows, word_states
 from fairseq_xling.tasks.options import HeadOptions, setting
 
@@ -224,12 +224,10 @@ class SemanticRoles(Head):
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
         """The cross-entropies of roles, and of senses, added."""
-        logits, gold = outputs["logits"].flatten(0, 2), fields["role"].flatten()
-        total = F.cross_entropy(logits, gold, ignore_index=IGNORE, reduction="sum")
+        total, terms = label_loss(outputs["logits"], fields["role"])
         if "senses" in outputs:
-            senses, places = outputs["senses"].flatten(0, 1), fields["sense"].flatten()
-            total = total + F.cross_entropy(senses, places, ignore_index=IGNORE, reduction="sum")
-        return total, (gold != IGNORE).sum()
+            total = total + label_loss(outputs["senses"], fields["sense"])[0]
+        return total, terms
 
     def decode(self, outputs: Fields, fields: Fields) -> list[Frames]:
         names = [NONE, *self.labels["role"]]

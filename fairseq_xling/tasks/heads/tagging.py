@@ -9,14 +9,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.encode import CUT, PIECES, Codec, Encoded
 from fairseq_xling.tasks.formats.conll import TaggedItem
-from fairseq_xling.tasks.heads import IGNORE, DropoutOptions, Fields, Head, f1, heads, ratio
+from fairseq_xling.tasks.heads import (
+    IGNORE,
+    DropoutOptions,
+    Fields,
+    Head,
+    f1,
+    heads,
+    label_loss,
+    ratio,
+)
 from fairseq_xling.tasks.spans import check_bio, count_spans, repair
 
 
@@ -56,9 +64,7 @@ class Tagger(Head):
         return _Words(dim, len(self.labels["tag"]), self.options.dropout)
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
-        logits, gold = outputs["logits"].float().flatten(0, 1), fields["tag"].flatten()
-        total = F.cross_entropy(logits, gold, ignore_index=IGNORE, reduction="sum")
-        return total, (gold != IGNORE).sum()
+        return label_loss(outputs["logits"].float(), fields["tag"])
 
     def decode(self, outputs: Fields, fields: Fields) -> list[Any]:
         names = self.labels["tag"]

@@ -154,7 +154,7 @@ def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:
 
 def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
     """Test files by the name that tables and folders of predictions give them."""
-    from fairseq_xling.verbs.parts.predict import output_names  # torch
+    from fairseq_xling.verbs.predict import output_names  # torch
 
     endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
     names = output_names(given, "")

@@ -41,7 +41,7 @@ from fairseq_xling.papers.transfer.structures.sentence import NONE, tasks
 from fairseq_xling.progress import progress
 
 _FILE = ArrayFile(
-    "fairseq_xling.papers.transfer.structures",
+    "fairseq_xling.structures",
     "a model of structures (as `fairseq-xling struct train` writes it)",
 )
 MODEL = "model.safetensors"

@@ -63,11 +63,11 @@ def test_a_damaged_description_or_other_weights_are_one_line(made, tmp_path):
     write_model(path, made[2])
     with safe_open(path, framework="numpy") as file:
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        about = json.loads(file.metadata()["fairseq_xling.papers.transfer.structures"])
+        about = json.loads(file.metadata()["fairseq_xling.structures"])
 
     def refused(message, arrays=arrays, **changes):
         text = json.dumps({**about, **changes})
-        save_file(arrays, path, {"fairseq_xling.papers.transfer.structures": text})
+        save_file(arrays, path, {"fairseq_xling.structures": text})
         with pytest.raises(UserError, match=message):
             read_model(path, torch.device("cpu"))
 
