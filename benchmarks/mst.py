@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from common import Step, heading, table, take_turns, turn_arguments
 
-from fairseq_xling.tasks.mst import best_tree, best_trees
+from fairseq_xling.tasks.arcs import best_tree, best_trees
 
 Batch = tuple[torch.Tensor, torch.Tensor]  # scores (B, N, N), lengths (B,)
 Arcs = dict[int, dict[int, float]]  # by dependent and head

@@ -17,13 +17,11 @@ import torch
 import torch.nn.functional as F
 from common import Step, heading, table, take_turns, turn_arguments
 
-from fairseq_xling.structures.batch import Examples
-from fairseq_xling.structures.features import Tables
-from fairseq_xling.structures.model import StructureModel
-from fairseq_xling.structures.sentence import Link, Mention, Sentence
-from fairseq_xling.structures.settings import ModelSettings
-from fairseq_xling.structures.tasks import Relations
-from fairseq_xling.structures.words import Words
+from fairseq_xling.papers.transfer.structures.batch import Examples
+from fairseq_xling.papers.transfer.structures.data import ModelSettings
+from fairseq_xling.papers.transfer.structures.features import Tables, Words
+from fairseq_xling.papers.transfer.structures.model import StructureModel
+from fairseq_xling.papers.transfer.structures.sentence import Link, Mention, Relations, Sentence
 
 CHOSEN = ("word", "pos", "entity", "relation")
 LABELS = ["NONE", "A", "B", "C"]

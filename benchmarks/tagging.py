@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from common import Step, heading, table, take_turns, turn_arguments
 
-from fairseq_xling.models.tagging.model import AdversarialTagger, Contents
-from fairseq_xling.models.tagging.part import FIRST
-from fairseq_xling.tasks.tagging.sentences import Spelling, make_part
+from fairseq_xling.models.tagging.model import FIRST, AdversarialTagger, Contents
+from fairseq_xling.tasks.tagging import Spelling, make_part
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TAGS = ["O", *(f"{mark}-{kind}" for kind in ("LOC", "ORG", "PER") for mark in "BI")]

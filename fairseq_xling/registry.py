@@ -72,7 +72,7 @@ class Registry(Generic[T]):
         """
         Args:
             kind: what an entry is, for messages.
-            packages: folders whose modules are imported at the first question.
+            packages: folders whose modules, or modules that, are imported at the first question.
             named: imports, instead, every module below these folders whose name ends so.
             needs: attributes that an entry must have.
         """
@@ -101,7 +101,8 @@ class Registry(Generic[T]):
         for name in self._packages:
             package = importlib.import_module(name)
             walk = pkgutil.walk_packages if self._named else pkgutil.iter_modules
-            for module in walk(package.__path__, f"{package.__name__}."):
+            # A module by itself has no folder: importing it has registered all of its variants.
+            for module in walk(getattr(package, "__path__", ()), f"{package.__name__}."):
                 if module.name.endswith(self._named):
                     importlib.import_module(module.name)
         self._packages = ()  # only now: after a failed import the next question must fail too

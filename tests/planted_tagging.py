@@ -10,7 +10,7 @@ import torch
 
 from fairseq_xling.models.tagging.adversaries import Settings, adversaries
 from fairseq_xling.models.tagging.model import AdversarialTagger, Contents
-from fairseq_xling.tasks.tagging.measure import fresh_accuracy, pooled
+from fairseq_xling.tasks.tagging import fresh_accuracy, pooled
 
 CLASSES, LENGTH = 4, 6
 

@@ -35,18 +35,18 @@ import numpy as np
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.papers.transfer.config import TransferConfig
+from fairseq_xling.papers.transfer.structures.data import Reader
+from fairseq_xling.papers.transfer.structures.fit import micro_scores
+from fairseq_xling.papers.transfer.structures.formats import NO_RELATION
+from fairseq_xling.papers.transfer.structures.sentence import NONE
+from fairseq_xling.papers.transfer.transfer_result import Transfer
 from fairseq_xling.results.result import write_results
 from fairseq_xling.results.statistics import mean_and_spread
-from fairseq_xling.structures.data import Reader
-from fairseq_xling.structures.formats.tacred import NO_RELATION
-from fairseq_xling.structures.scores import micro_scores
-from fairseq_xling.structures.sentence import NONE
-from fairseq_xling.studies.transfer.config import TransferConfig
-from fairseq_xling.studies.transfer.transfer_result import Transfer
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import FramesItem
+from fairseq_xling.tasks.heads.srl import sense_number
 from fairseq_xling.tasks.items import parse_files
-from fairseq_xling.tasks.senses import sense_number
 
 Scores = dict[int, dict[str, dict[str, float]]]  # by seed and language
 

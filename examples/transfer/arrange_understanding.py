@@ -29,7 +29,7 @@ import numpy as np
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import atomic_write, write_json
 from fairseq_xling.tasks.formats.conll import Conll
-from fairseq_xling.tasks.formats.tsv import Tsv
+from fairseq_xling.tasks.formats.texts import Tsv
 
 SPLITS = ("train", "valid", "test")
 CHOICES, SENTENCES = 4, 3

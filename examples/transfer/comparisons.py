@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.papers.transfer.transfer_result import Line, lines_of, table
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.transfer.table import Line, lines_of, table
 
 # Results that are compared in tables of their own.
 _COMPARED = (

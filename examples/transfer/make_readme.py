@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from comparisons import comparisons, is_compared
 
+from fairseq_xling.papers.transfer.transfer_result import lines_of
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.paired import (
     Claim,
@@ -32,9 +33,13 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.studies.transfer.table import lines_of
-from fairseq_xling.verbs.parts.struct_matrix_paired import AWAY, compared, model_name, models_of
-from fairseq_xling.verbs.parts.struct_matrix_table import figures
+from fairseq_xling.verbs.parts.struct_matrix_result import (
+    AWAY,
+    compared,
+    figures,
+    model_name,
+    models_of,
+)
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others

@@ -14,8 +14,7 @@ import numpy as np
 
 from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.probing.spans import Spans
-from fairseq_xling.tasks.probing.states import Placed
+from fairseq_xling.tasks.probing.states import Placed, Spans
 
 _ODD = 0.02  # share of texts that may be split into other subwords than their sequences
 

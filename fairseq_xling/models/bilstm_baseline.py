@@ -21,7 +21,7 @@ from fairseq_xling.data.folder import PAD, SPECIALS
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.dropout import SharedDropout
 from fairseq_xling.models.identity import Identified
-from fairseq_xling.models.tagging.bilstm import BiLstm
+from fairseq_xling.models.tagging.layers import BiLstm
 from fairseq_xling.ranges import BELOW_ONE, COUNT, check_fields, ranged
 
 # Numbers of tags: FRAME is that of the root and of the end.

@@ -72,11 +72,7 @@ TASKS = {
 
 
 def parse_tasks(option: str, text: str) -> dict[str, GoldTask]:
-    """Names separated by commas.
-
-    Raises:
-        UserError: for a name that is not among `TASKS`.
-    """
+    """Names separated by commas."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in TASKS:

@@ -24,11 +24,7 @@ class FileTask(GoldTask):
     files: Mapping[tuple[str, str], Path] = dataclasses.field(default_factory=dict)
 
     def file(self, text: Path, split: str, lang: str) -> Path:
-        """As of a `GoldTask`; ``text`` is ignored.
-
-        Raises:
-            UserError: if no file of the language was given.
-        """
+        """As of a `GoldTask`; ``text`` is ignored."""
         if (split, lang) not in self.files:
             raise UserError(f"`--task-{split}` must name a file of {lang!r}, as in {lang}=FILE")
         return self.files[split, lang]
@@ -52,11 +48,7 @@ class TaskOptions:
 
     @property
     def task_table(self) -> dict[str, GoldTask]:
-        """The tasks by name.
-
-        Raises:
-            UserError: for a name that is unknown, or files without a head.
-        """
+        """The tasks by name."""
         found = parse_tasks("--tasks", self.tasks)
         given = {name: getattr(self, f"task_{name}") for name in ("train", "valid", "test")}
         if not self.task_head:
@@ -86,11 +78,7 @@ class TaskOptions:
 
 
 def check_tasks(options: TaskOptions, text: Path, languages: Sequence[str]) -> None:
-    """Reject tasks without a file of each language, before anything runs.
-
-    Raises:
-        UserError: for the first.
-    """
+    """Reject tasks without a file of each language, before anything runs."""
     for task in options.task_table.values():
         task.check(text, languages)
     split_words("--task-args", options.task_args)

@@ -6,9 +6,13 @@ A batch, of B items, R rows, T tokens:
                    [vectors]: of the words of its tokens (R, T, E)
                pair (language, language); fields {name: (B, ...)}, the head's own
     items      the B items, for predictions; id (B,), nsentences, ntokens
+
+A BiLSTM baseline reads sentences as ids of words and of parts of speech, without subwords
+(`WordTagDataset`): n tokens of a row are the root, the words, the end.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +22,10 @@ from torch import Tensor
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.data.batch import pad_rows, source_side
-from fairseq_xling.data.folder import PAD
+from fairseq_xling.data.folder import PAD, SPECIALS, UNK
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.errors import UserError
+from fairseq_xling.models.bilstm_baseline import FIRST_TAG, FRAME, UNKNOWN
 from fairseq_xling.progress import progress
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.heads import Head
@@ -105,11 +110,7 @@ class ItemDataset(FairseqDataset):
         max_sentences: int | None = None,
         required_batch_size_multiple: int = 1,
     ) -> list[np.ndarray]:
-        """Batches of one language each; in training of similar, not of equal, length.
-
-        Raises:
-            UserError: for a limit below 1.
-        """
+        """Batches of one language each; in training of similar, not of equal, length."""
         for name, value in (("--max-tokens", max_tokens), ("--batch-size", max_sentences)):
             if value is not None and value < 1:
                 raise UserError(f"`{name}` must be at least 1, got {value}")
@@ -172,3 +173,64 @@ def pad_fields(fields: Sequence[dict[str, np.ndarray]], fills: Any) -> dict[str,
             padded[(number, *map(slice, array.shape))] = array
         result[name] = torch.from_numpy(padded)
     return result
+
+
+ENDLESS = 1 << 30  # positions of a network that reads sentences of any length
+
+
+def given_tags(head: type[Head], item: Item) -> Sequence[str]:
+    """The parts of speech of a sentence."""
+    tags = head.given_tags(item)
+    if set(tags) == {"_"}:
+        raise UserError(f"{item.place}: must have parts of speech, got '_'")
+    return tags
+
+
+def count_contents(
+    head: type[Head], items: Iterable[Item], least: int
+) -> tuple[list[str], list[str]]:
+    """The words that occur ``least`` times in ``items``, and all parts of speech: both sorted."""
+    words: Counter[str] = Counter()
+    tags: set[str] = set()
+    for item in items:
+        words.update(item.words)
+        tags.update(given_tags(head, item))
+    return sorted(word for word, count in words.items() if count >= least), sorted(tags)
+
+
+class WordTagCodec:
+    """A `Codec` for which each word is one id."""
+
+    max_positions = ENDLESS
+    vectors = None  # a model learns its own
+
+    def __init__(self, lang: str, words: Iterable[str], tags: Iterable[str]):
+        self.lang = lang
+        self._words = _numbers(words, SPECIALS)
+        self._tags = _numbers(tags, FIRST_TAG)
+
+    def words(self, words: Sequence[str]) -> list[np.ndarray]:
+        """The id of each word, (1,)."""
+        return [np.array([self._words.get(word, UNK)]) for word in words]
+
+    def tags(self, tags: Sequence[str]) -> np.ndarray:
+        """(n,) numbers of the root's, the words' and the end's tag."""
+        inside = [self._tags.get(tag, UNKNOWN) for tag in tags]
+        return np.array([FRAME, *inside, FRAME])
+
+    def report(self) -> None:
+        """Nothing is cut, so there is nothing to report of a file's items."""
+
+
+class WordTagDataset(ItemDataset):
+    """`ItemDataset` whose fields also have ``tags`` (B, n)."""
+
+    def encode(self, item: Item, codec: WordTagCodec) -> Encoded:
+        """See `ItemDataset`."""
+        found = self.head.encode(item, codec)
+        found.fields["tags"] = codec.tags(given_tags(type(self.head), item))
+        return found
+
+
+def _numbers(names: Iterable[str], first: int) -> Mapping[str, int]:
+    return {name: number for number, name in enumerate(names, start=first)}

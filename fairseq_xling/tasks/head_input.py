@@ -52,11 +52,7 @@ class TokenVectors:
 
     @classmethod
     def read(cls, encode: TextEncoder, path: str | Path) -> "TokenVectors":
-        """Those of a file of `fairseq-xling embed` or `map`, or ``.vec``.
-
-        Raises:
-            UserError: as `read_word_vectors`.
-        """
+        """Those of a file of `fairseq-xling embed` or `map`, or ``.vec``."""
         return cls(encode, read_word_vectors(path, MOST))
 
     @property
@@ -99,11 +95,7 @@ class HeadInput:
 
     @classmethod
     def read(cls, vectors: str, map_file: str) -> "HeadInput":
-        """The values of `--concat-vectors` and `--map`.
-
-        Raises:
-            UserError: for files that are missing or damaged, or of different widths.
-        """
+        """The values of `--concat-vectors` and `--map`."""
         files = dict(parse_files("--concat-vectors", vectors)) if vectors else {}
         check_files(*files.values(), of="`--concat-vectors`")
         check_files(*([map_file] if map_file else []), of="`--map`")
@@ -124,11 +116,7 @@ class HeadInput:
         return next((one.width for one in self.vectors.values()), 0)
 
     def of(self, encode: TextEncoder) -> TokenVectors | None:
-        """The vectors of a language's tokens, if languages have some.
-
-        Raises:
-            UserError: if others do.
-        """
+        """The vectors of a language's tokens, if languages have some."""
         if self.vectors and encode.lang not in self.vectors:
             raise UserError(f"`--concat-vectors` must have a file of {encode.lang!r}")
         return TokenVectors(encode, self.vectors[encode.lang]) if self.vectors else None
@@ -136,9 +124,6 @@ class HeadInput:
     def sides(self, layer: int, dim: int) -> dict[str, Side]:
         """The map of each language that it is fitted on, for states (D) of ``layer`` with their
         vectors; none without a map.
-
-        Raises:
-            UserError: if the map has another layer or width, or both of its sides one language.
         """
         if self.fitted is None:
             return {}

@@ -1,13 +1,29 @@
-"""The contents of an annotated file: one item for each sentence, pair, tree or question."""
+"""The contents of an annotated file: one item for each sentence, pair, tree or question.
 
+Readers enclose what concerns one row (a sentence, a question) in `one_row`, so that up to a number
+of those that cannot be read are left out; what concerns the whole file stays outside and always
+ends the reading. Rows of a table as objects are JSON lines, Parquet and Arrow files, as Hugging
+Face's datasets writes them: that library stores the names of classes with the numbers that a column
+holds; here the names are read, and -1, its number of a class that is not given, as None.
+"""
+
+import argparse
+import contextlib
+import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from fairseq_xling.columns import TABLES, class_names, column_batches, schema_of, values_of
 from fairseq_xling.dataset_folders import files_of
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files, read_lines
+from fairseq_xling.json_fields import check_kind, parse_json
 from fairseq_xling.languages import parse_languages
+from fairseq_xling.ranges import NOT_NEGATIVE, Number
 
 
 @dataclass(frozen=True)
@@ -36,9 +52,6 @@ def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
 
     >>> parse_files("--train-file", "en=a.tsv,de=b.tsv")
     [('en', PosixPath('a.tsv')), ('de', PosixPath('b.tsv'))]
-
-    Raises:
-        UserError: for anything else, or nothing at all.
     """
     found = []
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
@@ -58,9 +71,6 @@ def parse_columns(text: str) -> dict[str, str]:
 
     >>> parse_columns("text=0,label=gold")
     {'text': '0', 'label': 'gold'}
-
-    Raises:
-        UserError: for anything else.
     """
     columns = {}
     for piece in filter(None, (piece.strip() for piece in text.split(","))):
@@ -91,9 +101,6 @@ def column_number(
         columns: as given by the user.
         header: numbers by heading, if the file has one.
         default: if the user did not name it.
-
-    Raises:
-        UserError: for a heading that the file has not.
     """
     asked = columns.get(field)
     if asked is None:
@@ -104,12 +111,151 @@ def column_number(
 
 
 def heading_number(option: str, heading: str, header: Mapping[str, int]) -> int:
-    """The number of the column under ``heading``; ``option`` is quoted in the error.
-
-    Raises:
-        UserError: for a heading that the file has not.
-    """
+    """The number of the column under ``heading``; ``option`` is quoted in the error."""
     if heading not in header:
         known = ", ".join(header) or "none"
         raise UserError(f"{option}: no such heading; the file has {known}")
     return header[heading]
+
+
+logger = logging.getLogger(__name__)
+
+SKIP_BAD_HELP = "maximum number of malformed rows of each file that are left out; 0 refuses any"
+
+
+def add_skip_bad(parser: argparse.ArgumentParser) -> None:
+    """The option of a verb."""
+    parser.add_argument(
+        "--skip-bad", type=Number(int, NOT_NEGATIVE), default=0, metavar="N", help=SKIP_BAD_HELP
+    )
+
+
+@dataclass
+class BadRows:
+    """How many rows may be left out, how many were, and what was wrong with the first."""
+
+    limit: int
+    count: int = 0
+    first: str = ""
+
+
+_current: ContextVar[BadRows | None] = ContextVar("bad_rows", default=None)
+
+
+@contextlib.contextmanager
+def one_row() -> Iterator[None]:
+    """Code that reads one row: a UserError leaves it out where `leaving_out` allows one more."""
+    bad = _current.get() or BadRows(0)
+    try:
+        yield
+    except UserError as error:
+        if bad.count >= bad.limit:
+            if not bad.limit:
+                raise
+            raise UserError(
+                f"{error}; `--skip-bad` must be more than {bad.limit} to leave out this row, too"
+            ) from None
+        bad.count, bad.first = bad.count + 1, bad.first or str(error)
+
+
+@contextlib.contextmanager
+def leaving_out(limit: int, path: str | Path) -> Iterator[BadRows]:
+    """Within this block, which reads ``path``, up to ``limit`` bad rows are left out; says so."""
+    token = _current.set(bad := BadRows(limit))
+    try:
+        yield bad
+    finally:
+        _current.reset(token)
+    if bad.count:
+        logger.warning("%s: left out %d bad row(s); the first: %s", path, bad.count, bad.first)
+
+
+def read_rows(
+    path: Path, needed: Sequence[str], further: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of each row, from 1, and its values, a few rows at a time.
+
+    Args:
+        needed: columns that must be there.
+        further: columns that may be; other columns of a table are not read.
+
+    Raises:
+        UserError: for a missing or damaged file, one without rows, or a row of JSON that is no
+            object; names the row.
+    """
+    check_files(path)
+    line = 0
+    rows = _of_table if path.suffix in TABLES else _of_objects
+    for line, row in rows(path, needed, further):
+        yield line, row
+    if not line:
+        raise UserError(f"{path}: contains no rows")
+
+
+def strings_of(where: str, row: Mapping[str, Any], column: str) -> list[str]:
+    """The texts of a list.
+
+    Raises:
+        UserError: for anything else, or an empty text; begins with ``where``.
+    """
+    texts = check_kind(where, row[column], f"`{column}`", list)
+    return [check_kind(where, text, f"each of `{column}`", str) for text in texts]
+
+
+def _of_objects(
+    path: Path, needed: Sequence[str], further: Sequence[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, text in enumerate(read_lines(path), start=1):
+        with one_row():
+            where, row = f"{path}:{line}", parse_json(path, text, line)
+            check_kind(where, row, "a row", dict)
+            for column in needed:
+                if column not in row:
+                    known = ", ".join(row) or "nothing"
+                    raise UserError(f"{where}: has no `{column}`, only {known}")
+            yield line, row
+
+
+def _of_table(
+    path: Path, needed: Sequence[str], further: Sequence[str]
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    schema = schema_of(path)
+    for column in needed:
+        if column not in schema.names:
+            raise UserError(f"{path}: has no column `{column}`, only {', '.join(schema.names)}")
+    yield from table_rows(path, [*needed, *(c for c in further if c in schema.names)], schema)
+
+
+def table_rows(
+    path: Path, columns: Sequence[str], schema: Any
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The number of each row of a Parquet or Arrow file, from 1, and its values by column.
+
+    Raises:
+        UserError: for a damaged file, or a class without a name; names the row.
+    """
+    names = {column: class_names(schema, column) for column in columns}
+    for first, arrays in column_batches(path, columns):
+        rows = zip(*map(values_of, arrays), strict=True)
+        for line, row in enumerate(rows, start=first):
+            where, cells = f"{path}:{line}", zip(columns, row, strict=True)
+            with one_row():
+                yield line, {column: named(where, x, names[column], column) for column, x in cells}
+
+
+def named(where: str, value: Any, names: Sequence[str] | None, column: str) -> Any:
+    """``value`` with the names of the classes whose numbers it holds, alone or in a list.
+
+    >>> named("a.arrow:1", [1, -1], ["O", "B-PER"], "tags")
+    ['B-PER', None]
+
+    Raises:
+        UserError: for a number without a name; begins with ``where``.
+    """
+    if names is not None and isinstance(value, list):
+        return [named(where, one, names, column) for one in value]
+    if names is None or not isinstance(value, int):
+        return value
+    if not -1 <= value < len(names):
+        raise UserError(f"{where}: `{column}` must lie in [-1, {len(names) - 1}], got {value}")
+    return None if value == -1 else names[value]

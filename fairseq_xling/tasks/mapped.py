@@ -35,9 +35,6 @@ def module_of(encoder: SeparableEncoder, layer: int, lang: str) -> nn.Module:
     """The module whose output, in evaluation, are the states after ``layer``, as `extract` counts.
 
     0 is the embeddings; a TRILayer counts as a layer.
-
-    Raises:
-        UserError: if there is no such layer.
     """
     found = stages(encoder)
     if not 0 <= layer < len(found):
@@ -61,11 +58,7 @@ def states_after(
 
 @contextmanager
 def replacing(encoder: SeparableEncoder, layer: int, lang: str, states: Tensor) -> Iterator[None]:
-    """Within this block, the states after ``layer`` are ``states``, whatever the input.
-
-    Raises:
-        UserError: if they have another shape than the encoder's own.
-    """
+    """Within this block, the states after ``layer`` are ``states``, whatever the input."""
 
     def replace(_: nn.Module, __: Any, output: Tensor) -> Tensor:
         if output.shape != states.shape:

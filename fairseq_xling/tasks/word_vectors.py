@@ -1,5 +1,6 @@
-"""Word vectors of one language: read from a file, frozen, looked up by word.
+"""Word vectors of one language: read from a file, frozen, looked up by word; and joint spaces.
 
+In a `JointSpace` the first language's vectors move and the second's stay: e'_s = e_s W, e'_t = e_t.
 V words, D width.
 """
 
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.normalize import normalize
+from fairseq_xling.mapping.normalize import normalize, parse_steps
 from fairseq_xling.mapping.text_vectors import WORD_MARK, read_first_words
-from fairseq_xling.mapping.vectors_file import Vectors, read_vectors
+from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 
 OURS = ".safetensors"  # ending of the files of `fairseq-xling embed` and `map`
 
@@ -44,9 +46,6 @@ def read_word_vectors(path: str | Path, most: int) -> WordVectors:
     """The vectors of the ``most`` frequent words of a file of `fairseq-xling embed`, or ``.vec``.
 
     Subwords inside a word, and words that never occur, are left out.
-
-    Raises:
-        UserError: for a missing or damaged file, or one without words.
     """
     path = Path(path)
     if path.name.endswith(OURS):
@@ -70,11 +69,7 @@ def read_word_vectors(path: str | Path, most: int) -> WordVectors:
 
 
 def check_widths(read: Mapping[str, WordVectors], files: Mapping[str, Path]) -> int:
-    """The width of all vectors.
-
-    Raises:
-        UserError: if two files have different ones.
-    """
+    """The width of all vectors."""
     widths = {lang: vectors.width for lang, vectors in read.items()}
     if len(set(widths.values())) > 1:
         found = ", ".join(f"{width} ({files[lang]})" for lang, width in widths.items())
@@ -83,11 +78,7 @@ def check_widths(read: Mapping[str, WordVectors], files: Mapping[str, Path]) -> 
 
 
 def read_matrix(path: str | Path, width: int) -> np.ndarray:
-    """W (D, D) of a file that `fairseq-xling map` wrote.
-
-    Raises:
-        UserError: if it has none, or one of another width.
-    """
+    """W (D, D) of a file that `fairseq-xling map` wrote."""
     w = read_vectors(path).map
     if w is None:
         raise UserError(
@@ -129,3 +120,62 @@ class Lexicon:
         """The rows of several words."""
         find = self._rows.get
         return [find(word) or find(word.lower(), 0) for word in words]
+
+
+@dataclass(frozen=True)
+class JointSpace:
+    """``words`` by language, their ``tables`` (V + 1, D) in that order, W (D, D) and D."""
+
+    words: Mapping[str, Sequence[str]]
+    tables: Sequence[Tensor]
+    w: Tensor
+    width: int
+
+
+def joint_space(
+    files: Mapping[str, Path], map: str, steps: str, most: int, work: Path, seed: int
+) -> JointSpace:
+    """The frozen words of one or two languages.
+
+    Args:
+        files: of vectors by language; the first language moves.
+        map: none, adversarial, or a file that contains W.
+        steps: normalisation of both before the map.
+        most: frequent words of each language.
+        work: folder for what an adversarial map leaves; one that is finished is not made again.
+        seed: the first of the three that an adversarial map tries.
+    """
+    parse_steps(steps)
+    read = {lang: read_word_vectors(path, most) for lang, path in files.items()}
+    width = check_widths(read, files)
+    matrix = None
+    if map == "adversarial":
+        matrix = _learn(read, work, seed)
+    elif map != "none":
+        matrix = read_matrix(map, width)
+    tables = [
+        torch.from_numpy(make_table(vectors, None if number else matrix, steps))
+        for number, vectors in enumerate(read.values())
+    ]
+    w = torch.eye(width) if matrix is None else torch.from_numpy(matrix)
+    return JointSpace({lang: v.words for lang, v in read.items()}, tables, w, width)
+
+
+def _learn(read: Mapping[str, WordVectors], work: Path, seed: int) -> np.ndarray:
+    """W by `fairseq-xling map adversarial` with its defaults; what it makes stays in ``work``."""
+    from fairseq_xling.mapping.job import MapOptions, map_vectors
+    from fairseq_xling.mapping.methods import METHODS
+
+    output = work / "mapped.safetensors"
+    if not output.is_file():
+        work.mkdir(parents=True, exist_ok=True)
+        moving, fixed = (work / f"{side}.safetensors" for side in ("moving", "fixed"))
+        for path, vectors in zip((moving, fixed), read.values(), strict=True):
+            write_vectors(path, vectors.as_file())
+        options = MapOptions(str(fixed), str(moving), str(output), (seed, seed + 1, seed + 2))
+        map_vectors("adversarial", options, METHODS["adversarial"].options())
+    width = next(iter(read.values())).width
+    try:
+        return read_matrix(output, width)
+    except UserError as error:
+        raise UserError(f"{error}; delete {work} if it is of other vectors") from None

@@ -24,10 +24,18 @@ from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import check_labels, count_items
 from fairseq_xling.tasks.items import parse_columns, parse_files
-from fairseq_xling.tasks.tagging.dataset import Sentences, Together
-from fairseq_xling.tasks.tagging.head import WordHead, find_tags, word_head
-from fairseq_xling.tasks.tagging.joint_space import joint_space
-from fairseq_xling.tasks.tagging.sentences import Spelling, Text, WordCodec, read_text
+from fairseq_xling.tasks.tagging import (
+    Sentences,
+    Spelling,
+    Text,
+    Together,
+    WordCodec,
+    WordHead,
+    find_tags,
+    read_text,
+    word_head,
+)
+from fairseq_xling.tasks.word_vectors import joint_space
 from fairseq_xling.training.adversarial_tagging_config import AdversarialTaggingConfig, check_config
 from fairseq_xling.training.items import ItemTask
 from fairseq_xling.training.tagging_criterion import COUNT, LANGUAGE

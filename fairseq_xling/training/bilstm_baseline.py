@@ -18,9 +18,9 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.ranges import COUNT, ranged
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.tasks.dataset import WordTagCodec, WordTagDataset, count_contents
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.items import Item
-from fairseq_xling.tasks.words_and_tags import WordTagCodec, WordTagDataset, count_contents
 from fairseq_xling.training.head_task import HeadConfig, HeadTask
 
 

@@ -12,11 +12,10 @@ from omegaconf import II
 from fairseq_xling.checkpoints import origin
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.ranges import NOT_NEGATIVE, ranged
-from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.heads import Head, check_labels, count_items, find_labels, heads
-from fairseq_xling.tasks.items import Item, parse_columns, parse_files
+from fairseq_xling.tasks.items import SKIP_BAD_HELP, Item, parse_columns, parse_files
 from fairseq_xling.tasks.options import parse_options
 from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.items import ItemTask

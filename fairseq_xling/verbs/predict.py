@@ -9,15 +9,26 @@ Each language uses its own private parts of the encoder.
 """
 
 import argparse
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
 from fairseq_xling.ranges import COUNT, Number
 
+if TYPE_CHECKING:
+    from fairseq_xling.tasks.predict import Predictor
+
 GROUP = "Transfer"
+_SETTINGS = ("head_options", "format", "columns", "skip_bad", "unknown_labels", "too_long")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.tasks.bad_rows import add_skip_bad
+    from fairseq_xling.tasks.items import add_skip_bad
 
     add = parser.add_argument
     add(
@@ -65,6 +76,97 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.predict import predict_files
-
     print(predict_files(args))
+
+
+def predict_files(
+    args: argparse.Namespace,
+    adapt: "Callable[[Predictor], Predictor]" = lambda predictor: predictor,
+    inputs: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """Predict ``args.files``, write all into ``args.output``; returns a table of the scores.
+
+    Args:
+        adapt: a change of the checkpoint's predictor before anything is read.
+        inputs: further input files by role, besides the checkpoint and those to predict.
+    """
+    from fairseq_xling.files import same_place, write_json
+    from fairseq_xling.provenance import provenance
+    from fairseq_xling.results.tables import text_table
+    from fairseq_xling.tasks.items import parse_files
+    from fairseq_xling.tasks.predict import Predictor
+
+    files = parse_files("FILE", ",".join(args.files))
+    settings = {name: getattr(args, name) for name in _SETTINGS}
+    given = {name: value for name, value in settings.items() if value is not None}
+    if args.format is not None:  # another one has its own columns
+        given.setdefault("columns", "")
+    predictor = adapt(Predictor.load(args.checkpoint, args.data, args.device, **given))
+    output, names = Path(args.output), output_names(files, predictor.task.format.suffix)
+    for name in names:
+        if any(same_place(output / name, path) for _, path in files):
+            raise UserError(f"`--output` must be another folder, got that of {output / name}")
+    found = [predictor.predict(lang, path, args.max_tokens) for lang, path in files]
+    output.mkdir(parents=True, exist_ok=True)
+    for name, one in zip(names, found, strict=True):
+        predictor.write(one, output / name)
+    write_json(
+        output / "scores.json",
+        {
+            "files": {
+                name: {
+                    "language": one.lang,
+                    "file": str(one.path),
+                    "items": len(one.items),
+                    "annotated": one.annotated,
+                    "scores": one.scores,
+                }
+                for name, one in zip(names, found, strict=True)
+            },
+            "head": predictor.task.cfg.head,
+            "head_options": dataclasses.asdict(predictor.head.options),
+            "provenance": provenance(
+                {
+                    "checkpoint": args.checkpoint,
+                    **inputs,
+                    **dict(zip(names, (path for _, path in files), strict=True)),
+                }
+            ),
+        },
+    )
+    figures = list(dict.fromkeys(name for one in found for name in one.scores))
+    rows = [
+        [
+            *(name, one.lang, len(one.items), one.annotated),
+            *(_shown(one.scores.get(f)) for f in figures),
+        ]
+        for name, one in zip(names, found, strict=True)
+    ]
+    table = text_table(["file", "language", "items", "annotated", *figures], rows)
+    return f"{table}\npredictions: {output}"
+
+
+def output_names(files: Sequence[tuple[str, Path]], suffix: str) -> list[str]:
+    """A name for the predictions of each file: its own, without endings, and ``suffix``.
+
+    The language is put in front unless it is a part of the name between dots, ``-`` and ``_``, and
+    a number in front of that if two would have the same name.
+
+    >>> files = [("de", Path("gold/test.de.conllu.gz")), ("de", Path("de/test.conll"))]
+    >>> output_names(files, ".conllu")
+    ['test.de.conllu', 'de.test.conllu']
+    >>> output_names([("de", Path("a/x.txt")), ("de", Path("b/x.txt"))], ".tsv")
+    ['1.de.x.tsv', '2.de.x.tsv']
+    """
+    names = []
+    for lang, path in files:
+        stem = Path(path.name.removesuffix(".gz")).stem
+        said = lang in re.split(r"[._-]", stem)
+        names.append(f"{stem if said else f'{lang}.{stem}'}{suffix}")
+    if len(set(names)) == len(names):
+        return names
+    return [f"{number}.{name}" for number, name in enumerate(names, start=1)]
+
+
+def _shown(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -12,9 +12,15 @@ to that one must be those that the map was fitted on: train it with `--freeze-la
 """
 
 import argparse
+from typing import TYPE_CHECKING
 
 from fairseq_xling.named_files import CHECKPOINT, DATA, Input
 from fairseq_xling.ranges import NOT_NEGATIVE, Number
+
+if TYPE_CHECKING:
+    from fairseq_xling.interop.encoder import Encoder
+    from fairseq_xling.mapping.fitted import FittedMap
+    from fairseq_xling.tasks.predict import Predictor
 
 GROUP = "Transfer"
 
@@ -42,6 +48,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.predict_mapped import predict_mapped
+    from fairseq_xling.interop.encoder import Encoder
+    from fairseq_xling.mapping.fitted import read_map
+    from fairseq_xling.tasks.mapped import mapped_predictor
+    from fairseq_xling.verbs.predict import predict_files
 
-    print(predict_mapped(args))
+    fitted = None if args.map == "none" else read_map(args.map)
+    reader = Encoder.load(args.encoder, args.encoder_data, args.device)
+
+    def adapt(predictor: "Predictor") -> "Predictor":
+        found = fitted or no_map(predictor, reader, args.layer)
+        return mapped_predictor(predictor, reader, found, args.layer)
+
+    maps = {"map": args.map} if fitted else {}
+    print(predict_files(args, adapt, {"encoder": args.encoder, **maps}))
+
+
+def no_map(predictor: "Predictor", reader: "Encoder", layer: int) -> "FittedMap":
+    """The identity map; the upper layers read states in the language of training."""
+    from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side
+    from fairseq_xling.tasks.items import parse_files
+
+    lang = parse_files("--train-file", predictor.task.cfg.train_file)[0][0]
+    sides = Side(reader.width), Side(predictor.model.encoder.shape.dim)
+    return FittedMap({layer: LayerMap(*sides)}, "none", {"fixed": {"lang": lang}})

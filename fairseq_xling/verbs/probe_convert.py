@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.tasks.items import parse_columns
-    from fairseq_xling.tasks.probing.tasks import convert
+    from fairseq_xling.tasks.probing.converters import convert
 
     columns = parse_columns(args.columns or "")
     texts, targets = convert(args.source, args.output, args.task, columns)

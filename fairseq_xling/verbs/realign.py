@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
     from fairseq_xling.tasks.items import parse_columns
-    from fairseq_xling.tasks.realign import realign_file
+    from fairseq_xling.tasks.spans import realign_file
 
     columns = parse_columns(args.columns)
     done = realign_file(Path(args.source), Path(args.words), Path(args.output), columns)

@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_predict(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.tasks.bad_rows import add_skip_bad
+    from fairseq_xling.tasks.items import add_skip_bad
 
     add = parser.add_argument
     add("model", metavar=MODEL, help="folder of `struct train`, or its model.safetensors")
@@ -102,7 +102,6 @@ def _add_predict(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.verbs.parts.struct_matrix import run_matrix
-    from fairseq_xling.verbs.parts.struct_predict import run_predict
-    from fairseq_xling.verbs.parts.struct_train import run_train
+    from fairseq_xling.verbs.parts.struct_train import run_predict, run_train
 
     {"train": run_train, "predict": run_predict, "matrix": run_matrix}[args.action](args)

@@ -20,7 +20,7 @@ from fairseq_xling.models.clcr.search import arrange, assign
 from fairseq_xling.models.emissions.ctc import ctc_loss
 from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
 from fairseq_xling.precision import device_options
-from fairseq_xling.tasks.mst import best_trees
+from fairseq_xling.tasks.arcs import best_trees
 from tests.autoregressive_model import save_autoregressive
 from tests.end_to_end import training_steps
 from tests.end_to_end.engine import checked, in_process, logged

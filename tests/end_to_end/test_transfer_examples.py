@@ -13,8 +13,8 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.files import read_json, write_json
+from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.results.paired import in_words
-from fairseq_xling.studies.transfer.config import TransferConfig
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
 from tests.end_to_end.engine import launch, run, run_script

@@ -8,8 +8,8 @@ import pytest
 from fairseq_xling.dataset_folders import files_of
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
-from fairseq_xling.studies.transfer.plan import parse_tests
-from fairseq_xling.tasks.formats.tagged_rows import TaggedRows
+from fairseq_xling.papers.transfer.plan import parse_tests
+from fairseq_xling.tasks.formats.conll import TaggedRows
 from fairseq_xling.tasks.items import parse_files
 from fairseq_xling.text.sources import parse_sources
 

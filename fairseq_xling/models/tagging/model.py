@@ -1,11 +1,11 @@
-"""`--arch adversarial_tagger`: a BiLSTM over mapped words, a CRF, and a language discriminator.
+"""The part of a batch that is of one language, as the tagger reads it.
 
-    x = [W e(word); letters]   h = BiLSTM(dropout(x))   P = W2 tanh(W1 BiLSTM(dropout(h)) + b1) + b2
+B sentences, N words, T different words among them, C letters:
 
-W and the tables of words are buffers: no optimiser sees them. A checkpoint contains them, the words
-and the letters, so a trained tagger needs no other file.
-
-B sentences, N positions, K tags.
+    lang      number of the language
+    words     (B, N) rows of its table, 0 unknown        lengths  (B,)
+    forms     (T, C) letters of the different words      form     (B, N) which of them a word is
+    tag       (B, N) numbers of tags, where there are any
 """
 
 import hashlib
@@ -20,12 +20,13 @@ from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.identity import Identified
-from fairseq_xling.models.tagging.bilstm import BiLstm
-from fairseq_xling.models.tagging.characters import CharacterCnn, NoCharacters
-from fairseq_xling.models.tagging.discriminator import Discriminator
+from fairseq_xling.models.tagging.layers import BiLstm, CharacterCnn, Discriminator, NoCharacters
 from fairseq_xling.models.tagging.outputs import outputs
-from fairseq_xling.models.tagging.part import FIRST, Part
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, ranged
+
+Part = dict[str, Any]
+PAD, UNKNOWN, FIRST = 0, 1, 2  # numbers of letters
+
 
 CHARACTERS = ("cnn", "none")
 SHARING = ("shared", "language")
@@ -89,9 +90,6 @@ def parse_widths(option: str, text: str) -> list[int]:
 
     >>> parse_widths("--char-widths", "2,3")
     [2, 3]
-
-    Raises:
-        UserError: for anything else.
     """
     try:
         found = [int(piece) for piece in text.split(",")]
@@ -104,7 +102,16 @@ def parse_widths(option: str, text: str) -> list[int]:
 
 @register_model("adversarial_tagger", dataclass=AdversarialTaggerConfig)
 class AdversarialTagger(Identified, BaseFairseqModel):
-    """See the module's docstring."""
+    """`--arch adversarial_tagger`: a BiLSTM over mapped words, a CRF, and a language discriminator.
+
+        x = [W e(word); letters]   h = BiLSTM(dropout(x))
+        P = W2 tanh(W1 BiLSTM(dropout(h)) + b1) + b2
+
+    W and the tables of words are buffers: no optimiser sees them. A checkpoint contains them, the
+    words and the letters, so a trained tagger needs no other file.
+
+    B sentences, N positions, K tags.
+    """
 
     def __init__(self, cfg: Any, contents: Contents):
         super().__init__()

@@ -34,7 +34,7 @@ from fairseq_xling.studies.clcr.classify_config import (
 )
 from fairseq_xling.studies.clcr.classify_result import named_runs, read_beside, write_classified
 from fairseq_xling.tasks.formats import Format, find_format
-from fairseq_xling.tasks.formats.tsv import TextItem
+from fairseq_xling.tasks.formats.texts import TextItem
 from fairseq_xling.tasks.items import parse_columns
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
+from fairseq_xling.papers.transfer.transfer_result import lines_of
 from fairseq_xling.provenance import machine
 from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
@@ -17,7 +18,6 @@ from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.studies.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
-from fairseq_xling.studies.transfer.table import lines_of
 from fairseq_xling.verbs.parts.probe_result import shown
 
 FILES = ("results.json", "table.md", "table.csv", "plot.svg", "report.html")

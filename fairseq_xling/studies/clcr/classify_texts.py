@@ -6,9 +6,9 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, check_files
 from fairseq_xling.studies.clcr.classify_config import SIDES
+from fairseq_xling.tasks.encode import on_one_line
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
-from fairseq_xling.tasks.offsets import on_one_line
 
 
 def write_texts(source: Path, output: str, form: str = "", columns: str = "") -> int:

@@ -44,7 +44,7 @@ class MappedTest:
         from fairseq_xling.mapping.fitted import read_map
         from fairseq_xling.tasks.mapped import mapped_predictor
         from fairseq_xling.tasks.predict import Predictor
-        from fairseq_xling.verbs.parts.predict_mapped import no_map
+        from fairseq_xling.verbs.predict_mapped import no_map
 
         found = read_json(self.tuned / "results.json")
         (row,), how = found["results"], found["config"]["unknown_labels"]

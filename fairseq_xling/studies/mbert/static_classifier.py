@@ -29,7 +29,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import read_vectors
 from fairseq_xling.provenance import provenance
 from fairseq_xling.studies.gold_tasks import GoldTask
-from fairseq_xling.tasks.formats.tsv import Tsv
+from fairseq_xling.tasks.formats.texts import Tsv
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.text.encoder import TextEncoder
 

@@ -30,7 +30,7 @@ from fairseq_xling.studies.tagging.result import FILES, write_tagging
 from fairseq_xling.studies.tagging.test import TaggingModel, measure
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.items import parse_columns, parse_files
-from fairseq_xling.tasks.tagging.sentences import read_text
+from fairseq_xling.tasks.tagging import read_text
 
 _CURVES = ("2", "4")
 
@@ -265,7 +265,7 @@ class _Book:
 
 
 def _metric(config: AdversarialTaggingConfig) -> str:
-    from fairseq_xling.tasks.tagging.head import word_head
+    from fairseq_xling.tasks.tagging import word_head
 
     return word_head(config.head).metric
 

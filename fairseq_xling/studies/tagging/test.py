@@ -74,7 +74,7 @@ def measure(
 
 def _language(predictor: Predictor, held_out: Mapping[str, Path]) -> dict[str, float]:
     """The accuracy of D, if there is one, and of a fresh classifier; chance is 0.5."""
-    from fairseq_xling.tasks.tagging.measure import fresh_accuracy
+    from fairseq_xling.tasks.tagging import fresh_accuracy
 
     sides, right = [], []
     for lang, path in held_out.items():
@@ -94,7 +94,7 @@ def states_of(predictor: Predictor, lang: str, path: Path) -> tuple[np.ndarray, 
     import torch
 
     from fairseq_xling.interop.encoder import to_device
-    from fairseq_xling.tasks.tagging.measure import pooled
+    from fairseq_xling.tasks.tagging import pooled
 
     task = predictor.task
     items = task.read(lang, path) if lang == task.languages[0] else task.read_plain(path)

@@ -15,13 +15,13 @@ SPEC_ROWS = ("E7",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.studies.transfer import run as study
+    from fairseq_xling.studies.verbs import eval_transfer
 
-    study.add_arguments(parser)
+    eval_transfer.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.studies.transfer.plan import matrix
-    from fairseq_xling.studies.transfer.run import run_study
+    from fairseq_xling.papers.transfer.plan import matrix
+    from fairseq_xling.studies.verbs.eval_transfer import run_study
 
     run_study(args, matrix, "Every training language on every test language")

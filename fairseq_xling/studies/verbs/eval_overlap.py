@@ -22,6 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.studies.transfer.overlap import run_overlap
+    from fairseq_xling.papers.transfer.properties import run_overlap
 
     print(run_overlap(args))

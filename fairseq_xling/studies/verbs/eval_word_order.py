@@ -24,6 +24,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.studies.transfer.word_order import run_word_order
+    from fairseq_xling.papers.transfer.properties import run_word_order
 
     print(run_word_order(args))

@@ -4,14 +4,15 @@ Reading is strict: a malformed row ends the command with its file and line, so t
 can shift, unless `--skip-bad` leaves it out (`one_row`). To add a format, add a file here.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from fairseq_xling.errors import UserError, shown
+from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.registry import Registry
-from fairseq_xling.tasks.bad_rows import leaving_out, one_row
-from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.items import Item, leaving_out, one_row
 
 # The names of columns in the headings of the field's files.
 _HEADINGS = frozenset(
@@ -20,6 +21,7 @@ _HEADINGS = frozenset(
     "category intent sentiment token tokens word words form tag tags ner ner_tag ner_tags pos "
     "pos_tag pos_tags upos xpos".split()
 )
+Columns = Mapping[str, str]  # which column, by name or number, has which field
 _WITHHELD = ({"_"}, {"[WORD]"})  # in place of each word of a text that may not be passed on
 
 
@@ -30,7 +32,7 @@ class Format(Protocol):
     holds: ClassVar[type[Item]]  # heads that read such items can read the format
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[Item]:
+    def read(path: Path, columns: Columns) -> Iterator[Item]:
         """The items of a file, gzip if its name ends in ``.gz``.
 
         Raises:
@@ -38,7 +40,7 @@ class Format(Protocol):
         """
 
     @classmethod
-    def read_language(cls, path: Path, columns: Mapping[str, str], lang: str) -> Iterator[Item]:
+    def read_language(cls, path: Path, columns: Columns, lang: str) -> Iterator[Item]:
         """The items of language ``lang`` where a file has several, and all otherwise.
 
         Raises:
@@ -48,7 +50,7 @@ class Format(Protocol):
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[Item], predictions: Sequence[Any], columns: Mapping[str, str]
+        path: Path, items: Sequence[Item], predictions: Sequence[Any], columns: Columns
     ) -> None:
         """The input file with predictions instead of the annotation, written atomically."""
 
@@ -80,7 +82,7 @@ def find_format(head: str, chosen: str = "") -> type[Format]:
 def read_items(
     form: type[Format],
     path: Path,
-    columns: Mapping[str, str],
+    columns: Columns,
     lang: str,
     check: Callable[[Any], object],
     skip_bad: int = 0,
@@ -134,13 +136,33 @@ def refuse_withheld(place: str, words: Sequence[str]) -> None:
         )
 
 
-def check_fixed_columns(form: str, columns: Mapping[str, str]) -> None:
-    """Refuse `--columns` for a format that has fixed ones.
-
-    Raises:
-        UserError: if there are any.
-    """
+def check_fixed_columns(form: str, columns: Columns) -> None:
+    """Refuse `--columns` for a format that has fixed ones."""
     if columns:
         raise UserError(
             f"`--columns` must be empty, since {form} has fixed columns, got {next(iter(columns))}"
         )
+
+
+def check_fields(columns: Columns, fields: Sequence[str]) -> None:
+    """Refuse `--columns` of anything but these fields."""
+    for field in columns:
+        if field not in fields:
+            raise UserError(f"`--columns` must name {', '.join(fields)}, got {field!r}")
+
+
+def numbered_lines(path: Path, what: str) -> Iterator[tuple[int, str]]:
+    """The lines of a file and their numbers, from 1; a file without lines contains no ``what``."""
+    line = 0
+    for line, text in enumerate(read_lines(path), start=1):
+        yield line, text
+    if not line:
+        raise UserError(f"{path}: contains no {what}")
+
+
+def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines, atomically."""
+    with atomic_write(path, "w") as file:
+        for row in rows:
+            # (Not json.dump, which does not write all that is as deep as json.loads reads.)
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")

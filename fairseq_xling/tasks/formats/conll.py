@@ -1,30 +1,26 @@
-"""One token per line, its tag in another column, a blank line after each sentence.
-
-Columns are separated by tabs, or by spaces in a file without tabs; all rows have equally many.
-Without `--columns` the token is in the first column and the tag in the last; if there is only one,
-the text has no tags. WikiAnn is ``token=1,tag=2`` if its rows have numbers, xSID ``token=1,tag=3``,
-GermEval ``token=1,tag=2``; a file whose tokens would be numbers of rows is refused. If every token
-of a file begins with the same language, as in ``en:Paris`` (WikiAnn), it is left out of the words
-and kept in predictions.
-
-Before the first token of a sentence, ``# name = value`` is a comment, and so are ``# id`` and a
-UUID (MultiCoNER); in a file with tabs, so are ``#``, a tab and a source with its date in brackets
-(GermEval), and every line that begins with ``#`` and has no tab. A line with ``-DOCSTART-``
-separates documents. Predictions keep these lines.
-"""
+"""A token and its tag on each line, or lists of both in rows of a table."""
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, blank_separated, is_blank, read_lines
-from fairseq_xling.tasks.bad_rows import one_row
-from fairseq_xling.tasks.formats import Format, formats, refuse_headings, refuse_withheld
-from fairseq_xling.tasks.items import Item, column_number
+from fairseq_xling.json_fields import check_kind
+from fairseq_xling.tasks.formats import (
+    Columns,
+    Format,
+    check_fields,
+    formats,
+    refuse_headings,
+    refuse_withheld,
+    write_objects,
+)
+from fairseq_xling.tasks.formats.texts import label_of
+from fairseq_xling.tasks.items import Item, column_number, one_row, read_rows, strings_of
 
 logger = logging.getLogger(__name__)
 
@@ -74,17 +70,28 @@ class TaggedItem(Item):
 
 @formats.register("conll")
 class Conll(Format):
-    """See the module's docstring."""
+    """One token per line, its tag in another column, a blank line after each sentence.
+
+    Columns are separated by tabs, or by spaces in a file without tabs; all rows have equally many.
+    Without `--columns` the token is in the first column and the tag in the last; if there is only
+    one, the text has no tags. WikiAnn is ``token=1,tag=2`` if its rows have numbers, xSID
+    ``token=1,tag=3``, GermEval ``token=1,tag=2``; a file whose tokens would be numbers of rows is
+    refused. If every token of a file begins with the same language, as in ``en:Paris`` (WikiAnn),
+    it is left out of the words and kept in predictions.
+
+    Before the first token of a sentence, ``# name = value`` is a comment, and so are ``# id`` and a
+    UUID (MultiCoNER); in a file with tabs, so are ``#``, a tab and a source with its date in
+    brackets (GermEval), and every line that begins with ``#`` and has no tab. A line with
+    ``-DOCSTART-`` separates documents. Predictions keep these lines.
+    """
 
     suffix = ".conll"
     holds = TaggedItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[TaggedItem]:
+    def read(path: Path, columns: Columns) -> Iterator[TaggedItem]:
         """See `Format`. Consecutive blank lines count as one."""
-        for field in columns:
-            if field not in FIELDS:
-                raise UserError(f"`--columns` must name {', '.join(FIELDS)}, got {field!r}")
+        check_fields(columns, FIELDS)
         found: list[TaggedItem] = []
         tabs, places = _has_tabs(path), None
         left: list[str] = []
@@ -106,7 +113,7 @@ class Conll(Format):
         path: Path,
         items: Sequence[TaggedItem],
         predictions: Sequence[Sequence[str]],
-        columns: Mapping[str, str],
+        columns: Columns,
     ) -> None:
         """See `Format`: line for line as in the input; tags get a column if there was none."""
         with atomic_write(path, "w") as file:
@@ -191,9 +198,7 @@ class _Places(NamedTuple):
     tag: int
 
 
-def _find_places(
-    path: Path, line: int, cells: Sequence[str], columns: Mapping[str, str]
-) -> _Places:
+def _find_places(path: Path, line: int, cells: Sequence[str], columns: Columns) -> _Places:
     """The columns of a file whose first row is ``cells``."""
     token = _place(path, line, len(cells), columns, "token", 0)
     tag = _place(path, line, len(cells), columns, "tag", -1)
@@ -247,9 +252,7 @@ def _refuse_numbers(items: Sequence[TaggedItem]) -> None:
         )
 
 
-def _place(
-    path: Path, line: int, width: int, columns: Mapping[str, str], field: str, default: int
-) -> int:
+def _place(path: Path, line: int, width: int, columns: Columns, field: str, default: int) -> int:
     """The column of a field, not negative."""
     place = column_number(columns, field, None, default)
     if not -width <= place < width:
@@ -261,3 +264,83 @@ def _cell(place: str, cell: str, field: str) -> str:
     if not cell.strip():
         raise UserError(f"{place}: the {field} is empty")
     return cell.strip()
+
+
+_USUAL = {"token": "tokens", "tag": "ner_tags"}
+
+
+@dataclass(frozen=True)
+class ListItem(TaggedItem):
+    """A sentence in one row; it has no lines of its own."""
+
+    def place_of(self, number: int) -> str:
+        """The row: all of its words are there."""
+        return self.place
+
+
+@formats.register("tagged_rows")
+class TaggedRows(Format):
+    """Rows with a list of tokens and a list of their tags, as Hugging Face's datasets has them.
+
+    JSON lines, Parquet and Arrow files. `--columns` names the lists, as in
+    ``token=tokens,tag=upos``; without it they are ``tokens`` and ``ner_tags``. Tags are texts, or
+    numbers of classes, whose names Parquet and Arrow files hold; without names the numbers
+    themselves are tags. A row without tags is for prediction. Predictions are written as JSON lines
+    with these columns.
+    """
+
+    suffix = ".jsonl"
+    holds = ListItem
+
+    @staticmethod
+    def read(path: Path, columns: Columns) -> Iterator[ListItem]:
+        """See `Format`; lines are rows, from 1."""
+        token, tag = _columns(columns)
+        needed, further = ([token, tag], []) if "tag" in columns else ([token], [tag])
+        found = []
+        for line, row in read_rows(path, needed, further):
+            with one_row():
+                where = f"{path}:{line}"
+                words = tuple(strings_of(where, row, token))
+                if not words:
+                    raise UserError(f"{where}: `{token}` is empty")
+                refuse_withheld(where, words)
+                tags = _tags(where, row.get(tag), tag, words)
+                found.append(ListItem(str(path), line, words, tags, ()))
+        yield from without_language(path, found)
+
+    @staticmethod
+    def write(
+        path: Path,
+        items: Sequence[ListItem],
+        predictions: Sequence[Sequence[str]],
+        columns: Columns,
+    ) -> None:
+        """See `Format`."""
+        token, tag = _columns(columns)
+        pairs = zip(items, predictions, strict=True)
+        write_objects(path, ({token: item.given_words, tag: list(tags)} for item, tags in pairs))
+
+
+def _columns(columns: Columns) -> tuple[str, str]:
+    check_fields(columns, FIELDS)
+    token, tag = ({**_USUAL, **columns}[field] for field in FIELDS)
+    if token == tag:
+        raise UserError(f"`--columns` must give token and tag a column each, got {tag!r} for both")
+    return token, tag
+
+
+def _tags(where: str, given: object, column: str, words: Sequence[str]) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    tags = [label_of(where, tag, column) for tag in check_kind(where, given, f"`{column}`", list)]
+    if len(tags) != len(words):
+        raise UserError(
+            f"{where}: `{column}` must have a tag for each of the {len(words)} tokens, got "
+            f"{len(tags)}"
+        )
+    if None not in tags:
+        return tuple(tags)
+    if any(tags):
+        raise UserError(f"{where}: `{column}` must have a tag for each token, got none for some")
+    return None

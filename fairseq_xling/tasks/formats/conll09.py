@@ -1,25 +1,31 @@
-"""CoNLL-2009: predicates and the roles of words in their frames, tabs between columns.
+"""CoNLL-2009: the frames of predicates, and as input of parsing its dependency trees."""
 
-One word per line, a blank line after each sentence: ID, FORM, LEMMA, PLEMMA, POS, PPOS, six columns
-that are not read, FILLPRED (``Y`` of a predicate), PRED (``lemma.sense``), and an APRED column for
-each predicate of the sentence, in their order, with the word's role or ``_``. Predicates are given:
-APRED is predicted, and PRED by a model of senses; other models keep it. A file whose sentences
-have predicates but no APRED columns is unannotated. There are no comments.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
-from fairseq_xling.tasks.bad_rows import one_row
-from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats, refuse_withheld
-from fairseq_xling.tasks.formats.conllu import sentences
-from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.formats import (
+    Columns,
+    Format,
+    check_fixed_columns,
+    formats,
+    refuse_withheld,
+)
+from fairseq_xling.tasks.formats.conllu import (
+    TaggedTree,
+    Tree,
+    TreeItem,
+    sentences,
+    tree_of,
+    write_trees,
+)
+from fairseq_xling.tasks.items import Item, one_row
 
-_ID, _FORM, _LEMMA, _PLEMMA, _POS, _PPOS, _FILLPRED, _PRED, _FIRST = 0, 1, 2, 3, 4, 5, 12, 13, 14
+_ID, _FORM, _LEMMA, _PLEMMA, _POS, _PPOS, _HEAD, _DEPREL = 0, 1, 2, 3, 4, 5, 8, 10
+_FILLPRED, _PRED, _FIRST = 12, 13, 14
 NONE = "_"
 
 Roles = tuple[tuple[str, ...], ...]  # by predicate, the role of each word, or `NONE`
@@ -66,13 +72,20 @@ class FramesItem(Item):
 
 @formats.register("conll09")
 class Conll09(Format):
-    """See the module's docstring."""
+    """CoNLL-2009: predicates and the roles of words in their frames, tabs between columns.
+
+    One word per line, a blank line after each sentence: ID, FORM, LEMMA, PLEMMA, POS, PPOS, six
+    columns that are not read, FILLPRED (``Y`` of a predicate), PRED (``lemma.sense``), and an APRED
+    column for each predicate of the sentence, in their order, with the word's role or ``_``.
+    Predicates are given: APRED is predicted, and PRED by a model of senses; other models keep it. A
+    file whose sentences have predicates but no APRED columns is unannotated. There are no comments.
+    """
 
     suffix = ".conll09"
     holds = FramesItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[FramesItem]:
+    def read(path: Path, columns: Columns) -> Iterator[FramesItem]:
         """See `Format`."""
         check_fixed_columns("CoNLL-2009", columns)
         annotated = None
@@ -85,7 +98,7 @@ class Conll09(Format):
 
     @staticmethod
     def write(
-        path: Path, items: Sequence[FramesItem], predictions: Sequence[Frames], columns: Mapping
+        path: Path, items: Sequence[FramesItem], predictions: Sequence[Frames], columns: Columns
     ) -> None:
         """See `Format`: the input, with predicted APRED columns, and PRED if it is predicted."""
         with atomic_write(path, "w") as file:
@@ -103,11 +116,7 @@ class Conll09(Format):
 
 
 def word_cells(path: Path, first: int, lines: Sequence[str]) -> list[list[str]]:
-    """The columns of each word of a sentence, at least 14; ID and FORM are checked.
-
-    Raises:
-        UserError: for the first malformed row; names file and line.
-    """
+    """The columns of each word of a sentence, at least 14; ID and FORM are checked."""
     rows = [line.split("\t") for line in lines if line.strip()]
     for number, row in enumerate(rows):
         place = f"{path}:{first + number}"
@@ -157,3 +166,49 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
 def _lemma(row: Sequence[str]) -> str:
     # The predicted lemma is what a system has at test time; some files have the gold one alone.
     return row[_LEMMA] if row[_PLEMMA] == NONE else row[_PLEMMA]
+
+
+@formats.register("conll09_trees")
+class Conll09Trees(Format):
+    """CoNLL-2009 as input of parsing: its dependency trees, tabs between columns.
+
+    Columns, from 0: FORM 1, POS 4, HEAD 8, DEPREL 10. Predictions replace HEAD and DEPREL, and POS
+    by a model that predicts it; the predicted columns PPOS, PHEAD and PDEPREL of the file and its
+    frames are neither read nor changed. A file with ``_`` for every HEAD is unannotated. There are
+    no comments.
+    """
+
+    suffix = ".conll09"
+    holds = TreeItem
+
+    @staticmethod
+    def read(path: Path, columns: Columns) -> Iterator[TreeItem]:
+        """See `Format`."""
+        check_fixed_columns("CoNLL-2009", columns)
+        annotated = None
+        for first, lines in sentences(path):
+            with one_row():
+                item = _tree_item(path, first, lines, annotated)
+                annotated = item.tree is not None
+                yield item
+
+    @staticmethod
+    def write(
+        path: Path,
+        items: Sequence[TreeItem],
+        predictions: Sequence[Tree | TaggedTree],
+        columns: Columns,
+    ) -> None:
+        """See `Format`: line for line as in the input."""
+        write_trees(path, items, predictions, (_HEAD, _DEPREL, _POS))
+
+
+def _tree_item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
+    """A sentence; ``annotated``: whether those before it were, None if it is the first."""
+    cells = word_cells(path, first, lines)
+    places = [f"{path}:{first + number}" for number in range(len(cells))]
+    words, tags, heads, relations = (
+        tuple(word[column] for word in cells) for column in (_FORM, _POS, _HEAD, _DEPREL)
+    )
+    tree = tree_of(places, heads, relations, annotated)
+    return TreeItem(str(path), first, words, tags, tree, tuple(lines), tuple(range(len(cells))))

@@ -6,7 +6,7 @@ predicts it. A file with ``_`` for every HEAD is unannotated; sentences with ``_
 whose text is withheld, are refused.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +14,14 @@ from typing import NamedTuple
 from fairseq_xling.bounds import bound, exceeds
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.tasks.bad_rows import one_row
-from fairseq_xling.tasks.formats import Format, check_fixed_columns, formats, refuse_withheld
-from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.formats import (
+    Columns,
+    Format,
+    check_fixed_columns,
+    formats,
+    refuse_withheld,
+)
+from fairseq_xling.tasks.items import Item, one_row
 
 _FORM, _UPOS, _HEAD, _DEPREL, _COLUMNS = 1, 3, 6, 7, 10
 
@@ -66,7 +71,7 @@ class Conllu(Format):
     holds = TreeItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[TreeItem]:
+    def read(path: Path, columns: Columns) -> Iterator[TreeItem]:
         """See `Format`."""
         check_fixed_columns("CoNLL-U", columns)
         annotated = None
@@ -81,7 +86,7 @@ class Conllu(Format):
         path: Path,
         items: Sequence[TreeItem],
         predictions: Sequence[Tree | TaggedTree],
-        columns: Mapping,
+        columns: Columns,
     ) -> None:
         """See `Format`: line for line as in the input."""
         write_trees(path, items, predictions, (_HEAD, _DEPREL, _UPOS))
@@ -160,9 +165,6 @@ def tree_of(
 
     ``places`` are ``file:line`` of each word; ``annotated``: whether the sentences before it were,
     None if it is the first.
-
-    Raises:
-        UserError: for what is no tree with one root; names file and line.
     """
     for place, head, relation in zip(places, heads, relations, strict=True):
         has = head != "_"

@@ -1,17 +1,7 @@
-"""SQuAD: one JSON object; questions about paragraphs, answered by a span of the paragraph.
-
-    {"data": [{"paragraphs": [{"context": TEXT, "qas": [
-        {"id": TEXT, "question": TEXT, "answers": [{"text": TEXT, "answer_start": NUMBER}]}]}]}]}
-
-``answer_start`` counts characters (Unicode code points) from 0. A question with ``"is_impossible":
-true`` is one that the paragraph does not answer (SQuAD 2.0); it has no ``answers``. Other questions
-without ``answers`` are for prediction. Predictions are ``{id: text}``, as the usual scorers expect,
-and the text is empty if there is no answer. XQuAD, MLQA and CMRC 2018 in SQuAD's format can also be
-read.
-"""
+"""Questions about paragraphs: SQuAD's own files, and rows of a table."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +10,8 @@ from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_text
 from fairseq_xling.json_fields import check_columns, check_kind, get_value, parse_json
-from fairseq_xling.tasks.bad_rows import one_row
-from fairseq_xling.tasks.formats import Format, formats
-from fairseq_xling.tasks.items import Item
+from fairseq_xling.tasks.formats import Columns, Format, formats
+from fairseq_xling.tasks.items import Item, one_row, read_rows
 
 
 @dataclass(frozen=True)
@@ -54,13 +43,24 @@ class QuestionItem(Item):
 
 @formats.register("squad")
 class Squad(Format):
-    """See the module's docstring."""
+    """SQuAD: one JSON object; questions about paragraphs, answered by a span of the paragraph.
+
+        {"data": [{"paragraphs": [{"context": TEXT, "qas": [
+            {"id": TEXT, "question": TEXT,
+             "answers": [{"text": TEXT, "answer_start": NUMBER}]}]}]}]}
+
+    ``answer_start`` counts characters (Unicode code points) from 0. A question with
+    ``"is_impossible": true`` is one that the paragraph does not answer (SQuAD 2.0); it has no
+    ``answers``. Other questions without ``answers`` are for prediction. Predictions are ``{id:
+    text}``, as the usual scorers expect, and the text is empty if there is no answer. XQuAD, MLQA
+    and CMRC 2018 in SQuAD's format can also be read.
+    """
 
     suffix = ".json"
     holds = QuestionItem
 
     @staticmethod
-    def read(path: Path, columns: Mapping[str, str]) -> Iterator[QuestionItem]:
+    def read(path: Path, columns: Columns) -> Iterator[QuestionItem]:
         """See `Format`; errors name the question's id, or its paragraph."""
         check_columns(list(columns), "SQuAD")
         content = parse_json(path, read_text(path, "json"))
@@ -75,7 +75,7 @@ class Squad(Format):
         path: Path,
         items: Sequence[QuestionItem],
         predictions: Sequence[tuple[int, int]],
-        columns: Mapping[str, str],
+        columns: Columns,
     ) -> None:
         """``{id: text}``; a prediction is the first character of the answer and the one after."""
         pairs = zip(items, predictions, strict=True)
@@ -97,11 +97,7 @@ def _questions(path: Path, content: Any) -> Iterator[QuestionItem]:
 
 
 def with_own_ids(items: Iterable[QuestionItem]) -> Iterator[QuestionItem]:
-    """``items``.
-
-    Raises:
-        UserError: for one that has the id of another.
-    """
+    """``items``."""
     names: set[str] = set()
     for item in items:
         with one_row():
@@ -157,3 +153,47 @@ def _span(where: str, context: str, answer: Any) -> tuple[int, int]:
             f"{shown(text)} at {begin}, where the context has {shown(found)}"
         )
     return begin, begin + len(text)
+
+
+_NEEDED, _FURTHER = ("id", "context", "question"), ("answers", "is_impossible")
+
+
+@formats.register("question_rows")
+class QuestionRows(Squad):
+    """Rows with a context, a question and its answers, as Hugging Face's datasets has SQuAD.
+
+    JSON lines, Parquet and Arrow files with the columns ``id``, ``context``, ``question`` and
+    ``answers``, an object of two lists, ``text`` and ``answer_start``. What holds for SQuAD's own
+    files holds here (`squad`), and predictions are the same. A question without answers is for
+    prediction, unless a column ``is_impossible`` says that it has none.
+    """
+
+    @staticmethod
+    def read(path: Path, columns: Columns) -> Iterator[QuestionItem]:
+        """See `Format`; errors name the row, or the question's id."""
+        check_columns(list(columns), "rows of questions as")
+        yield from with_own_ids(_questions_of_rows(path))
+
+
+def _questions_of_rows(path: Path) -> Iterator[QuestionItem]:
+    for line, row in read_rows(path, _NEEDED, _FURTHER):
+        with one_row():
+            where = f"{path}:{line}"
+            context, answers = context_of(where, row), _answers(where, row.get("answers"))
+            impossible = row.get("is_impossible") or False
+            question = {**row, "answers": answers, "is_impossible": impossible}
+            yield question_item(path, where, context, question)
+
+
+def _answers(where: str, given: Any) -> list[dict[str, Any]]:
+    """The answers as SQuAD's own list of objects."""
+    if given is None:
+        return []
+    texts, starts = (get_value(where, given, key, list) for key in ("text", "answer_start"))
+    if len(texts) != len(starts):
+        raise UserError(
+            f"{where}: `answers` must have an `answer_start` for each `text`, got {len(starts)} "
+            f"for {len(texts)}"
+        )
+    pairs = zip(texts, starts, strict=True)
+    return [{"text": text, "answer_start": start} for text, start in pairs]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError, shown
@@ -156,11 +157,7 @@ def find_labels(
 
 
 def check_labels(head: Head, items: Iterable[Item]) -> None:
-    """Reject labels that the head cannot predict.
-
-    Raises:
-        UserError: for the first; names file and line.
-    """
+    """Reject labels that the head cannot predict."""
     for item in items:
         for kind, names in head.labels_of(item).items():
             known = head.numbers.get(kind, {})
@@ -205,6 +202,14 @@ def total_counts(head: Head, items: Iterable[Item], predictions: Iterable[Any]) 
     for item, prediction in zip(items, predictions, strict=True):
         sums = [a + b for a, b in zip(sums, head.counts(item, prediction), strict=True)]
     return dict(zip(head.count_names, sums, strict=True))
+
+
+def label_loss(logits: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
+    """The summed cross-entropy of ``logits`` (..., K), and how many ``gold`` (...) are none of
+    `IGNORE`."""
+    flat = logits.flatten(0, -2), gold.flatten()
+    total = F.cross_entropy(*flat, ignore_index=IGNORE, reduction="sum")
+    return total, (gold != IGNORE).sum()
 
 
 def ratio(part: float, whole: float) -> float:

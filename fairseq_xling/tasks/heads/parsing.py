@@ -1,10 +1,11 @@
-"""Dependency parsing: deep biaffine scores, one tree for each sentence.
+"""Dependency parsing: deep biaffine scores, one tree for each sentence; also parts of speech.
 
 Dozat and Manning (2017) on the states of first subwords, as in Conneau et al. (2020), "Emerging
 Cross-lingual Structure", Section 3.2, and TreLM, Appendix A.6. The root is the state of the
 sentence's first special symbol. UAS and LAS follow the evaluation of the CoNLL 2018 shared task:
 the relations compared are the universal ones, ``nmod`` for ``nmod:poss``; the output has the full
-relation.
+relation. `parsing_pos` also has a linear classifier of each word's first subword for its UPOS;
+files without parts of speech (``_``) teach it the tree alone.
 
 B sentences, W words, N = W + 1 with the root as word 0, L label size, K relations.
 """
@@ -15,23 +16,16 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.dropout import SharedDropout
 from fairseq_xling.ranges import BELOW_ONE, COUNT
-from fairseq_xling.tasks.biaffine import (
-    Perceptron,
-    chosen_scores,
-    new_weight,
-    pair_scores,
-)
+from fairseq_xling.tasks.arcs import Perceptron, best_trees, chosen_scores, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
-from fairseq_xling.tasks.formats.conllu import Tree, TreeItem
-from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, ratio
-from fairseq_xling.tasks.heads.tagger import word_rows, word_states
-from fairseq_xling.tasks.mst import best_trees
+from fairseq_xling.tasks.formats.conllu import TaggedTree, Tree, TreeItem
+from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, label_loss, ratio
+from fairseq_xling.tasks.heads.tagging import word_rows, word_states
 from fairseq_xling.tasks.options import HeadOptions, at_test, setting
 
 
@@ -116,14 +110,9 @@ class Parsing(Head):
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
         """The cross-entropies of heads, and of relations to the gold heads, added."""
-        gold, relations = fields["head"], fields["relation"]
-        arcs = outputs["arcs"][:, 1:].flatten(0, 1)
-        total = F.cross_entropy(arcs, gold.flatten(), ignore_index=IGNORE, reduction="sum")
-        scores = _relation_scores(outputs, gold.clamp_min(0))
-        total = total + F.cross_entropy(
-            scores.flatten(0, 1), relations.flatten(), ignore_index=IGNORE, reduction="sum"
-        )
-        return total, (gold != IGNORE).sum()
+        total, terms = label_loss(outputs["arcs"][:, 1:], fields["head"])
+        scores = _relation_scores(outputs, fields["head"].clamp_min(0))
+        return total + label_loss(scores, fields["relation"])[0], terms
 
     def decode(self, outputs: Fields, fields: Fields) -> list[Tree]:
         names = self.labels["relation"]
@@ -202,3 +191,65 @@ def universal(relation: str) -> str:
     'acl'
     """
     return relation.partition(":")[0]
+
+
+_NO_TAG = "_"
+
+
+@heads.register("parsing_pos")
+class ParsingPos(Parsing):
+    """A head, a relation and a part of speech for each word."""
+
+    help = "a tree of words and their universal parts of speech, such as `struct --trees` needs"
+    count_names = ("heads", "relations", "words", "right_tags", "tags")
+    reads_tags = False  # they are predicted
+    fills: ClassVar[Mapping[str, int]] = {**Parsing.fills, "tag": IGNORE}
+
+    @classmethod
+    def labels_of(cls, item: TreeItem) -> Mapping[str, Sequence[str]]:
+        tags = item.upos if item.tree and _NO_TAG not in item.upos else ()
+        return {**super().labels_of(item), "upos": tags}
+
+    def encode(self, item: TreeItem, codec: Codec) -> Encoded:
+        found = super().encode(item, codec)
+        tags = [IGNORE if tag == _NO_TAG else self.number("upos", tag) for tag in item.upos]
+        found.fields["tag"] = np.array(tags)
+        return found
+
+    def network(self, dim: int) -> nn.Module:
+        return _Both(super().network(dim), dim, len(self.labels["upos"]), self.options)
+
+    def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
+        """The cross-entropies of heads, relations and tags, added."""
+        total, terms = super().loss(outputs, fields)
+        return total + label_loss(outputs["tags"].float(), fields["tag"])[0], terms
+
+    def decode(self, outputs: Fields, fields: Fields) -> list[TaggedTree]:
+        names = self.labels["upos"]
+        best = outputs["tags"].argmax(-1).tolist()
+        return [
+            TaggedTree(*tree, tuple(names[number] for number in numbers[: len(tree.heads)]))
+            for tree, numbers in zip(super().decode(outputs, fields), best, strict=True)
+        ]
+
+    def counts(self, item: TreeItem, prediction: TaggedTree) -> Sequence[float]:
+        pairs = zip(item.upos, prediction.upos, strict=True) if item.tree else ()
+        known = [gold == tag for gold, tag in pairs if gold != _NO_TAG]
+        tree = Tree(*prediction[:2])
+        return (*super().counts(item, tree), float(sum(known)), float(len(known)))
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
+        return {**super().scores(sums), "upos": ratio(sums["right_tags"], sums["tags"])}
+
+
+class _Both(nn.Module):
+    def __init__(self, arcs: nn.Module, dim: int, tags: int, options: ParsingOptions):
+        super().__init__()
+        self.arcs = arcs
+        self.tagger = nn.Sequential(nn.Dropout(options.dropout), nn.Linear(dim, tags))
+
+    def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
+        """The outputs of `parsing`, and ``tags`` (B, W, K), without the root."""
+        tags = self.tagger(word_states(states, fields)[:, 1:])
+        return {**self.arcs(states, fields), "tags": tags}

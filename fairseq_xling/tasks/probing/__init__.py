@@ -4,18 +4,15 @@ Tenney et al. 2019, "What do you learn from context? Probing for sentence struct
 contextualized word representations", section 3. The parts are independent of each other:
 
     examples   rows of JSON lines: a text, spans, labels
-    states     vectors of their tokens from an encoder, on disk
-    spans      vectors and spans from any source: arrays are enough
-    network    span attention pooling and a classifier
-    fit        its training on spans, and prediction
-    scores     micro precision, recall and F1
-    tasks      rows made from treebanks and tagged files
+    converters rows made from treebanks and tagged files
+    states     vectors of their tokens from an encoder, on disk; spans over vectors from any source
+    fit        span attention pooling and a classifier: training, prediction and scores
 
 For your own vectors, an array (vectors, width) and the positions of spans in it are enough:
 
 >>> import numpy as np
 >>> from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe
->>> from fairseq_xling.tasks.probing.spans import Spans
+>>> from fairseq_xling.tasks.probing.states import Spans
 >>> vectors = np.eye(4, dtype=np.float32)
 >>> places = np.array([[[0, 2]], [[2, 4]], [[2, 3]]])  # three examples of one span
 >>> spans = Spans([vectors], places, [["a"], ["b", "c"], ["b", "c"]])

@@ -19,7 +19,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.json_fields import check_kind, get_value, parse_json
-from fairseq_xling.tasks.offsets import on_one_line
+from fairseq_xling.tasks.encode import on_one_line
 
 OFFSETS = ("tokens", "characters")
 _SPANS = ("span1", "span2")

@@ -1,23 +1,158 @@
-"""Train a probe on frozen vectors, and predict with it.
+"""A probe on frozen vectors: its network, training, predictions and scores.
 
-N examples, C labels.
+Tenney et al. 2019, "What do you learn from context?", section 3.1: of each span, its vectors are
+projected and pooled by its own attention; the pooled spans are concatenated and classified,
+each label by a sigmoid. With several layers, their mixture is learnt (Peters et al. 2018, Eq. 1):
+
+    e_i = gamma sum_l softmax(s)_l h_i^l,   z_i = A e_i + b,   r = sum_i softmax(w z)_i z_i
+
+N examples, B of them in a batch, M vectors of a span, L layers, D width, P projected width, S
+spans, C labels. Scores are micro precision, recall and F1 over all examples and labels together.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.errors import UserError
 from fairseq_xling.ranges import BELOW_ONE, COUNT, Range, check_fields, numbers
+from fairseq_xling.registry import Registry
 from fairseq_xling.seeds import SEEDS
-from fairseq_xling.tasks.probing.network import EdgeProbe, classifiers
-from fairseq_xling.tasks.probing.scores import micro_scores
-from fairseq_xling.tasks.probing.spans import Spans, label_matrix, label_names
+from fairseq_xling.tasks.probing.states import Spans, label_matrix, label_names
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Figures in [0, 1] with their counts; 0/0 is 0.
+
+    Attributes:
+        right: predicted labels that are gold; predicted, gold: all of each.
+    """
+
+    right: int
+    predicted: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        return self.right / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """``2 right / (predicted + gold)``, the harmonic mean of precision and recall."""
+        total = self.predicted + self.gold
+        return 2 * self.right / total if total else 0.0
+
+    def values(self) -> dict[str, float]:
+        """All of it, for a file of results."""
+        names = ("precision", "recall", "f1", "right", "predicted", "gold")
+        return {name: getattr(self, name) for name in names}
+
+
+def micro_scores(predicted: Sequence[Sequence[str]], gold: Sequence[Sequence[str]]) -> Scores:
+    """The scores of N predictions; gold labels that were not predicted are missed.
+
+    >>> found = micro_scores([["a", "b"], [], ["a"]], [["a"], ["c"], ["a"]])
+    >>> found.right, found.predicted, found.gold, round(found.f1, 3)
+    (2, 3, 3, 0.667)
+    """
+    pairs = list(zip(predicted, gold, strict=True))
+    right = sum(len({*ours} & {*theirs}) for ours, theirs in pairs)
+    return Scores(right, sum(len(x) for x, _ in pairs), sum(len(x) for _, x in pairs))
+
+
+def prior(labels: Sequence[Sequence[str]]) -> str:
+    """The most frequent label, the majority-class baseline; of equally frequent ones the first by
+    name.
+
+    >>> prior([["b"], ["a"], ["b", "a"]])
+    'a'
+    """
+    counts = Counter(label for some in labels for label in some)
+    return min(counts, key=lambda label: (-counts[label], label))
+
+
+classifiers: Registry[Callable[..., nn.Module]] = Registry("`--classifier`")
+
+
+@classifiers.register("linear")
+def linear(width: int, hidden: int, labels: int, dropout: float) -> nn.Module:
+    """(B, width) to (B, C), linearly."""
+    return nn.Sequential(nn.Dropout(dropout), nn.Linear(width, labels))
+
+
+@classifiers.register("mlp")
+def mlp(width: int, hidden: int, labels: int, dropout: float) -> nn.Module:
+    """(B, width) to (B, C) through a layer of ``hidden`` units."""
+    return nn.Sequential(
+        nn.Linear(width, hidden),
+        nn.Tanh(),
+        nn.LayerNorm(hidden),
+        nn.Dropout(dropout),
+        nn.Linear(hidden, labels),
+    )
+
+
+class EdgeProbe(nn.Module):
+    """See the module's docstring.
+
+    Args:
+        layers: L; width: D; spans: S; labels: C.
+        projection: P.
+        classifier: a name of `classifiers`, with its ``hidden`` units.
+        dropout: on the classifier's input.
+    """
+
+    def __init__(
+        self,
+        layers: int,
+        width: int,
+        spans: int,
+        labels: int,
+        projection: int = 256,
+        classifier: str = "mlp",
+        hidden: int = 256,
+        dropout: float = 0.3,
+    ):
+        super().__init__()
+        self.mix = nn.Parameter(torch.zeros(layers)) if layers > 1 else None
+        self.scale = nn.Parameter(torch.ones(())) if layers > 1 else None
+        self.project = nn.ModuleList(nn.Linear(width, projection) for _ in range(spans))
+        self.attend = nn.ModuleList(nn.Linear(projection, 1, bias=False) for _ in range(spans))
+        self.classify = classifiers[classifier](spans * projection, hidden, labels, dropout)
+
+    def forward(self, spans: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+        """Logits (B, C), natural-log odds of each label.
+
+        Args:
+            spans: S of vectors (B, M, L, D) and a mask (B, M) of the real ones, at least one in
+                each row; the others have no influence.
+        """
+        pooled = []
+        for project, attend, (x, inside) in zip(self.project, self.attend, spans, strict=True):
+            z = project(self._mixed(x.masked_fill(~inside[..., None, None], 0.0)))
+            weights = attend(z)[..., 0].masked_fill(~inside, -torch.inf).softmax(-1)
+            pooled.append((weights[..., None] * z).sum(1))
+        return self.classify(torch.cat(pooled, dim=-1))
+
+    def weights(self) -> list[float] | None:
+        """softmax(s), the share of each layer, if there are several."""
+        return None if self.mix is None else self.mix.softmax(0).tolist()
+
+    def _mixed(self, x: Tensor) -> Tensor:
+        if self.mix is None or self.scale is None:
+            return x[:, :, 0]
+        return self.scale * torch.einsum("bmld,l->bmd", x, self.mix.softmax(0))
 
 
 @dataclass(frozen=True)
@@ -99,9 +234,6 @@ def fit_probe(
 
     Args:
         passed: called after each pass with the F1 on dev.
-
-    Raises:
-        UserError: without labels, or if the two do not fit together.
     """
     names = _check(train, dev)
     usable = np.flatnonzero(train.usable)

@@ -16,8 +16,7 @@ from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters
 from fairseq_xling.tasks.probing.fit import ProbeOptions
-from fairseq_xling.tasks.probing.spans import Spans
-from fairseq_xling.tasks.probing.states import place
+from fairseq_xling.tasks.probing.states import Spans, place
 from fairseq_xling.verbs.parts.probe import File, baseline, probe_options, probe_result, read_files
 from fairseq_xling.verbs.parts.probe_result import write_table
 

@@ -18,10 +18,8 @@ from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.items import parse_files
 from fairseq_xling.tasks.probing.examples import Example, read_examples, write_predictions
-from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe
-from fairseq_xling.tasks.probing.scores import micro_scores, prior
-from fairseq_xling.tasks.probing.spans import Spans
-from fairseq_xling.tasks.probing.states import Placed, keep_states, open_spans, place
+from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe, micro_scores, prior
+from fairseq_xling.tasks.probing.states import Placed, Spans, keep_states, open_spans, place
 from fairseq_xling.verbs.eval import check_languages
 from fairseq_xling.verbs.parts.probe_result import write_table
 
@@ -63,11 +61,7 @@ class Variant:
 
 
 def run_probe(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.verbs.probe`.
-
-    Raises:
-        UserError: for invalid options, and missing, damaged or inconsistent files.
-    """
+    """See `fairseq_xling.verbs.probe`."""
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
     files = read_files(args)
@@ -117,11 +111,7 @@ def _digest(variant: Variant, options: ProbeOptions) -> str:
 
 
 def read_files(args: argparse.Namespace) -> list[File]:
-    """Training, validation and all test files, in this order.
-
-    Raises:
-        UserError: if one is missing or damaged, or they are inconsistent.
-    """
+    """Training, validation and all test files, in this order."""
     found: list[File] = []
     for option, texts in ((TRAIN, [args.train]), (VALID, [args.valid]), ("test", args.test)):
         for text in texts:

@@ -1,20 +1,30 @@
-"""The settings of `fairseq-xling struct train` and `struct matrix`."""
+"""The settings of `fairseq-xling struct train` and `struct matrix`, and ablations."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fairseq_xling.files import check_files
 from fairseq_xling.options import option, reads
+from fairseq_xling.papers.transfer.structures.data import (
+    OPTIMIZERS,
+    FitSettings,
+    ModelSettings,
+    Reader,
+)
+from fairseq_xling.papers.transfer.structures.features import (
+    POOLS,
+    WORD,
+    WordSource,
+    find_source,
+    parse_features,
+)
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range
+from fairseq_xling.registry import Registry
 from fairseq_xling.seeds import SEEDS
-from fairseq_xling.structures.data import Reader
-from fairseq_xling.structures.features import WORD, parse_features
-from fairseq_xling.structures.settings import OPTIMIZERS, FitSettings, ModelSettings
-from fairseq_xling.structures.words import POOLS, WordSource, find_source
-from fairseq_xling.tasks.bad_rows import SKIP_BAD_HELP
-from fairseq_xling.tasks.items import parse_files
+from fairseq_xling.tasks.items import SKIP_BAD_HELP, parse_files
 
 Settings = TypeVar("Settings")
 
@@ -70,7 +80,7 @@ class CommonConfig:
 
     def reader(self, models: Sequence[tuple[Sequence[str], ModelSettings]]) -> Reader:
         """How files are read for models with those features; checked."""
-        from fairseq_xling.structures.model_file import needs_trees  # torch
+        from fairseq_xling.papers.transfer.structures.training import needs_trees  # torch
 
         needed = any(needs_trees(chosen, one) for chosen, one in models)
         found = Reader(
@@ -144,7 +154,7 @@ def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:
 
 def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
     """Test files by the name that tables and folders of predictions give them."""
-    from fairseq_xling.verbs.parts.predict import output_names  # torch
+    from fairseq_xling.verbs.predict import output_names  # torch
 
     endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
     names = output_names(given, "")
@@ -156,4 +166,51 @@ def by_language(given: Sequence[tuple[str, Path]]) -> Mapping[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for lang, path in given:
         found.setdefault(lang, []).append(path)
+    return found
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model of the table.
+
+    Attributes:
+        name: empty for the model as configured.
+        features: that it reads; changes: of `ModelSettings`.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+ablations: Registry[Callable[[MatrixConfig, tuple[str, ...]], list[Variant]]] = Registry("ablation")
+
+
+@ablations.register("features")
+def leave_out(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
+    """Without each feature."""
+    if len(chosen) < 2:
+        return []
+    return [Variant(f"without {x}", tuple(one for one in chosen if one != x)) for x in chosen]
+
+
+@ablations.register("layers")
+def layers(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
+    """0 to 3 layers, besides the configured number."""
+    return [Variant(f"L = {n}", chosen, {"layers": n}) for n in range(4) if n != config.layers]
+
+
+@ablations.register("prune")
+def prune(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
+    """The path between the mentions alone, one edge around it, and the whole sentence."""
+    kinds = {-1: "whole sentence", 0: "path alone", 1: "path and 1 edge"}
+    return [Variant(x, chosen, {"prune": n}) for n, x in kinds.items() if n != config.prune]
+
+
+def variants(config: MatrixConfig, names: Sequence[str]) -> list[Variant]:
+    """The configured model, then those of the ablations ``names``."""
+    chosen = parse_features(config.features)
+    found = [Variant("", chosen)]
+    for name in names:
+        found += ablations[name](config, chosen)
     return found

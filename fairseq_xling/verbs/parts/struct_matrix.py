@@ -18,17 +18,27 @@ from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, sha256, write_json
 from fairseq_xling.folders import claim
+from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores
+from fairseq_xling.papers.transfer.structures.networks import networks
+from fairseq_xling.papers.transfer.structures.training import (
+    Library,
+    Place,
+    read_model,
+    train,
+    write_model,
+)
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import load_config, parse_seeds
-from fairseq_xling.structures.model_file import read_model, write_model
-from fairseq_xling.structures.networks import networks
-from fairseq_xling.structures.scores import majority, micro_scores
-from fairseq_xling.structures.training import Library, Place, train
-from fairseq_xling.verbs.parts.struct_ablations import Variant, variants
-from fairseq_xling.verbs.parts.struct_config import MatrixConfig, by_language, files, named_tests
-from fairseq_xling.verbs.parts.struct_matrix_paired import RESULTS, read_others
-from fairseq_xling.verbs.parts.struct_matrix_table import write_matrix
+from fairseq_xling.verbs.parts.struct_config import (
+    MatrixConfig,
+    Variant,
+    by_language,
+    files,
+    named_tests,
+    variants,
+)
+from fairseq_xling.verbs.parts.struct_matrix_result import RESULTS, read_others, write_matrix
 from fairseq_xling.verbs.parts.struct_train import predict_file
 
 
@@ -55,11 +65,7 @@ class Job:
 
 
 def run_matrix(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.verbs.struct`.
-
-    Raises:
-        UserError: for invalid options, and missing, damaged or inconsistent files.
-    """
+    """See `fairseq_xling.verbs.struct`."""
     config = load_config(MatrixConfig, args)
     device = usable_device(config.device)
     places = by_language(files("--train", config.train))

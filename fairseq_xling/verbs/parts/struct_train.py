@@ -1,4 +1,4 @@
-"""The verb ``struct train``."""
+"""The verbs ``struct train`` and ``struct predict``."""
 
 import argparse
 import dataclasses
@@ -7,16 +7,24 @@ from typing import Any
 
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, sha256, write_json
+from fairseq_xling.files import exclusive, same_place, sha256, write_json
 from fairseq_xling.folders import claim
+from fairseq_xling.papers.transfer.structures.data import Reader
+from fairseq_xling.papers.transfer.structures.features import parse_features
+from fairseq_xling.papers.transfer.structures.formats import formats
+from fairseq_xling.papers.transfer.structures.sentence import tasks
+from fairseq_xling.papers.transfer.structures.training import (
+    MODEL,
+    Library,
+    Place,
+    read_model,
+    tested,
+    train,
+    write_model,
+)
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config
-from fairseq_xling.structures.features import parse_features
-from fairseq_xling.structures.formats import formats
-from fairseq_xling.structures.model_file import MODEL, read_model, write_model
-from fairseq_xling.structures.tasks import tasks
-from fairseq_xling.structures.training import Library, Place, tested, train
 from fairseq_xling.verbs.parts.struct_config import TrainConfig, files, named_tests
 
 # What a finished training does not depend on.
@@ -25,11 +33,7 @@ HEADER = ["file", "language", "candidates", "precision", "recall", "F1"]
 
 
 def run_train(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.verbs.struct`.
-
-    Raises:
-        UserError: for invalid options, and missing, damaged or inconsistent files.
-    """
+    """See `fairseq_xling.verbs.struct`."""
     config = load_config(TrainConfig, args)
     chosen = parse_features(config.features)
     model, settings = config.model(config.network), config.fit(config.seed)
@@ -128,3 +132,41 @@ def notes(scores: dict[str, dict[str, Any]]) -> list[str]:
             share = 100 * one["unknown_words"] / one["words"]
             found.append(f"{name}: {share:.1f} % of the words have no vector")
     return found
+
+
+def run_predict(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.verbs.struct`."""
+    device = usable_device(args.device)
+    model = Path(args.model) / MODEL if Path(args.model).is_dir() else Path(args.model)
+    trained = read_model(model, device)
+    about = trained.about
+    reader = Reader(
+        about.task,
+        args.format,
+        args.segment,
+        args.trees,
+        args.trees_data,
+        needs_trees=about.needs_trees,
+        needs_tags="pos" in about.features,
+        device=args.device,
+        skip_bad=args.skip_bad,
+    )
+    reader.check()
+    places = named_tests(files("FILE", [",".join(args.files)]))
+    output = Path(args.output)
+    for name, (_, path) in places.items():
+        if same_place(output / name, path):
+            raise UserError(f"`--output` must be another folder, got that of {path}")
+    source = about.source(
+        dict(files("--vectors", args.vectors)), args.encoder, args.encoder_data, args.device
+    )
+    library = Library(reader, source)
+    for place in places.values():
+        library.words(place, about.features)  # every file is read before anything is written
+    scores = {
+        name: predict_file(trained, library, place, args.format, output / name)
+        for name, place in places.items()
+    }
+    used = {"model": model, **{name: path for name, (_, path) in places.items()}}
+    write_json(output / "scores.json", {"files": scores, "provenance": provenance(used)})
+    print_scores(scores)

@@ -7,8 +7,7 @@ import pytest
 
 from fairseq_xling.clcr.probing import sequence_spans
 from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe
-from fairseq_xling.tasks.probing.scores import micro_scores
+from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe, micro_scores
 from fairseq_xling.tasks.probing.states import Placed
 from tests.sequence_folder import write_folder
 

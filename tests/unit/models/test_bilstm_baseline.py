@@ -16,12 +16,12 @@ from fairseq_xling.models.bilstm_baseline import (
     BilstmBaseline,
     BilstmBaselineConfig,
 )
+from fairseq_xling.tasks.dataset import WordTagCodec, WordTagDataset, count_contents
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.heads import find_labels, heads, total_counts
 from fairseq_xling.tasks.heads.parsing import ParsingOptions
 from fairseq_xling.tasks.heads.srl import RolesOptions
 from fairseq_xling.tasks.options import parse_options
-from fairseq_xling.tasks.words_and_tags import WordTagCodec, WordTagDataset, count_contents
 
 ANIMALS, PLACES = ("dog", "cat", "cow"), ("house", "barn", "field")
 SMALL = {"word_dim": 8, "tag_dim": 8, "lstm_layers": 2, "lstm_hidden": 12, "dropout": 0.0}

@@ -1,9 +1,15 @@
+"""Bad rows of every format: refused, or left out up to a number, and reported."""
+
+import json
 from pathlib import Path
 
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.items import Item, column_number, parse_columns, parse_files
+from fairseq_xling.tasks.formats import find_format, formats, read_items
+from fairseq_xling.tasks.heads import heads
+from fairseq_xling.tasks.items import Item, column_number, leaving_out, parse_columns, parse_files
+from tests.unit.tasks.test_bad_files import FRAME, TREE, choice, conllu, frame
 
 
 def test_an_item_knows_its_place():
@@ -41,3 +47,142 @@ def test_columns_are_numbers_or_headings():
         parse_columns("text")
     with pytest.raises(UserError, match="`--columns` must name 'text' once, got it twice"):
         parse_columns("text=0,text=1")
+
+
+ANSWER = {"text": "dog", "answer_start": 4}
+QUESTION = {"id": "1", "question": "who", "answers": [ANSWER]}
+MOVED = {**QUESTION, "id": "2", "answers": [{**ANSWER, "answer_start": 5}]}
+
+
+def squad(*questions):
+    return json.dumps({"data": [{"paragraphs": [{"context": "the dog ran", "qas": questions}]}]})
+
+
+def rows(*values):
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+def question_row(question):
+    answers = {key: [one[key] for one in question["answers"]] for key in ANSWER}
+    return {**question, "context": "the dog ran", "answers": answers}
+
+
+def c3(*answers):
+    questions = [{"question": "q", "choice": ["a", "b"], "answer": answer} for answer in answers]
+    return json.dumps([[["text"], questions, "1"]])
+
+
+def wsc(index):
+    target = {"span1_text": "dog", "span1_index": index, "span2_text": "it", "span2_index": 4}
+    return {"text": "dog it", "label": "true", "target": target}
+
+
+def tree09(head):
+    return "\t".join(["1", "a", *"_" * 6, str(head), "_", "root", *"_" * 3]) + "\n\n"
+
+
+# By head and format: a good row, a bad one, another good one, and what is wrong with the bad one.
+FILES = {
+    ("classification", "tsv"): ("a\tb\tx\na\t \tx\nc\td\ty\n", "f:2: the text is empty"),
+    ("classification", "xnli"): (
+        "premise\thypo\tlabel\na\tb\tx\na\t \tx\nc\td\ty\n",
+        "f:3: the text is empty",
+    ),
+    ("classification", "json_lines"): (
+        rows({"text": "a"}, {"text": " "}, {"text": "b"}),
+        "f:2: `text` is empty",
+    ),
+    ("classification", "clue_wsc"): (
+        rows(wsc(0), wsc(1), wsc(0)),
+        "f:2: `span1_text` must be the text at `span1_index`",
+    ),
+    ("ner", "conll"): ("a O\nb O\n\nc\n\nd B-X\n", "f:4: must have 2 columns like the rows bef"),
+    ("slots", "conll"): ("a O\n\nc Orecurring\n\nd B-X\n", "f:3: the tag must be O, B-TYPE or I-"),
+    ("ner", "tagged_rows"): (
+        rows({"tokens": ["a"]}, {"tokens": []}, {"tokens": ["b"]}),
+        "f:2: `tokens` is empty",
+    ),
+    ("parsing", "conllu"): (
+        TREE + "\n" + conllu(("a", 7, "root")) + "\n" + TREE,
+        "f:4: HEAD must be a number from 0 to 1, got '7'",
+    ),
+    ("parsing", "conll09_trees"): (
+        tree09(0) + tree09(1) + tree09(0),
+        "f:3: a tree must have a root",
+    ),
+    ("srl", "conll09"): (
+        FRAME + "\n" + frame(("he", "_"), ("ran", "Y")) + "\n" + FRAME,
+        "f:4: must have 15 columns",
+    ),
+    ("span_qa", "squad"): (
+        squad(QUESTION, MOVED, {**QUESTION, "id": "3"}),
+        "f: question '2': the answer must be the context's text",
+    ),
+    ("span_qa", "question_rows"): (
+        rows(*map(question_row, (QUESTION, MOVED, {**QUESTION, "id": "3"}))),
+        "f: question '2': the answer must be the context's text",
+    ),
+    ("multiple_choice", "choices"): (
+        choice() + choice(label=7) + choice(),
+        "f:2: `label` must lie in [0, 2), got 7",
+    ),
+    ("multiple_choice", "c3"): (c3("a", "c", "b"), "f: entry 1, question 2: `answer` must be one"),
+    ("multiple_choice", "chid"): (
+        rows(
+            *(
+                {"content": [f"x #idiom{n}# y"], "candidates": some}
+                for n, some in ((1, ["a", "b"]), (2, ["a"]), (3, ["a", "b"]))
+            )
+        ),
+        "f:2: `candidates` must be at least 2, got 1",
+    ),
+}
+
+
+def read(head, form, path, skip_bad):
+    kind = heads[head]
+    return read_items(find_format(kind.format, form), path, {}, "en", kind.check, skip_bad)
+
+
+@pytest.mark.parametrize(("head", "form"), FILES)
+def test_bad_rows_are_left_out_up_to_a_number(head, form, tmp_path, caplog):
+    text, wrong = FILES[head, form]
+    path = tmp_path / "f"
+    path.write_text(text)
+    with pytest.raises(UserError) as error:
+        read(head, form, path, 0)
+    assert str(error.value).startswith(f"{tmp_path}/{wrong}") and "--skip" not in str(error.value)
+    found = read(head, form, path, 1)
+    assert len(found) == 2 and not caplog.messages[:-1]
+    assert caplog.messages[-1].startswith(
+        f"{path}: left out 1 bad row(s); the first: {tmp_path}/{wrong}"
+    )
+
+
+def test_every_format_with_rows_is_tried():
+    assert {form for _, form in FILES} | {"table", "xnli_jsonl"} == {*formats}
+
+
+def test_one_bad_row_too_many_is_refused_with_the_limit(tmp_path):
+    (tmp_path / "f").write_text("a\tx\n \tx\nb\ty\n\ty\nc\t\n")
+    with pytest.raises(UserError) as error:
+        read("classification", "tsv", tmp_path / "f", 2)
+    assert str(error.value) == (
+        f"{tmp_path}/f:5: the label is empty; `--skip-bad` must be more than 2 to leave out this "
+        "row, too"
+    )
+    assert len(read("classification", "tsv", tmp_path / "f", 3)) == 2
+
+
+def test_a_file_of_bad_rows_alone_is_refused(tmp_path):
+    (tmp_path / "f").write_text("a X\nb Y\n")
+    with pytest.raises(UserError, match=r"f: every row is malformed; the first: .*/f:1: the tag"):
+        read("ner", "conll", tmp_path / "f", 5)
+
+
+def test_what_is_wrong_with_a_whole_file_is_never_left_out(tmp_path):
+    (tmp_path / "f").write_text("a\tx\tz\tw\n")
+    with pytest.raises(UserError, match="f:1: has 4 columns; name them by"):
+        read("classification", "tsv", tmp_path / "f", 9)
+    with pytest.raises(UserError, match="no such file"), leaving_out(9, "f"):
+        list(formats["conll"].read(tmp_path / "none", {}))

@@ -1,11 +1,15 @@
+"""Entities of characters on the words of a segmenter."""
+
+import itertools
 import random
 
 import pytest
 from seqeval.metrics import classification_report, f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
+from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.heads import f1
-from fairseq_xling.tasks.spans import count_spans, is_bio, repair, spans
+from fairseq_xling.tasks.spans import count_spans, is_bio, realign, realign_file, repair, spans
 
 TAGS = ["O", "B-A", "I-A", "B-B", "I-B", "I-C"]
 
@@ -65,3 +69,93 @@ def test_what_is_no_tag_is_known():
         "O",
         "B-A",
     ]
+
+
+CHARACTERS = "我\tO\n在\tO\n北\tB-LOC\n京\tI-LOC\n见\tO\n王\tB-PER\n朋\tI-PER\n\n李\tB-PER\n说\tO\n"
+
+
+@pytest.fixture
+def made(tmp_path):
+    """``made(words)``: the summary, and the written file."""
+
+    def make(words, characters=CHARACTERS, columns=None):
+        (tmp_path / "c").write_text(characters, encoding="utf-8")
+        (tmp_path / "w").write_text(words, encoding="utf-8")
+        output = tmp_path / "out"
+        done = realign_file(tmp_path / "c", tmp_path / "w", output, columns or {})
+        return done, output.read_text(encoding="utf-8")
+
+    return make
+
+
+@pytest.mark.row("E3")
+def test_where_boundaries_agree_nothing_changes(made):
+    done, text = made("我 在 北 京 见 王 朋\n李 说\n")
+    assert text == CHARACTERS + "\n"
+    assert (done.sentences, done.kept, done.moved, done.lost) == (2, 3, 0, 0)
+    done, text = made("我在 北京 见 王朋\n李 说\n")
+    assert text == "我在\tO\n北京\tB-LOC\n见\tO\n王朋\tB-PER\n\n李\tB-PER\n说\tO\n\n"
+    assert (done.kept, done.moved, done.lost) == (3, 0, 0)
+
+
+@pytest.mark.row("E3")
+def test_a_word_belongs_to_the_entity_that_has_half_of_it(made):
+    done, text = made("我 在北 京见 王朋\n李说\n")
+    assert text == "我\tO\n在北\tB-LOC\n京见\tI-LOC\n王朋\tB-PER\n\n李说\tB-PER\n\n"
+    assert (done.kept, done.moved, done.lost) == (1, 2, 0)
+    done, text = made("我在北京 见王朋\n李说\n")  # half of the first, two thirds of the second
+    assert text == "我在北京\tB-LOC\n见王朋\tB-PER\n\n李说\tB-PER\n\n"
+    done, text = made("我在北 京见王朋\n李说\n")  # a third of the first, a half of the second
+    assert text == "我在北\tO\n京见王朋\tB-PER\n\n李说\tB-PER\n\n"
+    assert (done.kept, done.moved, done.lost) == (0, 2, 1)
+
+
+def test_of_two_entities_with_half_a_word_each_the_first_gets_it():
+    assert realign([("A", 0, 1), ("B", 1, 2)], [2]) == (["B-A"], 0, 1, 1)
+    assert realign([("A", 1, 2), ("A", 2, 4)], [1, 1, 2]).tags == ["O", "B-A", "B-A"]
+    assert realign([("A", 0, 1), ("B", 1, 3)], [3]).tags == ["B-B"]
+
+
+def test_it_equals_counting_the_characters_of_every_entity():
+    draw = random.Random(0)
+    for _ in range(300):
+        size, entities, place = draw.randint(1, 14), [], 0
+        while (first := place + draw.randint(0, 3)) < size:
+            place = min(size, first + draw.randint(1, 5))
+            entities.append((draw.choice("AB"), first, place))
+        cuts = sorted({0, size, *(draw.randrange(size) for _ in range(draw.randint(0, 5)))})
+        owners = []
+        for start, end in itertools.pairwise(cuts):
+            shares = [
+                sum(a <= character < b for character in range(start, end)) / (end - start)
+                for _, a, b in entities
+            ]
+            owners.append(next((n for n, share in enumerate(shares) if share >= 0.5), None))
+        expected = [
+            "O" if n is None else f"{'I' if n in owners[:word] else 'B'}-{entities[n][0]}"
+            for word, n in enumerate(owners)
+        ]
+        lengths = [b - a for a, b in itertools.pairwise(cuts)]
+        found = realign(entities, lengths)
+        assert found.tags == expected
+        assert found.kept + found.moved + found.lost == len(entities)
+        assert found.lost == len(entities) - len(set(owners) - {None})
+
+
+@pytest.mark.parametrize(
+    ("words", "characters", "message"),
+    [
+        ("我 在 北 京 见 王\n李 说\n", CHARACTERS, r"w:1: must spell the text of .*/c:1, "),
+        ("我 在 北 京 见 王 朋\n李 说话\n", CHARACTERS, r"w:2: must spell the text of .*/c:9, "),
+        ("我 在 北 京 见 王 朋\n", CHARACTERS, r"w:2: has no line for the sentence of .*/c:9"),
+        ("我在北京见王朋\n李说\n我\n", CHARACTERS, "w:3: must end with the last sentence of .*/c"),
+        ("我\n", "我\tLOC\n", "c:1: the tag must be O, B-TYPE or I-TYPE, got 'LOC'"),
+        ("我\n", "我\n", "c:1: must have a tag for each character, got no tags"),
+    ],
+)
+def test_files_that_do_not_fit_are_named_with_their_line(
+    made, words, characters, message, tmp_path
+):
+    with pytest.raises(UserError, match=message):
+        made(words, characters)
+    assert not (tmp_path / "out").exists()

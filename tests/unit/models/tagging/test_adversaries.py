@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from fairseq_xling.models.tagging.adversaries import Settings, adversaries
-from fairseq_xling.models.tagging.discriminator import Discriminator, language_loss
-from fairseq_xling.models.tagging.reversal import reverse
+from fairseq_xling.models.tagging.adversaries import Settings, adversaries, reverse
+from fairseq_xling.models.tagging.layers import Discriminator, language_loss
 from tests.planted_tagging import draw, tagger
 
 

@@ -44,10 +44,10 @@ def test_a_grid_of_token_translations(tmp_path, capsys):
 
 
 def test_figures_against_entity_overlap(tmp_path):
-    from fairseq_xling.studies.transfer.config import TransferConfig
-    from fairseq_xling.studies.transfer.finished import FinishedFigure as Figure
-    from fairseq_xling.studies.transfer.overlap import PROPERTY
-    from fairseq_xling.studies.transfer.scatter_result import Point, write_scatter
+    from fairseq_xling.papers.transfer.config import TransferConfig
+    from fairseq_xling.papers.transfer.properties import OVERLAP as PROPERTY
+    from fairseq_xling.papers.transfer.scatter_result import FinishedFigure as Figure
+    from fairseq_xling.papers.transfer.scatter_result import Point, write_scatter
 
     run = tmp_path / "run"
     write_json(run / "results.json", {})
@@ -67,10 +67,10 @@ def test_figures_against_entity_overlap(tmp_path):
 
 @pytest.mark.parametrize("languages", ["en", "en,de"])
 def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
-    from fairseq_xling.studies.transfer.config import TransferConfig
-    from fairseq_xling.studies.transfer.plan import Encoder, Test, TrainSet
-    from fairseq_xling.studies.transfer.steps import TestedModel
-    from fairseq_xling.studies.transfer.transfer_result import write_transfer
+    from fairseq_xling.papers.transfer.config import TransferConfig
+    from fairseq_xling.papers.transfer.plan import Encoder, Test, TrainSet
+    from fairseq_xling.papers.transfer.steps import TestedModel
+    from fairseq_xling.papers.transfer.transfer_result import write_transfer
 
     config = TransferConfig(head="ner", seeds="1,2")
     tests = tuple(Test(lang, lang, tmp_path / f"{lang}.test") for lang in ("en", "de"))

@@ -8,17 +8,14 @@ from sklearn.metrics import accuracy_score
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.formats import formats
-from fairseq_xling.tasks.formats.conll import Conll
+from fairseq_xling.tasks.formats.conll import Conll, TaggedRows
 from fairseq_xling.tasks.formats.conllu import Conllu
-from fairseq_xling.tasks.formats.json_lines import JsonLines
 from fairseq_xling.tasks.formats.squad import Squad
-from fairseq_xling.tasks.formats.tagged_rows import TaggedRows
-from fairseq_xling.tasks.formats.tsv import Tsv
-from fairseq_xling.tasks.formats.xnli import Xnli, XnliJsonl
+from fairseq_xling.tasks.formats.texts import JsonLines, Tsv, Xnli, XnliJsonl
 from fairseq_xling.tasks.heads import find_labels, total_counts
 from fairseq_xling.tasks.heads.classification import Classification
-from fairseq_xling.tasks.heads.pos import Pos
-from fairseq_xling.tasks.realign import realign_file
+from fairseq_xling.tasks.heads.tagging import Pos
+from fairseq_xling.tasks.spans import realign_file
 from fairseq_xling.text.anchors import read_entries
 
 HEADINGS = (

@@ -6,9 +6,8 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.formats import formats
-from fairseq_xling.tasks.formats.c3 import C3
-from fairseq_xling.tasks.formats.chid import Chid
-from fairseq_xling.tasks.formats.clue_wsc import ClueWsc
+from fairseq_xling.tasks.formats.choices import C3, Chid
+from fairseq_xling.tasks.formats.texts import ClueWsc
 
 QUESTION = {"question": "他去哪里？", "choice": ["学校", "商店", "家"], "answer": "商店"}
 C3_FILE = [

@@ -8,13 +8,12 @@ import pytest
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 from fairseq_xling.tasks.formats import find_format
-from fairseq_xling.tasks.formats.question_rows import QuestionRows
-from fairseq_xling.tasks.formats.squad import Squad
-from fairseq_xling.tasks.formats.table import Table
-from fairseq_xling.tasks.formats.tagged_rows import TaggedRows
+from fairseq_xling.tasks.formats.conll import TaggedRows
+from fairseq_xling.tasks.formats.squad import QuestionRows, Squad
+from fairseq_xling.tasks.formats.texts import Table
 from fairseq_xling.tasks.heads import find_labels, total_counts
-from fairseq_xling.tasks.heads.ner import Ner
 from fairseq_xling.tasks.heads.span_qa import SpanQa
+from fairseq_xling.tasks.heads.tagging import Ner
 
 TAGS = ["O", "B-PER", "I-PER"]
 SENTENCES = {

@@ -1,4 +1,7 @@
-"""The parsing head: its loss, its trees, and what UAS and LAS count."""
+"""The parsing head: its loss, its trees, and what UAS and LAS count.
+
+The parsing head that learns parts of speech as well.
+"""
 
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.conllu import Conllu, Tree, TreeItem, tree_fault
 from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels, total_counts
-from fairseq_xling.tasks.heads.parsing import Parsing, ParsingOptions
+from fairseq_xling.tasks.heads.parsing import Parsing, ParsingOptions, ParsingPos
 from fairseq_xling.tasks.options import parse_options
 
 SHARED = Path(__file__).resolve().parents[5] / "shared" / "data"
@@ -301,3 +304,91 @@ def test_punctuation_cannot_be_dropped_without_parts_of_speech(codec):
     ):
         head.encode(item("he ran", [2, 0], "nsubj root", "_ _"), codec())
     head.encode(item("he ran", upos="_ _"), codec())  # nothing is counted there
+
+
+PARSING_POS_LABELS = {"relation": ["det", "nsubj", "obj", "root"], "upos": ["DET", "NOUN", "VERB"]}
+OPTIONS = ParsingOptions(arc_dim=6, label_dim=5)
+
+
+def parsing_pos_item(words, heads, relations, upos):
+    words = tuple(words.split())
+    tree = Tree(tuple(heads), tuple(relations.split()))
+    lines = tuple(f"{n}\t{word}" + "\t_" * 8 for n, word in enumerate(words, 1))
+    rows = tuple(range(len(words)))
+    return TreeItem("a.conllu", 3, words, tuple(upos.split()), tree, lines, rows)
+
+
+PARSING_POS_LONG = parsing_pos_item(
+    "the dog sees a cat", [2, 3, 0, 5, 3], "det nsubj root det obj", "DET NOUN VERB DET NOUN"
+)
+PARSING_POS_SHORT = parsing_pos_item("cats see", [2, 0], "nsubj root", "NOUN VERB")
+BARE = parsing_pos_item("cats see", [2, 0], "nsubj root", "_ _")  # a tree without parts of speech
+
+
+@pytest.fixture
+def outputs_of(codec):
+    """``outputs_of(head, items)``: fields, and the outputs of a network with fixed weights."""
+
+    def make(head, items, states):
+        dataset = ItemDataset([(codec(32), 0, items)], head)
+        fields = dataset.collater(range(len(items)))["net_input"]["fields"]
+        torch.manual_seed(0)
+        network = head.network(8).eval()
+        for parameter in network.parameters():
+            torch.nn.init.normal_(parameter, std=0.5)
+        return fields, network(states, fields)
+
+    return make
+
+
+def test_the_loss_is_that_of_the_tree_and_of_the_tag_of_each_word(outputs_of):
+    states = torch.randn(3, 7, 8)
+    head = ParsingPos(PARSING_POS_LABELS, OPTIONS)
+    fields, outputs = outputs_of(head, [PARSING_POS_LONG, PARSING_POS_SHORT, BARE], states)
+    loss, terms = head.loss(outputs, fields)
+    tree, same = Parsing(PARSING_POS_LABELS, OPTIONS).loss(outputs, fields)
+    slow = tree
+    for b, one in enumerate((PARSING_POS_LONG, PARSING_POS_SHORT)):
+        for word, tag in enumerate(one.upos):
+            gold = torch.tensor(PARSING_POS_LABELS["upos"].index(tag))
+            slow = slow + F.cross_entropy(outputs["tags"][b, word], gold)
+    torch.testing.assert_close(loss, slow)
+    assert int(terms) == int(same)
+
+
+def test_tags_of_one_sentence_are_those_of_its_row_in_a_padded_batch(outputs_of):
+    head, states = ParsingPos(PARSING_POS_LABELS, OPTIONS), torch.randn(2, 7, 8)
+    both, outputs = outputs_of(head, [PARSING_POS_LONG, PARSING_POS_SHORT], states)
+    alone, single = outputs_of(head, [PARSING_POS_SHORT], states[1:, :4])
+    torch.testing.assert_close(outputs["tags"][1:, :2], single["tags"][:, :2])
+    assert head.decode(outputs, both)[1] == head.decode(single, alone)[0]
+    assert [len(tree.upos) for tree in head.decode(outputs, both)] == [5, 2]
+
+
+def test_words_without_tags_teach_the_tree_alone_and_are_not_counted(codec):
+    assert find_labels(ParsingPos, [BARE])["upos"] == []
+    assert (
+        ParsingPos(PARSING_POS_LABELS).encode(BARE, codec(32)).fields["tag"].tolist()
+        == [IGNORE] * 2
+    )
+    head = ParsingPos(PARSING_POS_LABELS, OPTIONS)
+    right = (*PARSING_POS_SHORT.tree, PARSING_POS_SHORT.upos)
+    sums = total_counts(head, [PARSING_POS_SHORT, BARE], [head_tree(right), head_tree(right)])
+    assert head.scores(sums) == {"uas": 100.0, "las": 100.0, "upos": 100.0}
+    assert sums["tags"] == 2 and sums["words"] == 4
+
+
+def head_tree(parts):
+    from fairseq_xling.tasks.formats.conllu import TaggedTree
+
+    return TaggedTree(*parts)
+
+
+def test_predicted_tags_are_written(tmp_path):
+    path = tmp_path / "out.conllu"
+    Conllu.write(path, [BARE], [head_tree((*PARSING_POS_SHORT.tree, ("VERB", "NOUN")))], {})
+    rows = [line.split("\t") for line in path.read_text().splitlines()]
+    assert [(row[3], row[6], row[7]) for row in rows] == [
+        ("VERB", "2", "nsubj"),
+        ("NOUN", "0", "root"),
+    ]

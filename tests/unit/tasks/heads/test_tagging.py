@@ -9,9 +9,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import IGNORE, find_labels, total_counts
-from fairseq_xling.tasks.heads.ner import Ner, Slots
-from fairseq_xling.tasks.heads.pos import Pos
-from fairseq_xling.tasks.heads.tagger import word_rows, word_states
+from fairseq_xling.tasks.heads.tagging import Ner, Pos, Slots, word_rows, word_states
 
 
 def item(words, tags=None, line=1):

@@ -5,10 +5,8 @@ import pytest
 import torch
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe
-from fairseq_xling.tasks.probing.network import EdgeProbe
-from fairseq_xling.tasks.probing.scores import micro_scores, prior
-from fairseq_xling.tasks.probing.spans import Spans, label_matrix
+from fairseq_xling.tasks.probing.fit import EdgeProbe, ProbeOptions, fit_probe, micro_scores, prior
+from fairseq_xling.tasks.probing.states import Spans, label_matrix
 
 WIDTH = 12
 SMALL = {"hidden": 32, "projection": 16, "dropout": 0.0, "lr": 0.01, "epochs": 40, "batch_size": 32}

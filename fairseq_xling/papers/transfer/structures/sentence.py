@@ -1,0 +1,238 @@
+"""A sentence with its tree, mentions, triggers, relations and arguments, and its candidates.
+
+Spans are half-open and count words from 0; heads count from 1, 0 is the root. What is predicted is
+a label, or `NONE`, of each candidate, a pair of spans. To add a task, register another function
+that lists the candidates of a sentence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from fairseq_xling.bounds import check_bound
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+from fairseq_xling.tasks.formats import refuse_withheld
+from fairseq_xling.tasks.formats.conllu import tree_fault
+from fairseq_xling.tasks.items import Item
+
+NONE = "NONE"  # the label of a candidate that is not annotated
+
+
+@dataclass(frozen=True)
+class Mention:
+    """An entity mention, or the trigger of an event.
+
+    Attributes:
+        start, end: its words, [start, end).
+        type: of the entity or event.
+    """
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A labelled pair.
+
+    Attributes:
+        first, second: numbers of two entities, or of a trigger and an entity.
+        label: the relation, or the role of the entity.
+    """
+
+    first: int
+    second: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Sentence(Item):
+    """One sentence.
+
+    Attributes:
+        name: its id in the file.
+        words: W of them, at least one.
+        upos, heads, deprels: its tree, W of each, or all empty if it has none.
+        entities, triggers: mentions.
+        relations: between entities, directed.
+        arguments: of triggers; ``first`` is a trigger, ``second`` an entity.
+        pairs: the candidates for relations where the file names them; None: all ordered pairs.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    upos: tuple[str, ...] = ()
+    heads: tuple[int, ...] = ()
+    deprels: tuple[str, ...] = ()
+    entities: tuple[Mention, ...] = ()
+    triggers: tuple[Mention, ...] = ()
+    relations: tuple[Link, ...] = ()
+    arguments: tuple[Link, ...] = ()
+    pairs: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether its words have heads."""
+        return bool(self.heads)
+
+    def with_tree(
+        self, upos: Sequence[str], heads: Sequence[int], deprels: Sequence[str]
+    ) -> "Sentence":
+        """The sentence with another tree; errors as `check`."""
+        return check(replace(self, upos=tuple(upos), heads=tuple(heads), deprels=tuple(deprels)))
+
+
+def check(sentence: Sentence) -> Sentence:
+    """``sentence``, if it keeps every rule.
+
+    Raises:
+        UserError: for no words, a tree of another length, with a cycle, without or with two roots,
+            a head or span out of range, an index of a mention that does not exist, a pair that is
+            annotated twice, or too many words or pairs; one line with file and line.
+    """
+    place, size = sentence.place, len(sentence.words)
+    if not size:
+        raise UserError(f"{place}: `words` must have at least 1 word, got 0")
+    check_bound("sentence", size, place)
+    refuse_withheld(place, sentence.words)
+    _check_tree(sentence, place, size)
+    for what in ("entities", "triggers"):
+        for number, one in enumerate(getattr(sentence, what)):
+            if not 0 <= one.start < one.end <= size:
+                raise UserError(
+                    f"{place}: `{what}` {number}: `span` must be [a, b) with 0 <= a < b <= {size}, "
+                    f"got [{one.start}, {one.end}]"
+                )
+    entities, triggers = len(sentence.entities), len(sentence.triggers)
+    relations = entities**2 if sentence.pairs is None else len(sentence.pairs)
+    check_bound("mentions", max(relations, triggers * entities), place)
+    _check_links(place, "relations", sentence.relations, (entities, "entity", entities, "entity"))
+    _check_links(place, "arguments", sentence.arguments, (triggers, "trigger", entities, "entity"))
+    return sentence
+
+
+def _check_tree(sentence: Sentence, place: str, size: int) -> None:
+    lengths = {name: len(getattr(sentence, name)) for name in ("upos", "heads", "deprels")}
+    if not any(lengths.values()):
+        return
+    for name, length in lengths.items():
+        if length != size:
+            raise UserError(f"{place}: `{name}` must have {size} values, as many as words, "
+                            f"got {length}")  # fmt: skip
+    for word, head in enumerate(sentence.heads, start=1):
+        if not 0 <= head <= size:
+            raise UserError(
+                f"{place}: `heads` must be numbers from 0 to {size}, got {head} at word {word}"
+            )
+    if fault := tree_fault(sentence.heads):
+        raise UserError(f"{place}: `heads`, word {fault[0] + 1}: {fault[1]}")
+
+
+def _check_links(
+    place: str, what: str, links: Sequence[Link], known: tuple[int, str, int, str]
+) -> None:
+    firsts, first, seconds, second = known
+    seen: set[tuple[int, int]] = set()
+    for number, link in enumerate(links):
+        for index, size, kind in ((link.first, firsts, first), (link.second, seconds, second)):
+            if not 0 <= index < size:
+                raise UserError(
+                    f"{place}: `{what}` {number}: must name one of {size} {kind} mentions from 0, "
+                    f"got {index}"
+                )
+        if (link.first, link.second) in seen:
+            raise UserError(
+                f"{place}: `{what}` {number}: the pair {link.first}, {link.second} must have one "
+                "label, got a second"
+            )
+        if link.label == NONE:
+            raise UserError(
+                f"{place}: `{what}` {number}: {NONE} is the label of pairs that are not annotated; "
+                "leave the entry out"
+            )
+        seen.add((link.first, link.second))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A pair of mentions.
+
+    Attributes:
+        first, second: the numbers of the two mentions.
+        a, b: the mentions.
+        label: what is annotated, or `NONE`.
+    """
+
+    first: int
+    second: int
+    a: Mention
+    b: Mention
+    label: str
+
+
+class Task(Protocol):
+    """One kind of candidates."""
+
+    @staticmethod
+    def candidates(sentence: Sentence) -> list[Candidate]:
+        """Every candidate, in a fixed order."""
+
+    @staticmethod
+    def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
+        """The sentence with predicted ``labels``, one for each candidate, instead of its own."""
+
+
+tasks: Registry[type[Task]] = Registry("task")
+
+
+@tasks.register("relations")
+class Relations:
+    """Ordered pairs of different mentions: a symmetric relation is annotated both ways."""
+
+    @staticmethod
+    def candidates(sentence: Sentence) -> list[Candidate]:
+        """See `Task`; the pairs that the file names, if it does."""
+        pairs = sentence.pairs
+        if pairs is None:
+            numbers = range(len(sentence.entities))
+            pairs = tuple((i, j) for i in numbers for j in numbers if i != j)
+        labels = {(one.first, one.second): one.label for one in sentence.relations}
+        return [
+            Candidate(i, j, sentence.entities[i], sentence.entities[j], labels.get((i, j), NONE))
+            for i, j in pairs
+        ]
+
+    @staticmethod
+    def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
+        """See `Task`."""
+        return replace(sentence, relations=_links(Relations.candidates(sentence), labels))
+
+
+@tasks.register("roles")
+class Roles:
+    """Every trigger with every entity."""
+
+    @staticmethod
+    def candidates(sentence: Sentence) -> list[Candidate]:
+        """See `Task`."""
+        labels = {(one.first, one.second): one.label for one in sentence.arguments}
+        return [
+            Candidate(k, i, trigger, entity, labels.get((k, i), NONE))
+            for k, trigger in enumerate(sentence.triggers)
+            for i, entity in enumerate(sentence.entities)
+        ]
+
+    @staticmethod
+    def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
+        """See `Task`."""
+        return replace(sentence, arguments=_links(Roles.candidates(sentence), labels))
+
+
+def _links(candidates: Sequence[Candidate], labels: Sequence[str]) -> tuple[Link, ...]:
+    return tuple(
+        Link(one.first, one.second, label)
+        for one, label in zip(candidates, labels, strict=True)
+        if label != NONE
+    )

@@ -1,1 +1,0 @@
-"""Probing rows from files of structures: see `fairseq_xling.tasks.probing.converters`."""

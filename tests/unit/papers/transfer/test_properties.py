@@ -1,0 +1,187 @@
+import itertools
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.papers.transfer.config import TransferConfig
+from fairseq_xling.papers.transfer.properties import (
+    entity_words,
+    jaccard,
+    read_entities,
+    read_features,
+    shared_features,
+)
+from fairseq_xling.papers.transfer.properties import measure_word_order as measure
+from fairseq_xling.papers.transfer.scatter_result import FinishedFigure
+from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.prepare import prepare
+from fairseq_xling.text.sources import parse_sources
+
+
+@pytest.mark.row("E9")
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("", "", 0),
+        ("a", "", 0),
+        ("a", "b", 0),
+        ("ab", "ab", 1),
+        ("ab", "abcd", 0.5),
+        ("abc", "cde", 0.2),
+        ("abcd", "bcde", 0.6),
+    ],
+)
+def test_overlap_is_the_share_of_the_union(first, second, expected):
+    assert jaccard(set(first), set(second)) == pytest.approx(expected)
+    assert jaccard(set(second), set(first)) == pytest.approx(expected)
+
+
+def test_overlap_counts_as_a_loop_over_all_members_does():
+    sets = [set(chosen) for n in range(4) for chosen in itertools.combinations("abcd", n)]
+    for first, second in itertools.product(sets, repeat=2):
+        either = [x for x in "abcd" if x in first or x in second]
+        both = [x for x in either if x in first and x in second]
+        assert jaccard(first, second) == (len(both) / len(either) if either else 0)
+
+
+def test_entity_words_are_those_inside_of_spans_each_once(written):
+    path = written("a.conll", "Bob\tB-P\nsees\tO\n\nof\tI-O\nYork\tI-O\nBob\tB-P\nbob\tO\n")
+    assert entity_words(path, "ner") == ["Bob", "of", "York"]
+    path = written("b.conll", "0\tBob\tx\tB-P\n1\truns\tx\tO\n")
+    assert entity_words(path, "slots", "token=1,tag=3") == ["Bob"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a\tO\n\nb\tPER\n", ":3: the tag must be O, B-TYPE or I-TYPE, got 'PER'"),
+        ("a\tO\nb\tO\n", ": has no spans"),
+        ("a\nb\n", ": has no spans"),
+        ("a\tB-X\nb\n", ":2: must have 2 columns like the rows before, got 1"),
+    ],
+)
+def test_files_without_spans_are_refused(written, text, message):
+    path = written("a.conll", text)
+    with pytest.raises(UserError) as error:
+        entity_words(path, "ner")
+    assert str(error.value) == f"{path}{message}"
+
+
+def test_subwords_of_other_words_and_unknown_ones_do_not_count(words_folder, written):
+    path = written("a.conll", "dog\tB-X\nhousedog\tI-X\nruns\tO\nred\tB-X\ncat\tO\n")
+    found = read_entities(path, "ner", "", words_folder, "en")
+    assert found.subwords == {"▁dog", "▁red"}
+    assert found.unknown == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("mode", ["joint", "union", "prefixed", "separate"])
+def test_a_subword_is_itself_in_every_language_whatever_its_id(tmp_path, written, mode):
+    """In ``separate`` folders equal ids are different subwords, in ``prefixed`` ones none is."""
+    for lang, words in (("en", "anna rome anna"), ("de", "paris anna rom paris")):
+        (tmp_path / lang).write_text(f"{words}\n" * 3)
+    sources = parse_sources(
+        ("en", "de"), mono=[f"train.{lang}={tmp_path / lang}" for lang in ("en", "de")]
+    )
+    options = PrepareOptions(
+        ("en", "de"),
+        vocab=mode,
+        vocab_type="word",
+        vocab_size=20,
+        segment={"en": "space", "de": "space"},
+        aligner="none",
+    )
+    prepare(tmp_path / "data", sources, options)
+    english = written("en.conll", "anna\tB-P\nrome\tB-L\n")
+    german = written("de.conll", "anna\tB-P\nparis\tB-L\n")
+    first = read_entities(english, "ner", "", tmp_path / "data", "en").subwords
+    second = read_entities(german, "ner", "", tmp_path / "data", "de").subwords
+    assert first == {"▁anna", "▁rome"} and second == {"▁anna", "▁paris"}
+
+
+def test_a_languages_pieces_are_those_that_a_model_reads(tmp_path, written):
+    """Pieces of a BPE vocabulary, whose mark of a word's beginning tells two of them apart."""
+    text = "anna banana band ananas bandana nana\n" * 20
+    (tmp_path / "en").write_text(text)
+    sources = parse_sources(("en",), mono=[f"train.en={tmp_path / 'en'}"])
+    segment = {"en": "space"}
+    prepare(
+        tmp_path / "data",
+        sources,
+        PrepareOptions(("en",), vocab_type="bpe", vocab_size=14, segment=segment, aligner="none"),
+    )
+    path = written("a.conll", "banana\tB-X\nnana\tI-X\n")
+    from fairseq_xling.text.pieces import Pieces
+
+    pieces = Pieces.load(tmp_path / "data" / "sentencepiece.model")
+    ids, _ = pieces.encode(["banana", "nana"])
+    expected = {pieces.symbols[i] for i in ids}
+    assert read_entities(path, "ner", "", tmp_path / "data", "en").subwords == expected
+    assert any(piece.startswith("▁") for piece in expected)
+    assert any(not piece.startswith("▁") for piece in expected)
+
+
+@pytest.mark.row("E10")
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (["SVO", "AN"], ["SVO", "AN"], (2, 2)),
+        (["SVO", "AN"], ["SOV", "AN"], (1, 2)),
+        (["SVO", ""], ["SVO", ""], (1, 1)),
+        (["", "AN"], ["SVO", ""], (0, 0)),
+        (["AN", "SVO"], ["SVO", "AN"], (0, 2)),
+        ([], [], (0, 0)),
+    ],
+)
+def test_features_are_shared_where_both_are_known_and_equal(first, second, expected):
+    assert shared_features(first, second) == expected
+    assert shared_features(second, first) == expected
+
+
+def test_shared_features_are_those_that_a_loop_over_all_of_them_finds():
+    for first, second in itertools.product(itertools.product(["", "a", "b"], repeat=3), repeat=2):
+        shared = known = 0
+        for n in range(3):
+            if first[n] != "" and second[n] != "":
+                known += 1
+                if first[n] == second[n]:
+                    shared += 1
+        assert shared_features(first, second) == (shared, known)
+
+
+@pytest.mark.row("E10")
+def test_a_table_is_read_by_language(written):
+    path = written("f.tsv", "language\torder\tadjective\r\nen\tSVO\t AN \r\nja\tSOV\t\r\n")
+    assert read_features(path) == {"en": ["SVO", "AN"], "ja": ["SOV", ""]}
+
+
+def cell(lang, sources=("en",)):
+    return FinishedFigure(Path("run"), TransferConfig(), "ours", "ours", sources, lang, (50.0,))
+
+
+def test_where_nothing_is_known_of_both_there_is_no_number():
+    table = {"en": ["SVO", ""], "de": ["SOV", ""], "hi": ["", "NP"]}
+    points = measure("f.tsv", table, [cell("en"), cell("de"), cell("hi")])
+    assert [point.x for point in points] == [1, 0, None]
+    assert [point.details["features"] for point in points] == [
+        "1 of 1 known",
+        "0 of 1 known",
+        "0 of 0 known",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([cell("de"), cell("fr"), cell("it")], "f.tsv: has no row of 'fr', 'it'; it has en, de"),
+        ([cell("en", ("nl",))], "f.tsv: has no row of 'nl'; it has en, de"),
+        (
+            [cell("de", ("en", "nl"))],
+            "run: must have one training language to compare the word order with, got en, nl",
+        ),
+    ],
+)
+def test_languages_that_cannot_be_compared_are_named(cells, message):
+    with pytest.raises(UserError) as error:
+        measure("f.tsv", {"en": ["a"], "de": ["b"]}, cells)
+    assert str(error.value) == message

@@ -1,0 +1,393 @@
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.interop.token_translation import shifting
+from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
+from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.models.trilayer import TriEncoder
+from fairseq_xling.papers.transfer import steps as module
+from fairseq_xling.papers.transfer.config import PAPER, parse_alphas
+from fairseq_xling.papers.transfer.plan import Test, encoders, matrix, zero_shot
+from fairseq_xling.papers.transfer.steps import (
+    Trained,
+    best_on_dev,
+    choose,
+    language_mean,
+    study_steps,
+)
+from fairseq_xling.runs.step import digests
+
+ALPHAS = parse_alphas(PAPER)
+
+
+@pytest.fixture(params=["", "1", "TRILayer"])
+def model(request):
+    """An encoder whose first layer is shared, or each language's own, or which has a TRILayer."""
+    torch.manual_seed(1)
+    shape = EncoderShape(2, 16, 32, 4, 12, dropout=0.0, attention_dropout=0.0, init_std=0.3)
+    kind = TriEncoder if request.param == "TRILayer" else SeparableEncoder
+    plan = SharingPlan.parse("" if kind is TriEncoder else request.param, 2)
+    return SimpleNamespace(encoder=kind(shape, {"en": 30, "de": 30}, plan).eval())
+
+
+def states(model, lang):
+    tokens = torch.tensor([[3, 7, 9, 4]])
+    src = {"tokens": tokens, "positions": torch.arange(4)[None], "langs": torch.zeros_like(tokens)}
+    return model.encoder.states(src, (lang, lang))
+
+
+@pytest.mark.row("S14")
+@pytest.mark.parametrize("lang", ["en", "de"])
+def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model, lang):
+    before, vector = states(model, lang), torch.linspace(-1, 1, 16)
+    with shifting(model.encoder, 1, 0.0 * vector):
+        assert torch.equal(states(model, lang)[-1], before[-1])
+    with shifting(model.encoder, 1, 0.5 * vector):
+        moved = states(model, lang)
+    torch.testing.assert_close(moved[1] - before[1], (0.5 * vector).expand(1, 4, 16))
+    assert torch.equal(moved[0], before[0]) and not torch.allclose(moved[-1], before[-1])
+    assert torch.equal(states(model, lang)[-1], before[-1])  # it ends with the block
+
+
+@pytest.mark.row("S14")
+def test_a_planted_offset_is_taken_back(model):
+    before, offset = states(model, "de")[-1], torch.linspace(3, -2, 16)
+    with shifting(model.encoder, 1, offset), shifting(model.encoder, 1, -1.0 * offset):
+        torch.testing.assert_close(states(model, "de")[-1], before)
+
+
+@pytest.mark.parametrize("layer", [0, 4])
+def test_a_layer_that_is_not_there_is_refused(model, layer):
+    last = model.encoder.depth
+    message = rf"`--shift-layer` must lie in \[1, {last}\], got {layer}"
+    with (
+        pytest.raises(UserError, match=message),
+        shifting(model.encoder, layer, torch.zeros(16), "--shift-layer"),
+    ):
+        pass
+
+
+@pytest.mark.row("S14")
+def test_every_alpha_that_the_paper_chose_is_tried():
+    assert tuple(round(0.1 * k, 1) for k in range(1, 21)) == ALPHAS
+    assert {1.5, 0.9, 0.7, 0.3, 0.5} <= set(ALPHAS)
+
+
+@pytest.mark.parametrize("text", ["", "x", "1,1", "0.1:2", "2:1:0.1", "0:1:0", "0:1:1e-4", "1,nan"])
+def test_alphas_that_are_no_numbers_to_try_are_refused(text):
+    rule = "must be different numbers, or FIRST:LAST:STEP with at most 1000 steps"
+    with pytest.raises(UserError, match=f"`--shift-alphas` {rule}, got {text!r}"):
+        parse_alphas(text)
+
+
+class Labels:
+    """A stand-in for `Predictor`: a linear head on the first state of an encoder, fitted to it.
+
+    In German the first layer's states are those of English and an offset. Files are sentences and
+    labels by name; ``read`` says which were asked for, in order.
+    """
+
+    def __init__(self):
+        torch.manual_seed(0)
+        shape = EncoderShape(2, 16, 32, 4, 12, dropout=0.0, attention_dropout=0.0, init_std=0.3)
+        plan = SharingPlan.parse("1", 2)
+        encoder = SeparableEncoder(shape, {"en": 30, "de": 30}, plan).eval()
+        english, german = (encoder.layers[0].select(lang) for lang in ("en", "de"))
+        german.load_state_dict(english.state_dict())
+        with torch.no_grad():
+            german.ffn_norm.bias += 4 * torch.randn(16)
+        draw = np.random.default_rng(1)
+        self.text = [np.append(draw.integers(6, 30, 6), 2) for _ in range(40)]
+        folder = SimpleNamespace(path="data", mono=lambda split, lang: self.text)
+        self.task = SimpleNamespace(folder=folder, languages=["en", "de"])
+        self.model = torch.nn.Module()
+        self.model.encoder, self.model.max_positions = encoder, lambda: 12
+        self.device, self.read = torch.device("cpu"), []
+        tokens = torch.as_tensor(draw.integers(6, 30, (200, 6)))
+        self.files = {Path("dev"): tokens[:100], Path("test"): tokens[100:]}
+        self.weight = torch.randn(16, 4)
+        self.gold = {path: self._best(rows, "en") for path, rows in self.files.items()}
+
+    def _best(self, tokens, lang):
+        src = {"tokens": tokens, "langs": torch.zeros_like(tokens)}
+        src["positions"] = torch.arange(6).expand_as(tokens)
+        with torch.no_grad():
+            return (self.model.encoder.states(src, (lang, lang))[-1][:, 0] @ self.weight).argmax(-1)
+
+    def predict(self, lang, path):
+        self.read.append(path)
+        right = self._best(self.files[path], lang) == self.gold[path]
+        return SimpleNamespace(scores={"accuracy": 100 * float(right.float().mean())})
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return Labels()
+
+
+TESTS = [Test("en", "en", Path("test")), Test("de", "de", Path("test"))]
+
+
+def scores(predictor, alpha, dev=None, alphas=PAPER):
+    predictor.read.clear()
+    settings = {"layer": 1, "sentences": 40, "alpha": alpha, "alphas": alphas}
+    return module.test_shifted(predictor, TESTS, "en", dev or {}, settings, "accuracy")
+
+
+@pytest.mark.row("S14", "G15")
+def test_what_a_planted_offset_took_from_accuracy_comes_back(predictor):
+    assert predictor.predict("en", Path("test")).scores["accuracy"] == 100
+    broken = predictor.predict("de", Path("test")).scores["accuracy"]
+    assert broken < 60
+    assert scores(predictor, "0")["de"]["scores"]["accuracy"] == broken
+    assert list(scores(predictor, "1")) == ["de"]  # the source stays as it is
+    assert scores(predictor, "1")["de"]["scores"]["accuracy"] == 100
+    assert scores(predictor, "-1")["de"]["scores"]["accuracy"] <= broken + 20
+
+
+@pytest.mark.row("S14")
+def test_the_dev_file_chooses_alpha_and_nothing_else_is_read_for_it(predictor):
+    found = scores(predictor, "auto", {"de": Path("dev")})["de"]
+    assert predictor.read == [Path("dev")] * len(ALPHAS) + [Path("test")]
+    assert found["alpha"] == 1.0 and found["dev"]["1"] == 100
+    assert sorted(map(float, found["dev"])) == list(ALPHAS)
+
+
+@pytest.fixture
+def planted(predictor):
+    """A dev file whose labels are those of states shifted by .7 of the difference."""
+    kept = predictor.gold[Path("dev")]
+    vector = language_mean(predictor, "en", 1, 40) - language_mean(predictor, "de", 1, 40)
+    with shifting(predictor.model.encoder, 1, 0.7 * vector):
+        predictor.gold[Path("dev")] = predictor._best(predictor.files[Path("dev")], "de")
+    yield {"de": Path("dev")}
+    predictor.gold[Path("dev")] = kept
+
+
+@pytest.mark.row("S14")
+def test_a_planted_alpha_is_found_on_dev_although_the_test_file_would_choose_another(
+    predictor, planted
+):
+    found = scores(predictor, "auto", planted)["de"]
+    assert found["alpha"] == 0.7 and found["dev"]["0.7"] == 100
+    assert [alpha for alpha, score in found["dev"].items() if score == 100] == ["0.7"]
+    assert found["scores"]["accuracy"] < 100
+    # Steps of .2 pass it by.
+    coarse = scores(predictor, "auto", planted, "0.2:2:0.2")["de"]
+    assert coarse["alpha"] != 0.7 and max(coarse["dev"].values()) < 100
+
+
+@pytest.mark.row("G15")
+def test_the_shift_leads_from_the_tested_language_to_the_source(predictor, monkeypatch):
+    """SPEC G15: ``alpha D_{L->en}`` is added, ``D = R_en - R_L``."""
+    added = []
+
+    def note(encoder, layer, vector, option):
+        added.append((layer, vector))
+        return shifting(encoder, layer, vector, option)
+
+    monkeypatch.setattr(module, "shifting", note)
+    scores(predictor, "0.5")
+    english, german = (language_mean(predictor, lang, 1, 40) for lang in ("en", "de"))
+    ((layer, vector),) = added
+    assert layer == 1 and float(vector.norm()) > 1
+    torch.testing.assert_close(vector, 0.5 * (english - german))
+
+
+def test_a_mean_of_a_layer_that_is_not_there_is_refused(predictor):
+    with pytest.raises(UserError, match=r"`--shift-layer` must lie in \[1, 2\], got 3"):
+        language_mean(predictor, "en", 3, 40)
+
+
+def test_the_mean_is_that_of_all_tokens_that_are_not_special(predictor):
+    total, count = torch.zeros(16, dtype=torch.double), 0
+    for ids in predictor.text:
+        row = torch.as_tensor(ids)[None]
+        row = torch.cat([torch.tensor([[0]]), row], 1)
+        src = {"tokens": row, "langs": torch.ones_like(row), "positions": torch.arange(8)[None]}
+        with torch.no_grad():
+            layer = predictor.model.encoder.states(src, ("de", "de"))[1][0]
+        total += layer[1:-1].double().sum(0)
+        count += len(ids) - 1
+    found = language_mean(predictor, "de", 1, 10_000)
+    torch.testing.assert_close(found, (total / count).float())
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """``trained("a", 1, [50, 60])``: a model of that setting and seed, accuracy on dev by epoch."""
+
+    def make(setting, seed, curve):
+        log = tmp_path / f"{setting}{seed}.log"
+        lines = [
+            f"now | INFO | valid | {json.dumps({'valid_accuracy': str(v), 'valid_num_updates': n})}"
+            for n, v in enumerate(curve, start=1)
+        ]
+        log.write_text("\n".join(lines), encoding="utf-8")
+        return Trained(setting, seed, tmp_path, log)
+
+    return make
+
+
+def test_the_figure_of_a_model_is_that_of_its_best_epoch(trained):
+    assert best_on_dev(trained("a", 1, [50, 70, 60]), "accuracy") == 70
+    with pytest.raises(UserError, match="this training was never validated by 'f1'"):
+        best_on_dev(trained("a", 1, [50]), "f1")
+
+
+def test_settings_are_chosen_by_their_mean_over_seeds(trained):
+    models = [
+        *(trained("a", 1, [90]), trained("a", 2, [10])),
+        *(trained("b", 1, [60]), trained("b", 2, [62])),
+        *(trained("c", 1, [55]), trained("c", 2, [56])),
+    ]
+    assert choose(models, "accuracy", 2) == {"b": 61.0, "c": 55.5}
+
+
+def plan(config, sets=zero_shot):
+    steps, rows = study_steps(Path("run"), config, encoders(config), sets(config))
+    return {step.name: step for step in steps}, rows
+
+
+def value(step, option):
+    (command,) = step.commands
+    assert command.count(option) == 1
+    return command[command.index(option) + 1]
+
+
+def test_every_setting_and_seed_is_trained_and_tested_together(config):
+    steps, (row,) = plan(config(lrs="1e-3,1e-4", seeds="1,2", best=2))
+    trained = [name for name in steps if name.startswith("train-")]
+    assert len(trained) == 4
+    assert list(steps)[-1] == "test-models-zero-shot"
+    test = steps["test-models-zero-shot"]
+    assert all(test.reads(steps[name]) for name in trained)
+    assert row.result == Path("run/results/test-models-zero-shot.json")
+
+
+def test_the_linear_schedule_ends_with_the_last_epoch(config):
+    steps, _ = plan(config(batch_sizes="4", epochs=5, warmup=0.2))
+    step = steps["train-models-zero-shot-lr5e-05-b4-1"]
+    assert value(step, "--total-num-update") == "15"  # 10 items are 3 batches
+    assert value(step, "--warmup-updates") == "3"
+    steps, _ = plan(config(schedule="constant", warmup=0.0, head_lrs="1e-2"))
+    (step,) = (step for name, step in steps.items() if name.startswith("train-"))
+    assert value(step, "--lr-scheduler") == "fixed"
+    assert value(step, "--head-lr") == "0.01"
+
+
+def test_a_translated_test_needs_no_further_training(config):
+    steps, rows = plan(config(translate_test=("de=en.test",)))
+    assert sum(name.startswith("train-") for name in steps) == 1
+    assert [row.trained.how for row in rows] == ["", "translate-test"]
+
+
+def test_a_matrix_trains_once_for_each_language(config):
+    chosen = config(train=("en=en.train", "de=de.test"), valid=("en=en.dev", "de=en.dev"))
+    steps, rows = plan(chosen, matrix)
+    assert sum(name.startswith("train-") for name in steps) == 2
+    assert value(steps["train-models-train-de-lr5e-05-b16-1"], "--train-file") == "de=de.test"
+    assert len(rows) == 2
+
+
+def test_bad_rows_that_are_left_out_are_not_counted_as_items(config):
+    chosen = config(epochs=1, batch_sizes="1")
+    path = chosen.train[0].partition("=")[2]
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("bad\n")
+    (step, *_) = plan(dataclasses.replace(chosen, skip_bad=1))[0].values()
+    assert value(step, "--total-num-update") == "10" and value(step, "--skip-bad") == "1"
+
+
+def test_a_damaged_training_file_is_named_before_anything_runs(config):
+    chosen = config()
+    Path("en.train").write_text("a\tyes\nb\n")
+    with pytest.raises(UserError, match=r"en.train:2: must have 2 columns"):
+        plan(chosen)
+
+
+def test_a_file_without_annotation_is_named_before_anything_runs(config, caplog):
+    chosen = config()
+    for name, option in (("en.train", "--train"), ("en.dev", "--valid")):
+        before = Path(name).read_text()
+        Path(name).write_text("a\nb\n")
+        with pytest.raises(UserError, match=rf"`{option}` {name}: nothing in it is annotated"):
+            plan(chosen)
+        Path(name).write_text(before)
+    rows = '{"text": "a", "label": "x"}\n{"text": "b", "label": "-"}\n{"text": "c"}\n'
+    Path("en.train").write_text(rows)
+    Path("en.dev").write_text(rows)
+    plan(dataclasses.replace(chosen, format="json_lines"))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{name}: 2 of 3 items have no annotation to learn or count; the first is {name}:2"
+        for name in ("en.train", "en.dev")
+    ]
+
+
+@pytest.mark.row("E1")
+def test_planning_reads_no_file_to_test_on(config):
+    opened = []
+
+    def listen(event, arguments):
+        if event == "open":
+            opened.append(str(arguments[0]))
+
+    chosen = config()
+    sys.addaudithook(listen)  # cannot be removed again; it only adds to a list
+    steps, _ = plan(chosen)
+    digests(list(steps.values()))
+    assert any(name.endswith("en.train") for name in opened)
+    assert not any(name.endswith(".test") for name in opened)
+
+
+@pytest.mark.row("E1")
+def test_no_training_is_given_a_file_to_test_on(config):
+    chosen = config(shift_layer=1, shift_dev=("de=de.test",), translate_test=("de=en.test",))
+    steps, _ = plan(chosen)
+    for step in steps.values():
+        given = [str(word) for command in step.commands for word in command]
+        given += map(str, step.inputs)
+        assert not [word for word in given if ".test" in word]
+    assert {str(path) for path in steps["test-models-zero-shot"].unread} == {"en.test", "de.test"}
+
+
+def test_another_file_to_test_on_is_another_test(config):
+    chosen = config()
+    before = digests(list(plan(chosen)[0].values()))
+    Path("de.test").write_text("other text\tno\n")
+    after = digests(list(plan(chosen)[0].values()))
+    assert {name for name in before if before[name] != after[name]} == {"test-models-zero-shot"}
+
+
+def test_another_file_that_chooses_alpha_is_another_test(config):
+    chosen = config(shift_layer=1, shift_dev=("de=en.dev",))
+    before = digests(list(plan(chosen)[0].values()))
+    Path("en.dev").touch()
+    after = digests(list(plan(chosen)[0].values()))
+    assert "test-models-zero-shot" in {name for name in before if before[name] != after[name]}
+
+
+def test_a_format_and_a_figure_reach_the_training_and_so_do_changed_answers(config):
+    Path("zh.json").write_text(
+        '{"content": ["a #idiom1# b"], "candidates": ["x", "y"]}\n', encoding="utf-8"
+    )
+    answers = Path("zh_answer.json")
+    answers.write_text('{"#idiom1#": 0}')
+    files = dict.fromkeys(("train", "valid", "test"), ("en=zh.json",))
+    chosen = config(head="multiple_choice", format="chid", metric="accuracy", **files)
+    steps, _ = plan(chosen)
+    (train,) = (step for name, step in steps.items() if name.startswith("train-"))
+    assert value(train, "--format") == "chid"
+    assert value(train, "--best-checkpoint-metric") == "accuracy"
+    before = digests(list(steps.values()))
+    answers.write_text('{"#idiom1#": 1}')
+    after = digests(list(plan(chosen)[0].values()))
+    assert all(before[name] != after[name] for name in before)

@@ -1,0 +1,183 @@
+"""Batches of both languages: the smaller side repeats, and no order depends on anything else.
+
+Language as a planted feature, a planted false cue, a planted rotation.
+"""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.cli import main
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
+from fairseq_xling.tasks.tagging import Spelling, Text, Together, WordCodec
+from fairseq_xling.tasks.word_vectors import read_matrix
+from tests.planted_tagging import CLASSES, accuracy, draw, language_accuracy, tagger, train
+
+
+class Stream:
+    def __init__(self, count):
+        self.sizes = np.arange(count) % 7 + 1
+
+    def __len__(self):
+        return len(self.sizes)
+
+    def part(self, indices):
+        return {"lengths": torch.tensor(self.sizes[indices]), "indices": list(indices)}
+
+
+def epoch(together, number, size=4):
+    together.set_epoch(number)
+    batches = together.batch_by_size(together.ordered_indices(), None, size)
+    return [together.collater(batch)["net_input"]["parts"] for batch in batches]
+
+
+@pytest.mark.row("E12")
+def test_the_smaller_side_repeats_and_each_batch_has_as_many_of_both():
+    parts = epoch(Together([Stream(30), Stream(8)], seed=1), 1)
+    assert [[len(part["indices"]) for part in pair] for pair in parts][:7] == [[4, 4]] * 7
+    large, small = ([i for pair in parts for i in pair[side]["indices"]] for side in (0, 1))
+    assert sorted(large) == list(range(30))
+    assert set(Counter(small).values()) <= {3, 4} and len(small) == 30
+
+
+def test_every_sentence_comes_once_before_any_comes_again_over_epochs():
+    together = Together([Stream(10), Stream(25)], seed=3, epoch_sentences=10)
+    seen = [i for n in (1, 2) for pair in epoch(together, n) for i in pair[1]["indices"]]
+    assert len(set(seen)) == 20
+
+
+def test_the_order_depends_on_seed_and_epoch_alone():
+    def orders(seed, number, disturb=0):
+        np.random.seed(disturb)
+        made = epoch(Together([Stream(30), Stream(8)], seed), number)
+        return [[part["indices"] for part in pair] for pair in made]
+
+    assert orders(1, 2) == orders(1, 2, disturb=5)
+    assert orders(1, 2) != orders(1, 3) and orders(1, 2) != orders(2, 2)
+
+
+def test_a_limit_of_tokens_is_refused():
+    with pytest.raises(UserError, match="`--batch-size` must be the number of sentences"):
+        Together([Stream(3)], 1).batch_by_size(np.arange(3), 100, 4)
+
+
+def test_text_is_read_by_rows_of_vectors_and_letters_of_each_different_word_once(tmp_path):
+    (tmp_path / "text").write_text("The cat\n\nthe the unseen cat\n")
+    spelling = Spelling("ThecaTsun")
+    text = Text(1, WordCodec("de", ["the", "cat"], spelling), tmp_path / "text")
+    assert text.sizes.tolist() == [2, 4]
+    part = text.part([1, 0])
+    assert part["words"].tolist() == [[1, 1, 0, 2], [1, 2, 0, 0]]
+    assert part["lang"] == 1 and part["lengths"].tolist() == [4, 2]
+    assert len(part["forms"]) == 4 and "tag" not in part  # The, cat, the, unseen
+    spelt = part["forms"][part["form"][0]]
+    assert torch.equal(spelt[0], spelt[1]) and not torch.equal(spelt[0], spelt[2])
+
+
+def of_language(seed):
+    """Tables of 8 shared dimensions, and 8 that are constant in a language; the words' classes."""
+    generator = torch.Generator().manual_seed(seed)
+    classes = np.arange(120) % CLASSES
+    centres = 2 * torch.randn(CLASSES, 8, generator=generator)
+    content = centres[classes] + 0.8 * torch.randn(120, 8, generator=generator)
+    offsets = 3 * torch.randn(2, 8, generator=generator)
+    return [torch.cat([content, offset.expand(120, 8)], 1) for offset in offsets], classes
+
+
+@pytest.mark.slow
+@pytest.mark.row("E12")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_the_adversary_the_language_cannot_be_told_and_tags_can(seed):
+    """Only a discriminator that learns faster than what it reads finds the last of the language:
+    with equal rates it is at chance while a fresh classifier still is not.
+    """
+    tables, classes = of_language(seed)
+    source, target = (draw(t, classes, 600, 10 * seed + n + 1, n) for n, t in enumerate(tables))
+    held_out = [draw(t, classes, 400, 10 * seed + 100 + n, n) for n, t in enumerate(tables)]
+    figures = {}
+    for name in ("none", "reversal"):
+        torch.manual_seed(seed)
+        model = tagger(tables, torch.eye(16), name)
+        train(model, name, source, target, 2000, lr=0.002, faster=4, batch=120, seed=seed)
+        figures[name] = accuracy(model, held_out[0]), language_accuracy(model, *held_out)
+    assert figures["none"][1] > 0.95
+    assert abs(figures["reversal"][1] - 0.5) <= 0.1
+    assert figures["reversal"][0] >= figures["none"][0] - 2
+
+
+def with_cue(seed):
+    """Tables of 8 shared dimensions and one that, in the source, says a tag; it is constant in the
+    target. The classes overlap: where they are clear, a tagger learns to do without a cue."""
+    generator = torch.Generator().manual_seed(seed)
+    words = np.arange(CLASSES * 3 * 100)
+    centres = torch.randn(CLASSES, 8, generator=generator)
+    content = centres[words // 300] + 0.8 * torch.randn(len(words), 8, generator=generator)
+    cue = torch.tensor([-4.0, 0.0, 4.0])[words // 100 % 3][:, None]
+    return [torch.cat([content, cue], 1), torch.cat([content, torch.full_like(cue, 4.0)], 1)]
+
+
+@pytest.mark.slow
+@pytest.mark.row("E12")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_the_adversary_a_cue_of_one_language_is_not_relied_on(seed):
+    """L_tag is a sum over words and L_D one decision, so lambda has to make up for the words.
+
+    Each word is a span of its own, so the share of right tags is the micro-averaged F1.
+    """
+    tables, figures = with_cue(seed), {}
+    learn = [draw(t, None, 600, seed + 50 * n, n, cue=0.95) for n, t in enumerate(tables)]
+    test = draw(tables[1], None, 300, seed + 150, 1, cue=0.95)
+    for name in ("none", "reversal"):
+        torch.manual_seed(seed)
+        model = tagger(tables, torch.eye(9), name)
+        train(model, name, *learn, 1200, ramp=False, weight=5.0, seed=seed)
+        figures[name] = accuracy(model, test)
+    assert figures["reversal"] >= figures["none"] + 10
+
+
+def rotated(angle):
+    """Clusters, longer in some directions than others; ``moving`` is ``fixed[partner]`` turned."""
+    generator = torch.Generator().manual_seed(5)
+    spread = torch.linspace(1.5, 0.3, 20)
+    centres = torch.randn(30, 20, generator=generator) * spread
+    centres = centres + 0.5 * torch.rand(20, generator=generator)
+    owner = torch.multinomial(
+        torch.rand(30, generator=generator) ** 2, 1500, True, generator=generator
+    )
+    fixed = centres[owner] + 0.4 * torch.randn(1500, 20, generator=generator) * spread
+    skew = torch.randn(20, 20, generator=generator)
+    skew = skew - skew.T
+    rotation = torch.matrix_exp(angle * skew / torch.linalg.matrix_norm(skew, 2))
+    partner = torch.randperm(1500, generator=generator)
+    return SimpleNamespace(fixed=fixed, moving=fixed[partner] @ rotation.T, partner=partner)
+
+
+@pytest.mark.slow
+@pytest.mark.row("E12")
+def test_words_mapped_without_supervision_are_as_good_as_the_targets_own(tmp_path):
+    toy = rotated(2.0)
+    counts = np.arange(len(toy.fixed), 0, -1)
+    for name, vectors in (("s", toy.moving), ("t", toy.fixed)):
+        write_vectors(tmp_path / f"{name}.safetensors", Vectors(vectors.numpy(), counts))
+    options = "--hidden 32 --epoch-size 4800 --epochs 3 --seeds 1,2,3,4,5 --normalize none"
+    files = ["--source-vectors", f"{tmp_path}/t.safetensors", "--vectors"]
+    files += [f"{tmp_path}/s.safetensors", "--output", f"{tmp_path}/mapped.safetensors"]
+    assert main(["map", "adversarial", *files, *options.split()]) == 0
+    w = torch.from_numpy(read_matrix(tmp_path / "mapped.safetensors", 20))
+    # A word's class is the nearest of four directions in the target's space.
+    directions = torch.randn(20, CLASSES, generator=torch.Generator().manual_seed(3))
+    classes = {"t": (toy.fixed @ directions).argmax(1).numpy()}
+    classes["s"] = classes["t"][toy.partner.numpy()]
+    test = draw(toy.fixed, classes["t"], 300, 9, 1)
+    figures = {}
+    for row, first, lang in ((1, toy.moving, "s"), (2, toy.moving @ w, "s"), (6, toy.fixed, "t")):
+        torch.manual_seed(1)
+        model = tagger([first, toy.fixed], w if row == 2 else torch.eye(20), "none")
+        learn = draw(first, classes[lang], 600, 5, 0)
+        figures[row] = accuracy(train(model, "none", learn, None, 1500), test)
+    assert figures[2] >= figures[6] - 2
+    assert figures[1] < 45 < figures[6]  # chance is a third

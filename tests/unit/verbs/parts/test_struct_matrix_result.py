@@ -1,0 +1,82 @@
+"""Differences between models by seed, on records with figures at random."""
+
+import numpy as np
+import pytest
+from scipy.stats import t, ttest_rel
+
+from fairseq_xling.verbs.parts.struct_matrix_result import compared, table
+
+LANGUAGES = {"en.jsonl": "en", "de.jsonl": "de"}
+
+
+def record(seed, models=(("gcn", ""), ("lstm", "")), seeds=(1, 2, 3), rows=("en", "de", "en+de")):
+    rng = np.random.default_rng(seed)
+    return {
+        "sources": {row: row.split("+") for row in rows},
+        "languages": LANGUAGES,
+        "structures": [
+            {"network": network, "variant": variant, "row": row, "seed": seed,
+             "scores": {file: {"f1": float(rng.random())} for file in LANGUAGES}}
+            for network, variant in models for row in rows for seed in seeds
+        ],
+    }  # fmt: skip
+
+
+def f1_of(record, network, row, file, seeds):
+    by_seed = {
+        one["seed"]: 100 * one["scores"][file]["f1"]
+        for one in record["structures"]
+        if (one["network"], one["row"]) == (network, row)
+    }
+    return np.array([by_seed[seed] for seed in seeds])
+
+
+def by_cell(found, run=""):
+    return {(one["row"], one["file"]): one for one in found if one["run"] == run}
+
+
+def check(one, first, other):
+    gaps = first - other
+    np.testing.assert_allclose(one["gaps"], gaps)
+    np.testing.assert_allclose(one["p"], ttest_rel(first, other).pvalue)
+    half = t.ppf(0.975, len(gaps) - 1) * gaps.std(ddof=1) / len(gaps) ** 0.5
+    np.testing.assert_allclose([one["low"], one["high"]], [gaps.mean() - half, gaps.mean() + half])
+
+
+@pytest.mark.row("E13")
+def test_models_of_a_run_are_compared_in_each_cell_and_over_languages_not_trained_on():
+    run, seeds = record(1), (1, 2, 3)
+    found = by_cell(compared(run, {}))
+    assert len(found) == 3 * 2 + 1
+    away = {"gcn": [], "lstm": []}
+    for row in run["sources"]:
+        for file, lang in LANGUAGES.items():
+            own = {net: f1_of(run, net, row, file, seeds) for net in away}
+            check(found[row, file], own["gcn"], own["lstm"])
+            if lang not in row.split("+"):
+                for net, values in own.items():
+                    away[net].append(values)
+    assert len(away["gcn"]) == 2
+    check(found["", "not trained on"], *(np.mean(away[net], 0) for net in ("gcn", "lstm")))
+
+
+def test_a_separate_run_is_compared_by_the_seeds_and_training_sets_that_it_shares():
+    run = record(1, models=(("gcn", ""),))
+    other = record(2, models=(("lstm", ""),), seeds=(3, 2, 7), rows=("de",))
+    found = compared(run, {"order": other})
+    assert {(one["run"], *one["other"]) for one in found} == {("order", "lstm", "")}
+    cells = by_cell(found, "order")
+    assert set(cells) == {("de", "en.jsonl"), ("de", "de.jsonl"), ("", "not trained on")}
+    sides = [
+        f1_of(of, net, "de", "en.jsonl", (2, 3)) for of, net in ((run, "gcn"), (other, "lstm"))
+    ]
+    check(cells["de", "en.jsonl"], *sides)
+    check(cells["", "not trained on"], *sides)  # of one cell alone
+    (line,) = [row for row in table(found, {"en.jsonl": "en"}) if row[3] == "en"]
+    assert line[:3] == ["gcn", "lstm (order)", "de"] and line[-1] == 2
+
+
+def test_one_seed_has_a_difference_without_a_test():
+    (one, *_) = compared(record(1, seeds=(4,)), {})
+    assert len(one["gaps"]) == 1 and one["p"] is one["low"] is one["high"] is None
+    assert table([one], {})[0][5:] == ["", "", 1]
