@@ -26,6 +26,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.trelm.combine import combine
+    from fairseq_xling.papers.trelm.combine import combine
 
     print(f"{args.output}: {combine(args.forward, args.backward, args.output)}")

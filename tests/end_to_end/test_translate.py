@@ -21,10 +21,10 @@ from fairseq_xling.data.folder import UNK
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.studies.trelm.book import Book
-from fairseq_xling.studies.trelm.config import TrelmConfig
-from fairseq_xling.studies.trelm.facts import Facts
-from fairseq_xling.studies.trelm.steps import add_migration
+from fairseq_xling.papers.trelm.book import Book
+from fairseq_xling.papers.trelm.config import TrelmConfig
+from fairseq_xling.papers.trelm.facts import Facts
+from fairseq_xling.papers.trelm.steps import add_migration
 from tests.end_to_end.engine import BIN, in_process, launch, run
 from tests.word_by_word import make_word_by_word
 

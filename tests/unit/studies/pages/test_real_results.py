@@ -169,9 +169,9 @@ def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
 
 
 def test_a_study_with_an_axis(tmp_path, monkeypatch):
+    from fairseq_xling.papers.trelm import study_result
+    from fairseq_xling.papers.trelm.config import TrelmConfig
     from fairseq_xling.studies.ablations import STUDIES
-    from fairseq_xling.studies.trelm import study_result
-    from fairseq_xling.studies.trelm.config import TrelmConfig
 
     study, config = STUDIES["trelm-parallel"](), TrelmConfig(languages="en,de")
     (migration,) = RECORDS["trelm-run"]["migrations"]

@@ -1,0 +1,1 @@
+"""The papers: what only one of them has."""

@@ -1,0 +1,1 @@
+"""The studies of TreLM: what its tables compare, a class each."""

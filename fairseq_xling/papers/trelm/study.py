@@ -1,0 +1,82 @@
+"""A study of TreLM: the same migration several times, each with a few settings changed.
+
+Work that two rows share is done once. A study is one file in `studies.ablations` with a class
+derived from `TrelmStudy`; imports here are light, because all studies are declared before any runs.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.results.paired import Claim
+
+if TYPE_CHECKING:
+    from fairseq_xling.papers.trelm.config import TrelmConfig
+    from fairseq_xling.papers.trelm.steps import Outcome
+
+
+@dataclasses.dataclass(frozen=True)
+class Variation:
+    """One variation.
+
+    Attributes:
+        code: its name in options, files and tables.
+        name: a short description.
+        changes: settings that differ from the study's.
+        paper: the paper's bits per word, if reported.
+        add: adds its steps, if it is not a migration: called like
+        `compared.add_compared`.
+        needs_text: whether it makes its own data folder, and so cannot use an existing one.
+    """
+
+    code: str
+    name: str
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    paper: float | None = None
+    add: Callable[..., "Outcome"] | None = None
+    needs_text: bool = False
+
+
+class TrelmStudy:
+    """Base class of the studies.
+
+    ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` are printed
+    under the table; ``spec_rows`` are the rows of the specification that it implements.
+    """
+
+    help: str
+    title: str
+    lead: str
+    notes: Sequence[str] = ()
+    spec_rows: Sequence[str] = ()
+    translates: bool = False  # whether its rows have translators unless the settings say so
+
+    def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
+        """All variations of the settings ``config``; the others are compared with the first."""
+        raise NotImplementedError(type(self).__name__)
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        """What the paper says of ``rows``, to be checked on the bits per word and the tasks of
+        those that were run."""
+        return []
+
+    def size(self, row: Variation) -> float | None:
+        """The row's position on the horizontal axis, in a study that draws a curve."""
+        return None
+
+    axis: str = ""  # what `size` is
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fairseq_xling.papers.trelm.config import TrelmConfig
+        from fairseq_xling.runs.launching import add_run_arguments
+        from fairseq_xling.runs.options import add_options
+
+        add_run_arguments(parser)
+        parser.add_argument("--rows", metavar="CODES", help="rows to run (default: all)")
+        add_options(parser, TrelmConfig)
+
+    def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.papers.trelm.study_steps import run_study
+
+        run_study(self, args)
