@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.papers.trelm.decodings import decodings_notes, decodings_table, too_many
-from fairseq_xling.papers.trelm.run_result import phase_table
-from fairseq_xling.papers.trelm.study_result import study_claims
-from fairseq_xling.papers.trelm.translation_result import bleu_table
+from fairseq_xling.papers.trelm.run_result import bleu_table, phase_table
+from fairseq_xling.papers.trelm.study_result import (
+    decodings_notes,
+    decodings_table,
+    study_claims,
+    too_many,
+)
 from fairseq_xling.results.result import Result
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import (

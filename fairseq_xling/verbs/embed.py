@@ -240,7 +240,7 @@ def _train(args: argparse.Namespace) -> None:
     import sys
 
     from fairseq_xling.languages import parse_languages
-    from fairseq_xling.papers.trelm.embedders import embedders
+    from fairseq_xling.papers.trelm.skipgram import embedders
     from fairseq_xling.papers.trelm.vectors import import_vectors, train_vectors
 
     method = embedders[args.method]
@@ -277,7 +277,7 @@ def _train(args: argparse.Namespace) -> None:
 
 def _link(args: argparse.Namespace) -> None:
     from fairseq_xling.languages import parse_pair
-    from fairseq_xling.papers.trelm.linked import link_vectors
+    from fairseq_xling.papers.trelm.vectors import link_vectors
 
     with about("`--pair`"):
         pair = parse_pair(args.pair)

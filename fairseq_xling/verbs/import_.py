@@ -40,6 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.languages import parse_languages
-    from fairseq_xling.papers.trelm.import_encoder import import_encoder
+    from fairseq_xling.papers.trelm.start import import_encoder
 
     print(import_encoder(args.source, parse_languages(args.languages), args.output, args.segment))

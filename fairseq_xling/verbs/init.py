@@ -137,8 +137,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.errors import UserError
     from fairseq_xling.interop.sources import read_source
     from fairseq_xling.papers.trelm.initialise import InitOptions
-    from fairseq_xling.papers.trelm.start import ModelOptions
-    from fairseq_xling.papers.trelm.start_file import make_start, write_source_vectors
+    from fairseq_xling.papers.trelm.start import ModelOptions, make_start, write_source_vectors
 
     if bool(args.output) != bool(args.data):
         raise UserError("`--data` and `--output` go together")

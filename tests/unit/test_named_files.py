@@ -127,8 +127,6 @@ def test_a_file_that_is_read_is_not_written_by_another_name(here):
         ["pieces", "states", "--lang", "de", "--input", "a.txt", "--output", "a.txt"],
         ["align", "fwd", "a.txt", "b.txt", "--output", "a.txt"],
         ["combine", "a.txt", "b.txt", "--output", "b.txt"],
-        ["tune", "a.txt", "--output", "a.txt"],
-        ["tune", "b.txt", "--output", "c.pt", "--json", "b.txt"],
         [
             "mean",
             "a.txt",

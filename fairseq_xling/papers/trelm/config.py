@@ -17,11 +17,11 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.objectives import objectives
 from fairseq_xling.options import option, reads
-from fairseq_xling.papers.trelm.tasks import TargetTasks
 from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.options import parse_numbers, parse_seeds, split_words
 from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.text.vocabularies import modes
 
 NO_MAP, TARGET = "none", "target"
@@ -41,6 +41,18 @@ class Stage:
     lr: float
     objectives: str
     args: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class TargetTasks(TaskOptions):
+    """`TaskOptions` of tasks that are trained in each target language."""
+
+    tasks: str = option(
+        "", "tasks trained and tested in the target, from text/gold: nli, ner, pos, parsing"
+    )
+    task_train: tuple = reads((), "LANG=FILE to train it on; repeatable, one for each target")
+    task_valid: tuple = reads((), "LANG=FILE to select its epoch by, likewise")
+    task_test: tuple = reads((), "LANG=FILE to test it on, likewise")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,14 +194,8 @@ class TrelmConfig(TargetTasks):
     translator_args: str = option("", "more options of its fairseq-train, as one text")
     slot_beam: int = option(
         1,
-        "hypotheses of a further translation by a search over its slots; the autoregressive model, "
-        "if there is one, chooses among them in another; 1 is neither",
+        "hypotheses of a further translation by a search over its slots; 1 is none",
         least=1,
-    )
-    ngram: str = reads(
-        "",
-        "n-gram model (ARPA) of the target language's pieces, as --ngram of fairseq-generate; "
-        "compared with the search alone",
     )
 
     bpw_split: str = option("valid", "split whose bits per word are measured")

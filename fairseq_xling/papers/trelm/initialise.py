@@ -1,14 +1,15 @@
 """The initial weights of a migrated model: a source encoder's, and those that it does not have.
 
 TreLM, Section 3.2. Positions, segments, embedding LayerNorm and all layers are the source's; the
-TRILayer starts as a copy of the middle layer; embeddings of words come from `trelm.words`, of
-languages from `trelm.language_init`; the LM head is reinitialised or kept. Each part is drawn by
+TRILayer starts as a copy of the middle layer; embeddings of words come from `word_embeddings`, of
+languages from `language_inits`; the LM head is reinitialised or kept. Each part is drawn by
 its own generator, so two models that differ in one option are equal in everything else.
 
-N layers, V ids of the new vocabulary, D width.
+N layers, V ids of the new vocabulary, L languages, D width.
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,7 @@ from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.mapping.vectors_file import Vectors
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.trilayer import new_copy_table
-from fairseq_xling.papers.trelm.language_init import language_inits
-from fairseq_xling.papers.trelm.words import WordRequest, word_ways
+from fairseq_xling.papers.trelm.word_embeddings import WordRequest, word_inits
 from fairseq_xling.registry import Registry
 
 # Below the lowest bias of the source: exp(-30) is nothing to a sum in float32, and a gradient can
@@ -39,7 +39,7 @@ trilayer_origins.register("text")(lambda layers: layers // 2 - 1)
 
 
 @dataclass(frozen=True)
-class HeadWay:
+class HeadInit:
     """What is kept of the source's LM head.
 
     Attributes:
@@ -51,10 +51,63 @@ class HeadWay:
     biases: bool = False
 
 
-head_ways: Registry[HeadWay] = Registry("`--head`")
-head_ways.register("reset")(HeadWay())
-head_ways.register("keep")(HeadWay(layers=True))
-head_ways.register("whole")(HeadWay(layers=True, biases=True))
+head_inits: Registry[HeadInit] = Registry("`--head`")
+head_inits.register("reset")(HeadInit())
+head_inits.register("keep")(HeadInit(layers=True))
+head_inits.register("whole")(HeadInit(layers=True, biases=True))
+
+
+LanguageInit = Callable[[Sequence[str], SourceModel, torch.Generator], Tensor]
+# Each returns (L, D) for the languages, in their order.
+language_inits: Registry[LanguageInit] = Registry("`--language-init`")
+
+
+@language_inits.register("normal")
+def normal(languages: Sequence[str], source: SourceModel, generator: torch.Generator) -> Tensor:
+    """Normal with the source's initial deviation, as in the paper's released code."""
+    shape = source.shape
+    return torch.randn(len(languages), shape.dim, generator=generator) * shape.init_std
+
+
+@language_inits.register("orthogonal")
+def orthogonal(languages: Sequence[str], source: SourceModel, generator: torch.Generator) -> Tensor:
+    """Orthogonal to each other, as in TreLM's text, with the average length of `normal`.
+
+    Raises:
+        UserError: if there are more languages than dimensions.
+    """
+    shape = source.shape
+    if len(languages) > shape.dim:
+        raise UserError(
+            f"`--language-init orthogonal` supports at most {shape.dim} languages, the width of "
+            f"the encoder, got {len(languages)}"
+        )
+    drawn = torch.randn(shape.dim, len(languages), generator=generator, dtype=torch.float64)
+    basis = torch.linalg.qr(drawn).Q.T
+    return (basis * shape.init_std * math.sqrt(shape.dim)).float()
+
+
+@language_inits.register("source")
+def from_source(
+    languages: Sequence[str], source: SourceModel, generator: torch.Generator
+) -> Tensor:
+    """The source's own for the languages that it names, `orthogonal` ones for the others.
+
+    Raises:
+        UserError: if it has none of them.
+    """
+    known = (
+        {}
+        if not source.shape.language_embeddings
+        else dict(zip(source.languages, source.state["language_table.weight"], strict=True))
+    )
+    if not set(known) & set(languages):
+        raise UserError(
+            f"`--language-init source`: {source.origin} has no embedding of any of "
+            f"{', '.join(languages)}"
+        )
+    drawn = orthogonal(languages, source, generator)
+    return torch.stack([known.get(lang, row) for lang, row in zip(languages, drawn, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -62,11 +115,11 @@ class InitOptions:
     """How the parts that the source does not have are initialised.
 
     Attributes:
-        embeddings: name of a method in `trelm.words`.
+        embeddings: name of a method of `word_inits`.
         keep_norms: whether given vectors keep their length.
         copy_shared: whether a symbol with the same spelling in the source gets its embedding.
         trilayer_from: ``code`` is the (N/2 + 1)-th layer, ``text`` the N/2-th.
-        language_init: name of a method in `trelm.language_init`.
+        language_init: name of a method of `language_inits`.
         head: ``reset``, ``keep`` or ``whole``.
         unchanged: whether a symbol that the source does not have gets a bias so low that the
             probabilities of all others are the source's.
@@ -160,9 +213,9 @@ class _Maker:
         self._tables: dict[str, Tensor] = {}
         self.report: list[str] = []
 
-    def _check_head(self) -> HeadWay:
+    def _check_head(self) -> HeadInit:
         name = self.options.head
-        way = head_ways[name]
+        way = head_inits[name]
         if way.layers and not self.source.has_head:
             raise UserError(
                 f"`--head {name}` needs a source with an LM head, {self.source.origin} has none"
@@ -303,7 +356,7 @@ class _Maker:
         symbols = self.symbols[lang]
         ready, generator = self.vectors.get(lang), self._generator(f"words {lang}")
         request = WordRequest(lang, symbols, source, generator, ready, self.options.keep_norms)
-        rows, how = word_ways[self.options.embeddings].rows(request)
+        rows, how = word_inits[self.options.embeddings].rows(request)
         text = f"{len(symbols):,} words: {how}"
         if self.options.copy_shared:
             mine, its = self._in_common(lang)

@@ -1,4 +1,9 @@
-"""Skip-gram with negative sampling over subword ids (Mikolov et al. 2013), trained by gensim.
+"""Vectors of subword ids in training, by gensim, with or without character n-grams.
+
+Skip-gram with negative sampling (Mikolov et al. 2013); and fastText (Bojanowski et al. 2017), where
+the vector of a subword is the mean of its own row and those of the n-grams of its spelling in the
+dictionary, word mark included. A subword that does not occur has the mean of those of its n-grams
+that occur in others.
 
 TreLM, appendix A.5, trains the vectors of the new vocabulary on monolingual text that is already
 split into subwords. Text is streamed from the token files of a data folder.
@@ -11,7 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from gensim.models import Word2Vec
+from gensim.models import FastText, Word2Vec
+from gensim.models.fasttext import ft_ngram_hashes
 
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
 from fairseq_xling.data.folder import SPECIALS
@@ -19,9 +25,10 @@ from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.permutation import permute
 from fairseq_xling.errors import UserError
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range, check_fields, numbers
+from fairseq_xling.registry import Registry
 from fairseq_xling.seeds import SEEDS
 
-_PIECE = 1 << 16  # sentences numbered, or thousands of tokens counted, at a time
+_PIECE = 1 << 16  # sentences numbered at a time
 _LONGEST = 10_000  # gensim silently cuts longer sentences, so they are passed in pieces
 
 
@@ -53,17 +60,6 @@ class SkipGramOptions:
 
     def __post_init__(self) -> None:
         check_fields(type(self), self)
-
-
-def count_ids(files: Sequence[TokenFile], size: int) -> np.ndarray:
-    """The count of each of ``size`` ids in ``files``, (V,) int64; 0 for special symbols."""
-    counts = np.zeros(size, dtype=np.int64)
-    for file in files:
-        for start in range(0, len(file.tokens), 16 * _PIECE):
-            piece = np.asarray(file.tokens[start : start + 16 * _PIECE])
-            counts += np.bincount(piece, minlength=size)
-    counts[:SPECIALS] = 0
-    return counts
 
 
 def mixed_sentences(files: Sequence[TokenFile], *key: int) -> Iterator[np.ndarray]:
@@ -185,3 +181,82 @@ class SkipGram:
 
 def _no_hash(text: str) -> int:
     raise AssertionError(f"gensim asked for a hash of {text!r}, which differs between processes")
+
+
+@dataclasses.dataclass(frozen=True)
+class FastTextOptions(SkipGramOptions):
+    """Settings of the training; ``sample`` and ``lr`` have fastText's own defaults.
+
+    Attributes:
+        min_n, max_n: lengths of the shortest and the longest n-gram.
+        buckets: hash buckets of n-grams; fastText has 2,000,000.
+    """
+
+    sample: float = numbers(1e-4, BELOW_ONE)
+    lr: float = numbers(0.05, Range(LAST_LR, 1))
+    min_n: int = numbers(3, COUNT)
+    max_n: int = numbers(6, COUNT)
+    buckets: int = numbers(200_000, COUNT)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_n < self.min_n:
+            raise UserError(f"`--max-n` must be at least {self.min_n}, got {self.max_n}")
+
+
+class FastTextSubwords(SkipGram):
+    """See `SkipGram`; ``symbols`` are the spellings of all ids."""
+
+    _options: FastTextOptions
+
+    def _spell(self, size: int, symbols: Sequence[str]) -> np.ndarray:
+        return np.array(symbols, dtype=object)
+
+    def _untrained(self, settings: dict[str, Any]) -> Any:
+        options = self._options
+        n_grams = {"min_n": options.min_n, "max_n": options.max_n, "bucket": options.buckets}
+        return FastText(**settings, **n_grams)
+
+    def table(self) -> tuple[np.ndarray, np.ndarray]:
+        """See `SkipGram.table`; also with ids that only have n-grams in common with others."""
+        table, known = super().table()
+        wv, options = self._model.wv, self._options
+        there = np.zeros(options.buckets, dtype=bool)
+        there[np.concatenate(wv.buckets_word)] = True
+        for number in np.flatnonzero(~known).tolist():
+            if number < SPECIALS:
+                continue
+            spelt = self._names[number]
+            found = ft_ngram_hashes(spelt, options.min_n, options.max_n, options.buckets)
+            shared = [bucket for bucket in found if there[bucket]]
+            if shared:
+                table[number], known[number] = wv.vectors_ngrams[shared].mean(0), True
+        return table, known
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """See `SkipGram.state`."""
+        arrays, random = super().state()
+        del arrays["input"]
+        wv = self._model.wv
+        return {**arrays, "words": wv.vectors_vocab, "ngrams": wv.vectors_ngrams}, random
+
+    def restore(self, arrays: dict[str, np.ndarray], rest: dict[str, Any]) -> None:
+        """See `SkipGram.restore`."""
+        super().restore({**arrays, "input": self.vectors()}, rest)
+        wv = self._model.wv
+        wv.vectors_vocab[:], wv.vectors_ngrams[:] = arrays["words"], arrays["ngrams"]
+        wv.adjust_vectors()
+
+
+@dataclasses.dataclass(frozen=True)
+class Embedder:
+    """One method: its settings, and the vectors in training."""
+
+    options: type[SkipGramOptions]
+    model: type[SkipGram]
+
+
+# By the name of `fairseq-xling embed train --method`.
+embedders: Registry[Embedder] = Registry("`--method`")
+embedders.register("skip-gram")(Embedder(SkipGramOptions, SkipGram))
+embedders.register("fasttext")(Embedder(FastTextOptions, FastTextSubwords))

@@ -1,7 +1,7 @@
-"""A study of TreLM: the same migration several times, each with a few settings changed.
+"""What a study of TreLM declares: the same migration several times, with a few settings changed.
 
-Work that two rows share is done once. A study is one file in `studies.ablations` with a class
-derived from `TrelmStudy`; imports here are light, because all studies are declared before any runs.
+Work that two rows share is done once. Imports here are light, because all studies are declared
+before any runs.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from fairseq_xling.results.paired import Claim
 
 if TYPE_CHECKING:
     from fairseq_xling.papers.trelm.config import TrelmConfig
-    from fairseq_xling.papers.trelm.steps import Outcome
+    from fairseq_xling.papers.trelm.plan import MigrationPlan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,8 +25,7 @@ class Variation:
         name: a short description.
         changes: settings that differ from the study's.
         paper: the paper's bits per word, if reported.
-        add: adds its steps, if it is not a migration: called like
-        `compared.add_compared`.
+        add: adds its steps, if they are not those of `run.with_baselines`.
         needs_text: whether it makes its own data folder, and so cannot use an existing one.
     """
 
@@ -34,12 +33,12 @@ class Variation:
     name: str
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     paper: float | None = None
-    add: Callable[..., "Outcome"] | None = None
+    add: Callable[["MigrationPlan"], None] | None = None
     needs_text: bool = False
 
 
-class TrelmStudy:
-    """Base class of the studies.
+class Study:
+    """The declaration of a study.
 
     ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` are printed
     under the table; ``spec_rows`` are the rows of the specification that it implements.
@@ -75,8 +74,3 @@ class TrelmStudy:
         add_run_arguments(parser)
         parser.add_argument("--rows", metavar="CODES", help="rows to run (default: all)")
         add_options(parser, TrelmConfig)
-
-    def run(self, args: argparse.Namespace) -> None:
-        from fairseq_xling.papers.trelm.study_steps import run_study
-
-        run_study(self, args)

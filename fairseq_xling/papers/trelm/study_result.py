@@ -5,19 +5,13 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairseq_xling.papers.trelm.config import TrelmConfig
-from fairseq_xling.papers.trelm.decodings import (
-    decodings_notes,
-    decodings_section,
-    migrations_of,
-    too_many,
-)
-from fairseq_xling.papers.trelm.results import PAPER, read_outcome
-from fairseq_xling.papers.trelm.run_result import TASKS
-from fairseq_xling.papers.trelm.steps import Outcome
-from fairseq_xling.papers.trelm.translation_result import bleu_table
+from fairseq_xling.papers.trelm.plan import Artifacts
+from fairseq_xling.papers.trelm.results import PAPER, read_artifacts
+from fairseq_xling.papers.trelm.run_result import FAULTS, TASKS, bleu_table, signatures
+from fairseq_xling.papers.trelm.study import Study, Variation
 from fairseq_xling.results.claims import claims_section
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
@@ -28,23 +22,23 @@ from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 
-if TYPE_CHECKING:
-    from fairseq_xling.papers.trelm.study import TrelmStudy, Variation
-
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 BITS = "bits per word"
+_COLUMNS = 4  # of a study's table: the three orderings, and an autoregressive model
+_SCORES = ("BLEU", "chrF", "length ratio", "words", "order", "repeated")
+_SHOWN = ("target", "seeds", "ordering", *_SCORES)
 Record = Mapping[str, Any]
 
 
 def write_study(
-    study: "TrelmStudy",
+    study: Study,
     run: Path,
     config: TrelmConfig,
-    outcomes: Sequence[tuple["Variation", list[Outcome]]],
+    artifacts: Sequence[tuple[Variation, list[Artifacts]]],
     steps: Sequence[Step],
 ) -> None:
     """Write `FILES` into ``run``."""
-    rows = [row for row, _ in outcomes]
+    rows = [row for row, _ in artifacts]
     record = {
         "study": study.title,
         "source": f"{PAPER}, {study.help.rpartition('TreLM, ')[2]}",
@@ -57,7 +51,7 @@ def write_study(
             for row in rows
         ],
         "migrations": {
-            row.code: [read_outcome(config, one) for one in many] for row, many in outcomes
+            row.code: [read_artifacts(config, one) for one in many] for row, many in artifacts
         },
     }
     claims = study.claims(rows)
@@ -285,3 +279,61 @@ def _notes(record: Record) -> list[str]:
             "shown only for the order of the rows."
         )
     return notes
+
+
+def migrations_of(record: Record) -> list[Record]:
+    """The migrations of all rows."""
+    return [one for row in record["variations"] for one in record["migrations"][row["row"]]]
+
+
+def too_many(record: Record) -> bool:
+    """Whether some row translates in more ways than a table has columns for."""
+    return any(len(one["orderings"]) > _COLUMNS for one in migrations_of(record))
+
+
+def decodings_table(record: Record) -> Table:
+    """A line for each way to translate; those with the same figures in several rows, such as the
+    orderings of a migration that they share, are one."""
+    rows: dict[tuple[Any, ...], list[str]] = {}
+    for code, many in record["migrations"].items():
+        header, own = bleu_table(many)
+        for row in own:
+            found = dict(zip(header, row, strict=True))
+            rows.setdefault(tuple(found[name] for name in _SHOWN), []).append(code)
+    everywhere = len(record["migrations"])
+    return ["row", "target", "seeds", "translation", *_SCORES], [
+        ["all" if len(codes) == everywhere > 1 else ", ".join(codes), *shown]
+        for shown, codes in rows.items()
+    ]
+
+
+def decodings_notes(record: Record) -> list[str]:
+    """What the columns are, and sacrebleu's signatures."""
+    return [FAULTS, f"sacrebleu {'; '.join(signatures(migrations_of(record)))}"]
+
+
+def decodings_section(record: Record, notes: Sequence[str]) -> Section:
+    """The table, under BLEU of every seed as dots; ``notes`` are of the figure."""
+    header, rows = decodings_table(record)
+    return Section(
+        "Translations",
+        figure=_decodings_figure([dict(zip(header, row, strict=True)) for row in rows]),
+        header=header,
+        rows=rows,
+        notes=[*notes, *decodings_notes(record)],
+    )
+
+
+def _decodings_figure(lines: Sequence[Mapping[str, Any]]) -> Drawing:
+    alone = len({line["row"] for line in lines}) == 1
+    called = [("" if alone else f"{line['row']}: ") + line["translation"] for line in lines]
+    names = list(dict.fromkeys(called))
+    panels = []
+    for target in dict.fromkeys(line["target"] for line in lines):
+        bleu = {
+            name: line["BLEU"].values
+            for name, line in zip(called, lines, strict=True)
+            if line["target"] == target and line["BLEU"] is not None
+        }
+        panels.append(DotPanel(names, [bleu.get(name, ()) for name in names], "BLEU", target))
+    return partial(draw_dots, panels)

@@ -7,134 +7,84 @@ autoregressive model, trained here or given, or a file of translations.
 
 import dataclasses
 import functools
+import logging
+import os
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fairseq.data import Dictionary
 
+from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.checkpoints.plain import settings_of
+from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.generation.autoregressive import check_autoregressive
+from fairseq_xling.files import sha256
 from fairseq_xling.papers.trelm.autoregressive import (
     add_beam_search,
     beam_search,
     linked_data,
     train_autoregressive,
 )
-from fairseq_xling.papers.trelm.book import Book
-from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE, TrelmConfig
+from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE
 from fairseq_xling.papers.trelm.data import with_translations
-from fairseq_xling.papers.trelm.facts import Facts
-from fairseq_xling.papers.trelm.steps import Outcome
-from fairseq_xling.papers.trelm.text import transfer_folder
-from fairseq_xling.papers.trelm.translations import forward
+from fairseq_xling.papers.trelm.migration import forward
+from fairseq_xling.papers.trelm.plan import MigrationPlan
+from fairseq_xling.papers.trelm.preparation import transfer_folder
 from fairseq_xling.runs.step import Step
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
+
+logger = logging.getLogger(__name__)
 
 NAME = "teacher"
 _BATCH = 64
 SHARDS = 8  # what an interruption costs, and how finely progress is seen
 
 
-def taught_folder(book: Book, config: TrelmConfig, facts: Facts, outcome: Outcome) -> Path:
+def taught_folder(plan: MigrationPlan) -> Path:
     """The data folder that a translator trains on: the transfer phase's, or one with the
     translations of `--teacher`."""
-    data = transfer_folder(book, config, outcome.data, outcome.target, outcome.label)
+    config, data = plan.config, transfer_folder(plan)
     if not config.teacher:
         return data
-    direction = forward(config, outcome.target)
-    pair = direction.pair
-    model = config.teacher_checkpoint
+    # A teacher that is given teaches all seeds.
+    whose = plan.code if config.teacher == AUTOREGRESSIVE else plan.target
+    direction, model = forward(plan), config.teacher_checkpoint
     if config.teacher == AUTOREGRESSIVE:
-        _, model = train_autoregressive(book, config, facts, outcome, direction)
+        _, model = train_autoregressive(plan, direction)
     if model:
-        folder = linked_data(book, outcome, data, direction)
-        checked = _checked(book, config, outcome, data, model, pair)
-        files = _translations(book, config, outcome, data, folder, checked)
+        folder = linked_data(plan, data, direction)
+        checked = plan.add(f"{NAME}-{whose}", functools.partial(_check, plan, data, model))
+        link = plan.run / "models" / f"{checked}.pt"
+        files = _translations(plan, data, folder, link, whose)
         if config.teacher_checkpoint:
-            whose = f"{NAME}-{_whose(config, outcome)}"
-            add_beam_search(book, config, facts, outcome, direction, folder, checked, NAME, whose)
+            add_beam_search(plan, direction, folder, link, NAME, f"{NAME}-{whose}")
     else:
         files = [Path(config.teacher)]
     read = _of_file if config.teacher == str(files[0]) else of_model
 
     def build(name: str) -> Step:
-        output = book.run / "data" / name
+        output = plan.run / "data" / name
         return Step(
             name,
             call=lambda: with_translations(
-                data, output, pair, read(data, pair, files), config.teacher_original
+                data, output, plan.pair, read(data, plan.pair, files), config.teacher_original
             ),
-            settings={"pair": list(pair), "original": config.teacher_original},
+            settings={"pair": list(plan.pair), "original": config.teacher_original},
             inputs=[data, *files],
             outputs=[output],
         )
 
-    kind = f"taught-{_whose(config, outcome)}"
-    return book.run / "data" / book.add(kind, outcome.label, build)
+    return plan.run / "data" / plan.add(f"taught-{whose}", build)
 
 
-def _whose(config: TrelmConfig, outcome: Outcome) -> str:
-    """The end of the names of a teacher's steps: one that is given teaches all seeds."""
-    trained = config.teacher == AUTOREGRESSIVE
-    return f"{outcome.target}-{outcome.seed}" if trained else outcome.target
-
-
-def _checked(
-    book: Book,
-    config: TrelmConfig,
-    outcome: Outcome,
-    data: Path,
-    model: Path,
-    pair: tuple[str, str],
-) -> Path:
-    """A link to the teacher ``model``, which is known to translate ``data``."""
-    check = functools.partial(_check, book.run, data, model, pair)
-    name = book.add(f"{NAME}-{_whose(config, outcome)}", outcome.label, check)
-    return book.run / "models" / f"{name}.pt"
-
-
-def _translations(
-    book: Book, config: TrelmConfig, outcome: Outcome, data: Path, folder: Path, model: Path
-) -> list[Path]:
-    """What ``model`` writes for the training text of ``data``, a file for each shard."""
-    pair = forward(config, outcome.target).pair
-    files = []
-    for shard in range(SHARDS):
-        build = functools.partial(_translate, book.run, config, data, folder, model, pair, shard)
-        kind = f"{NAME}-{_whose(config, outcome)}-{shard + 1}of{SHARDS}"
-        name = book.add(kind, outcome.label, build)
-        files.append(book.run / "translations" / name / "generate-train.txt")
-    return files
-
-
-def _translate(
-    run: Path,
-    config: TrelmConfig,
-    data: Path,
-    folder: Path,
-    model: Path,
-    pair: tuple[str, str],
-    shard: int,
-    name: str,
-) -> Step:
-    # For the engine's own task it is these that split a text: `--num-shards` does nothing there.
-    options = ("--distributed-world-size", str(SHARDS), "--distributed-rank", str(shard))
-    step = beam_search(run, config, folder, model, pair, "train", options, name)
-
-    def batches() -> list[str]:
-        """fairseq-generate ends in a traceback if a shard has no batch."""
-        count = len(DataFolder(data).parallel("train", *pair)[0])
-        return ["--batch-size", str(max(1, min(_BATCH, count // SHARDS)))]
-
-    return dataclasses.replace(step, late=batches)
-
-
-def _check(run: Path, data: Path, model: Path, pair: tuple[str, str], name: str) -> Step:
+def _check(plan: MigrationPlan, data: Path, model: Path, name: str) -> Step:
     """A link to the teacher, once it is known that it translates this text."""
-    link = run / "models" / f"{name}.pt"
+    link, pair = plan.run / "models" / f"{name}.pt", plan.pair
 
     def call() -> None:
         check_autoregressive(model, data, pair, "--teacher")
@@ -144,6 +94,96 @@ def _check(run: Path, data: Path, model: Path, pair: tuple[str, str], name: str)
     return Step(
         name, call=call, settings={"pair": list(pair)}, inputs=[data, model], outputs=[link]
     )
+
+
+def _translations(
+    plan: MigrationPlan, data: Path, folder: Path, model: Path, whose: str
+) -> list[Path]:
+    """What ``model`` writes for the training text of ``data``, a file for each shard."""
+
+    def batches() -> list[str]:
+        """fairseq-generate ends in a traceback if a shard has no batch."""
+        count = len(DataFolder(data).parallel("train", *plan.pair)[0])
+        return ["--batch-size", str(max(1, min(_BATCH, count // SHARDS)))]
+
+    def translate(shard: int, name: str) -> Step:
+        # For the engine's own task it is these that split a text: `--num-shards` does nothing.
+        options = ("--distributed-world-size", str(SHARDS), "--distributed-rank", str(shard))
+        step = beam_search(plan, folder, model, plan.pair, "train", options, name)
+        return dataclasses.replace(step, late=batches)
+
+    files = []
+    for shard in range(SHARDS):
+        build = functools.partial(translate, shard)
+        name = plan.add(f"{NAME}-{whose}-{shard + 1}of{SHARDS}", build)
+        files.append(plan.run / "translations" / name / "generate-train.txt")
+    return files
+
+
+def check_autoregressive(
+    model: str | Path, data: str | Path, pair: tuple[str, str], option: str
+) -> None:
+    """Check that a checkpoint translates in direction ``pair`` with the vocabulary of ``data``.
+
+    Args:
+        option: that names the checkpoint, such as ``--teacher``.
+
+    Raises:
+        UserError: if it cannot be read, is of another task or direction, or has other words,
+            which the folder that it was trained on tells, or the dictionaries next to it; without
+            either, only their number counts.
+    """
+    state = load_trained(model)
+    task, weights = settings_of(state["cfg"]["task"]), state["model"]
+    name = task.get("_name", task.get("task"))
+    if name != "translation":
+        raise UserError(
+            f"`{option}` {model}: must be a model of `--task translation`, got {name!r}"
+        )
+    theirs = (task.get("source_lang"), task.get("target_lang"))
+    if theirs != pair:
+        raise UserError(
+            f"`{option}` {model}: must translate {'-'.join(pair)}, got {'-'.join(map(str, theirs))}"
+        )
+    folder = DataFolder(data)
+    for part, lang in zip(("encoder", "decoder"), pair, strict=True):
+        table = weights.get(f"{part}.embed_tokens.weight")
+        size = folder.vocab_sizes[lang]
+        if table is None or len(table) != size:
+            got = "none" if table is None else f"{len(table):,}"
+            raise UserError(
+                f"`{option}` {model}: must have the vocabulary of {data}, {size:,} words of "
+                f"{lang!r}, got {got}"
+            )
+    _check_words(model, task.get("data"), folder, pair, option)
+
+
+def _check_words(
+    model: str | Path, trained_on: Any, folder: DataFolder, pair: tuple[str, str], option: str
+) -> None:
+    """As many words may be others: 8,000 pieces of another text."""
+    places = [Path(model).parent]
+    if isinstance(trained_on, str):
+        places.insert(0, Path(trained_on.split(os.pathsep)[0]))
+    for lang in pair:
+        name = f"dict.{lang}.txt"
+        theirs = next((place / name for place in places if (place / name).is_file()), None)
+        if theirs is None:
+            logger.warning(
+                "`%s` %s: its words cannot be compared with those of %s: put the %s that it was "
+                "trained with next to it",
+                *(option, model, folder.path, name),
+            )
+            return
+        if sha256(theirs) == folder.dictionary_digest(lang):
+            continue
+        both = map(read_dictionary, (theirs, folder.dictionary_path(lang)))
+        for number, (one, other) in enumerate(zip_longest(*both)):
+            if one != other:
+                raise UserError(
+                    f"`{option}` {model}: must have the vocabulary of {folder.path}; word {number} "
+                    f"of {lang!r} is {other!r} there, and {one!r} in {theirs}"
+                )
 
 
 def _of_file(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:

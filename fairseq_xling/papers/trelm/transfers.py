@@ -1,31 +1,24 @@
-"""Transfers of a multilingual encoder that migration is compared with, as steps: TreLM, Table 9.
+"""Encoders that a migration is compared with, as steps.
 
-The encoder as it is; further masked language modelling on the target; RositaWORD and MIM, which map
-the states that a head reads; and fine-tuning until aligned words have the same states. Each way is
-a function from a `Transfer` to nothing, which adds steps and what they leave to its outcome.
+From scratch (TreLM, Table 2, Appendix A.5); and transfers of a multilingual encoder (Table 9): as
+it is; further masked language modelling on the target; RositaWORD and MIM, which map the states
+that a head reads; and fine-tuning until aligned words have the same states.
 """
 
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.papers.trelm.book import Book
-from fairseq_xling.papers.trelm.compared import add_compared
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
-from fairseq_xling.papers.trelm.facts import Facts, sources_of
-from fairseq_xling.papers.trelm.scratch import budget
-from fairseq_xling.papers.trelm.steps import Outcome, add_bpw
-from fairseq_xling.papers.trelm.text import data_folder, source_options, word_vectors
-from fairseq_xling.papers.trelm.training import (
-    checkpoint,
-    model_options,
-    segments,
-    training_step,
-)
+from fairseq_xling.papers.trelm.inputs import sources_of
+from fairseq_xling.papers.trelm.plan import BuildStep, MigrationPlan, add_bpw, model_options
+from fairseq_xling.papers.trelm.preparation import init_step, word_vectors
+from fairseq_xling.papers.trelm.run import with_baselines
 from fairseq_xling.runs.step import Step
 from fairseq_xling.text.options import parse_segmentation
 
@@ -33,133 +26,115 @@ _PLAIN = "tri_encoder"  # without a TRILayer: a plain encoder without language e
 FIT, HELD_OUT = "fit", "held-out"
 
 
+def budget(config: TrelmConfig) -> int:
+    """The total steps of a migration: the transfer phase trains two models."""
+    return config.commonality_steps + 2 * config.transfer_steps + config.language_steps
+
+
+def add_scratch(
+    plan: MigrationPlan,
+    *,
+    task: str,
+    objectives: str,
+    languages: Sequence[str] | None = None,
+    model: Sequence[str] | None = None,
+) -> None:
+    """Steps that train an encoder on the migration's data folder for as many updates.
+
+    Args:
+        languages: those of the monolingual text (default: both).
+        model: its options (default: those of the migrated one without a TRILayer).
+    """
+    config, mono = plan.config, languages or plan.pair
+    stage = Stage("scratch", budget(config), config.commonality_lr, objectives, ())
+    plain = dataclasses.replace(config, trilayer=False)
+    options = [
+        *(model or model_options(plain, plan.inputs.shape)),
+        *("--objectives", objectives, "--mono-languages", ",".join(mono)),
+        *("--sample-break-mode", "sentence", "--mix-in-batch"),
+    ]
+    validate = plan.inputs.validates(mono, True, "tlm" in objectives)
+    plan.train_phase("scratch", stage, options, "from scratch", validate=validate, task=task)
+    add_bpw(plan)
+
+
 @dataclasses.dataclass(frozen=True)
 class Transfer:
-    """One row of the table for a target and a seed.
+    """One row of Table 9 for a target and a seed.
 
     Attributes:
-        config: settings of the row; ``source`` is the multilingual encoder.
+        plan: its ``source`` is the multilingual encoder.
         sentences: how many training pairs maps are fitted on.
-        outcome: what the row leaves.
     """
 
-    book: Book
-    config: TrelmConfig
-    facts: Facts
+    plan: MigrationPlan
     sentences: int
-    outcome: Outcome
+
+    @property
+    def run(self) -> Path:
+        """The folder of the run."""
+        return self.plan.run
 
     @property
     def pair(self) -> tuple[str, str]:
         """The source language and the target."""
-        return self.config.source_lang, self.outcome.target
+        return self.plan.pair
 
-    @property
-    def last(self) -> Path:
-        """The last checkpoint."""
-        return list(self.outcome.checkpoints.values())[-1]
-
-    def add(self, kind: str, build: Callable[[str], Step], seeded: bool = True) -> str:
+    def add(self, kind: str, build: BuildStep, seeded: bool = True) -> str:
         """Add a step; returns its name."""
-        seed = f"-{self.outcome.seed}" if seeded else ""
-        return self.book.add(f"{kind}-{self.outcome.target}{seed}", self.outcome.label, build)
+        return self.plan.add(f"{kind}-{self.plan.code if seeded else self.plan.target}", build)
 
 
-Way = Callable[[Transfer], None]
+TransferMethod = Callable[[Transfer], None]
 
 
 def add_transfer(
-    book: Book,
-    config: TrelmConfig,
-    facts: Facts,
-    target: str,
-    seed: int,
-    label: str,
-    *,
-    sentences: int,
-    way: Way | None = None,
-) -> Outcome:
-    """The steps of one way of transfer (default: none, the encoder as it is)."""
-    plain = dataclasses.replace(config, arch=_PLAIN, trilayer=False)
-    outcome = Outcome(target, seed, label, data_folder(book, config, facts, target, label))
-    row = Transfer(book, plain, facts, sentences, outcome)
-    name = row.add("as-is", functools.partial(_unchanged, row), seeded=False)
-    outcome.checkpoints["as is"] = book.run / "models" / f"{name}.pt"
-    if way:
-        way(row)
-    outcome.bpw = add_bpw(book, plain, outcome)
-    if not outcome.head_inputs:  # a way that maps states has measured them mapped
-        add_distances(row, facts.shape.layers)
-    return outcome
+    plan: MigrationPlan, *, sentences: int, method: TransferMethod | None = None
+) -> None:
+    """The steps of one transfer (default: none, the encoder as it is)."""
+    plain = dataclasses.replace(plan.config, arch=_PLAIN, trilayer=False)
+    plan = dataclasses.replace(plan, config=plain)
+    row = Transfer(plan, sentences)
+
+    def unchanged(name: str) -> Step:
+        model = ["--arch", plain.arch, "--languages", ",".join(plan.pair), "--no-trilayer"]
+        return init_step(plan, name, model, ["--embeddings", "source", "--head", "whole"])
+
+    name = row.add("as-is", unchanged, seeded=False)
+    plan.artifacts.checkpoints["as is"] = plan.run / "models" / f"{name}.pt"
+    if method:
+        method(row)
+    add_bpw(plan)
+    if not plan.artifacts.head_inputs:  # a method that maps states has measured them mapped
+        add_distances(row, plan.inputs.shape.layers)
 
 
-def add_migrated(
-    book: Book,
-    config: TrelmConfig,
-    facts: Facts,
-    target: str,
-    seed: int,
-    label: str,
-    *,
-    sentences: int,
-) -> Outcome:
-    """`add_compared`, with the distances of words in the migrated model."""
-    outcome = add_compared(book, config, facts, target, seed, label)
-    row = Transfer(book, config, facts, sentences, outcome)
-    add_distances(row, facts.shape.layers + config.trilayer)
-    return outcome
+def add_migrated(plan: MigrationPlan, *, sentences: int) -> None:
+    """`with_baselines`, with the distances of words in the migrated model."""
+    with_baselines(plan)
+    add_distances(Transfer(plan, sentences), plan.inputs.shape.layers + plan.config.trilayer)
 
 
-def _unchanged(row: Transfer, name: str) -> Step:
-    """The encoder as a checkpoint for its data folder."""
-    config, shape, output = row.config, row.facts.shape, row.book.run / "models" / f"{name}.pt"
-    command = [
-        *("fairseq-xling", "init", config.source, *source_options(config)),
-        *("--data", str(row.outcome.data), "--output", str(output), "--arch", config.arch),
-        *("--languages", ",".join(row.pair), "--no-trilayer"),
-        *("--max-positions", str(config.max_positions or shape.max_positions)),
-        *("--num-segments", str(segments(config, shape))),
-        *("--embeddings", "source", "--head", "whole", *config.words("init_args")),
-    ]
-    inputs = [Path(config.source), row.outcome.data]
-    return Step(name, commands=[command], inputs=inputs, outputs=[output])
-
-
-def _train(row: Transfer, phase: str, options: list[str], validate: bool, **more: object) -> None:
+def _train(row: Transfer, phase: str, options: list[str], validate: bool, **how: Any) -> None:
     """Train the encoder for as many steps as a migration takes."""
-    config, outcome = row.config, row.outcome
+    plan, config = row.plan, row.plan.config
     stage = Stage(phase, budget(config), config.language_lr, "", config.words("language_args"))
-    build = functools.partial(
-        training_step,
-        run=row.book.run,
-        config=config,
-        stage=stage,
-        data=outcome.data,
-        languages=row.pair,
-        options=[*model_options(config, row.facts.shape), *options],
-        seed=outcome.seed,
-        start=row.last,
-        validate=validate,
-        **more,
-    )
-    name = row.add(phase, build)
-    outcome.checkpoints[phase] = checkpoint(row.book.run, name, config)
-    outcome.logs[phase] = row.book.run / "logs" / f"{name}.log"
-    outcome.updates[phase] = stage.steps
+    options = [*model_options(config, plan.inputs.shape), *options]
+    plan.train_phase(phase, stage, options, start=plan.last, validate=validate, **how)
 
 
 def target_mlm(row: Transfer) -> None:
     """Masked language modelling on the target's text."""
-    target = row.outcome.target
+    target = row.plan.target
     options = ["--objectives", "mlm", "--mono-languages", target, "--mix-in-batch"]
-    _train(row, "target-mlm", options, row.facts.validates([target], True, False))
+    _train(row, "target-mlm", options, row.plan.inputs.validates([target], True, False))
 
 
 def word_alignment(row: Transfer) -> None:
     """Aligned words are pulled together; the source language stays where it is (Cao et al.)."""
     options = ["--objectives", "word-alignment", "--directions", "-".join(row.pair)]
-    options += ["--mix-in-batch", "--initial-encoder", str(row.last)]
-    validate = row.facts.validates((), False, True)
+    options += ["--mix-in-batch", "--initial-encoder", str(row.plan.last)]
+    validate = row.plan.inputs.validates((), False, True)
     _train(row, "word-alignment", options, validate, criterion="word_alignment")
 
 
@@ -170,8 +145,7 @@ def mim(row: Transfer) -> None:
 
 def rosita_word(row: Transfer, given: dict[str, Path] | None = None) -> None:
     """States with the static vectors of their words, mapped to the source language's."""
-    book, outcome = row.book, row.outcome
-    vectors = given or word_vectors(book, row.config, row.facts, outcome.target, outcome.label)
+    vectors = given or word_vectors(row.plan)
     for lang in row.pair:
         if lang not in vectors:
             raise UserError(f"`--word-vectors` must have a file of {lang!r}, as in {lang}=FILE")
@@ -180,12 +154,12 @@ def rosita_word(row: Transfer, given: dict[str, Path] | None = None) -> None:
 
 def _mapped(row: Transfer, method: str, vectors: dict[str, Path] | None = None) -> None:
     """A head that reads the last layer's states, with ``vectors``, through a map."""
-    vectors, layer = vectors or {}, row.facts.shape.layers
+    vectors, layer = vectors or {}, row.plan.inputs.shape.layers
     links, source, target = _links(row, FIT), *row.pair
     states = {lang: _tokens(row, FIT, lang, layer, vectors.get(lang)) for lang in row.pair}
 
     def build(name: str) -> Step:
-        output = row.book.run / "maps" / f"{name}.safetensors"
+        output = row.run / "maps" / f"{name}.safetensors"
         command = [
             *("fairseq-xling", "map", method, str(states[target]), str(states[source])),
             *("--pairs", "alignments", str(links), "--swap", "--layers", str(layer)),
@@ -195,11 +169,12 @@ def _mapped(row: Transfer, method: str, vectors: dict[str, Path] | None = None) 
         outputs = [output, Path(f"{output}.json")]
         return Step(name, commands=[command], inputs=inputs, outputs=outputs, resumable=True)
 
-    fitted = row.book.run / "maps" / f"{row.add(f'fit-{method}', build)}.safetensors"
-    row.outcome.head_options, row.outcome.head_inputs = ["--map", str(fitted)], [fitted]
+    artifacts = row.plan.artifacts
+    fitted = row.run / "maps" / f"{row.add(f'fit-{method}', build)}.safetensors"
+    artifacts.head_options, artifacts.head_inputs = ["--map", str(fitted)], [fitted]
     if vectors:  # a task is trained and tested in the target alone
-        row.outcome.head_options += ["--concat-vectors", f"{target}={vectors[target]}"]
-        row.outcome.head_inputs.append(vectors[target])
+        artifacts.head_options += ["--concat-vectors", f"{target}={vectors[target]}"]
+        artifacts.head_inputs.append(vectors[target])
     add_distances(row, layer, fitted, vectors)
 
 
@@ -214,7 +189,7 @@ def add_distances(
     }
 
     def build(name: str) -> Step:
-        output = row.book.run / "results" / f"{name}.json"
+        output = row.run / "results" / f"{name}.json"
         command = [
             *("fairseq-xling", "eval", "aligned", str(states[target]), str(states[source])),
             *("--alignments", str(links), "--swap", "--layers", str(layer)),
@@ -225,63 +200,64 @@ def add_distances(
         outputs = [output, output.with_suffix(".csv")]
         return Step(name, commands=[command], inputs=inputs, outputs=outputs)
 
-    row.outcome.distances = row.book.run / "results" / f"{row.add('distance', build)}.json"
+    row.plan.artifacts.distances = row.run / "results" / f"{row.add('distance', build)}.json"
 
 
 def _tokens(row: Transfer, part: str, lang: str, layer: int, vectors: Path | None) -> Path:
     """The states of a language's side of ``part`` of the pairs, after the last layer."""
-    model, data, text = row.last, row.outcome.data, _texts(row) / f"{part}.{lang}.txt"
+    model, data, text = row.plan.last, row.plan.artifacts.data, _texts(row) / f"{part}.{lang}.txt"
 
     def build(name: str) -> Step:
-        output = row.book.run / "states" / name
+        output = row.run / "states" / name
         command = [
             *("fairseq-xling", "extract", str(model), "--data", str(data), "--lang", lang),
             *("--text", str(text), "--unit", "tokens", "--layers", str(layer)),
-            *("--device", row.config.device, "--output", str(output)),
+            *("--device", row.plan.config.device, "--output", str(output)),
             *(("--concat-vectors", str(vectors)) if vectors else ()),
         ]
         inputs = [model, data, text, *([vectors] if vectors else [])]
         return Step(name, commands=[command], inputs=inputs, outputs=[output], resumable=True)
 
-    return row.book.run / "states" / row.add(f"tokens-{part}-{lang}", build)
+    return row.run / "states" / row.add(f"tokens-{part}-{lang}", build)
 
 
 def _texts(row: Transfer) -> Path:
     """The folder with the pairs that maps are fitted on, those that are held out, and all."""
-    split = row.config.translate_list[0]
+    split = row.plan.config.translate_list[0]
 
     def build(name: str) -> Step:
-        output = row.book.run / "text" / name
+        output = row.run / "text" / name
         return Step(
             name,
             call=functools.partial(
-                _write_pairs, row.config, row.pair, split, row.sentences, output
+                _write_pairs, row.plan.config, row.pair, split, row.sentences, output
             ),
             settings={"pair": list(row.pair), "split": split, "sentences": row.sentences},
-            inputs=list(row.facts.files),
+            inputs=list(row.plan.inputs.files),
             outputs=[output],
         )
 
-    return row.book.run / "text" / row.add("pairs", build, seeded=False)
+    return row.run / "text" / row.add("pairs", build, seeded=False)
 
 
 def _links(row: Transfer, part: str) -> Path:
     """The word alignment of a part of the pairs; both parts are aligned together."""
-    texts, how = _texts(row), parse_segmentation(row.config.segment_of(row.pair[1]), row.pair)
+    texts, segment = _texts(row), row.plan.config.segment_of(row.plan.target)
+    how = parse_segmentation(segment, row.pair)
     sides = [texts / f"all.{lang}.txt" for lang in row.pair]
 
     def align(name: str) -> Step:
-        output = row.book.run / "text" / f"{name}.pharaoh"
+        output = row.run / "text" / f"{name}.pharaoh"
         command = [
             *("fairseq-xling", "align", "fwd", *map(str, sides), "--output", str(output)),
             *("--segment-source", how[row.pair[0]], "--segment-target", how[row.pair[1]]),
         ]
         return Step(name, commands=[command], inputs=[texts], outputs=[output])
 
-    links = row.book.run / "text" / f"{row.add('links', align, seeded=False)}.pharaoh"
+    links = row.run / "text" / f"{row.add('links', align, seeded=False)}.pharaoh"
 
     def cut(name: str) -> Step:
-        output = row.book.run / "text" / name
+        output = row.run / "text" / name
         return Step(
             name,
             call=functools.partial(_cut_links, links, texts, row.pair[0], output),
@@ -289,7 +265,7 @@ def _links(row: Transfer, part: str) -> Path:
             outputs=[output],
         )
 
-    return row.book.run / "text" / row.add("cut-links", cut, seeded=False) / f"{part}.pharaoh"
+    return row.run / "text" / row.add("cut-links", cut, seeded=False) / f"{part}.pharaoh"
 
 
 def _write_pairs(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
-from fairseq_xling.papers.trelm.cost import read_cost
+from fairseq_xling.papers.trelm.results import read_cost
 from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.statistics import OverSeeds

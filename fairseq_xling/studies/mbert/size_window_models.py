@@ -20,8 +20,7 @@ from fairseq_xling.data.dictionary import read_dictionary
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.papers.trelm.skipgram import count_ids
-from fairseq_xling.papers.trelm.vectors import fill_missing
+from fairseq_xling.papers.trelm.vectors import count_ids, fill_missing
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import Registry

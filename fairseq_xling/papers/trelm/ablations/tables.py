@@ -1,4 +1,4 @@
-"""The studies of TreLM's parts: the same migration several times, each a row of a table."""
+"""The studies of TreLM's tables: the same migration several times, each a row of a table."""
 
 import argparse
 import functools
@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from fairseq_xling.papers.trelm.study import TrelmStudy, Variation
-from fairseq_xling.ranges import SLOTS
+from fairseq_xling.papers.trelm.ablations import TrelmStudy
+from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
 
@@ -39,15 +39,15 @@ class TrelmBaselines(TrelmStudy):
         )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        from fairseq_xling.papers.trelm.scratch import add_scratch
+        from fairseq_xling.papers.trelm.transfers import add_scratch
 
         def scratch(**how: Any) -> Any:
             return functools.partial(add_scratch, **how)
 
-        def small(book, config, facts, target, seed, label):
-            return add_scratch(
-                book, config, facts, target, seed, label, task="bilingual_mlm", objectives="mlm",
-                languages=[target], model=shlex.split(args.small_model),
+        def small(plan: Any) -> None:
+            add_scratch(
+                plan, task="bilingual_mlm", objectives="mlm",
+                languages=[plan.target], model=shlex.split(args.small_model),
             )  # fmt: skip
 
         return [
@@ -155,9 +155,9 @@ class TrelmInit(TrelmStudy):
     )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        from fairseq_xling.papers.trelm.vector_ways import trained_way
+        from fairseq_xling.papers.trelm.embedding_init import trained_init
 
-        trained = trained_way(config.embeddings)
+        trained = trained_init(config.embeddings)
         return [
             Variation(
                 code if factor == 1 else f"{code}-{factor}x",
@@ -291,111 +291,3 @@ class TrelmParallel(TrelmStudy):
 
     def size(self, row: Variation) -> float | None:
         return row.changes["parallel_limit"]
-
-
-# ---- The contribution of a migration's two main parts (TreLM, sections 3.1 and 3.2).
-
-
-@STUDIES.register("trelm-parts")
-class TrelmParts(TrelmStudy):
-    """The full migration, and without CdLM or without the embeddings' alignment, in equal steps."""
-
-    help = "the whole migration, without CdLM, and without alignment of the embeddings"
-    title = "TreLM: what its parts give"
-    lead = "The same migration without one of its parts."
-    notes = (
-        "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "
-        "as "
-        "many steps; such a model is not trained to translate.",
-        "Without alignment, embeddings of new words are unmapped vectors, and no word "
-        "gets "
-        "the source's embedding of the same spelling.",
-        "The autoregressive translation model is in the row whose training time it was given.",
-    )
-
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        from fairseq_xling.papers.trelm.vector_ways import trained_way
-
-        alone = {"autoregressive": False, "translator_steps": 0}
-        return [
-            Variation("full", "the full migration"),
-            Variation(
-                "no-cdlm",
-                "without CdLM",
-                {**TLM, **alone},
-            ),
-            Variation(
-                "no-alignment",
-                "without alignment of the embeddings",
-                {
-                    "embeddings": trained_way(config.embeddings),
-                    "mapping": "none",
-                    "copy_shared": False,
-                    **alone,
-                },
-            ),
-        ]
-
-
-# ---- Translators with slots, which are trained from a migration's forward model.
-
-
-@STUDIES.register("trelm-translators")
-class TrelmTranslators(TrelmStudy):
-    """Emissions, with glancing, and with a teacher, which `--teacher` may name.
-
-    ``--upsample`` says how many slots of each source token `ctc` has; `lattice` has twice as many,
-    8 at most.
-    Without `--translator-steps` as many as of a direction of the transfer phase.
-    """
-
-    help = "slots that write words: CTC, lattice, glancing, a teacher; after TreLM, Section 5.3"
-    title = "TreLM: translators with slots"
-    translates = True
-    lead = (
-        "From one migration, translators that write whole sentences in one pass. BLEU of the "
-        "migration's own orderings is the same in all rows."
-    )
-    notes = (
-        "Steps, tokens and minutes are those of the migration and of the translator, without a "
-        "teacher's; bits per word are the migration's.",
-        "A translator from scratch has the migration's sizes and words, but none of its weights.",
-        "A teacher's translations of the training text take the references' place. It is an "
-        "autoregressive model of the same text, unless a file is given.",
-    )
-
-    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE, SCRATCH
-
-        own = {
-            "translator_steps": config.translator_steps or config.transfer_steps,
-            "translator_start": "forward",
-            "teacher": "",
-            "teacher_original": False,
-        }
-        ctc = {**own, "emission": "ctc"}
-        # A path leaves slots out, so a lattice gets more of them.
-        lattice = {
-            **own,
-            "emission": "lattice",
-            "upsample": min(2 * config.upsample, int(SLOTS.most)),
-        }
-        glancing, teacher = {"glancing": 0.5}, {"teacher": config.teacher or AUTOREGRESSIVE}
-        return [
-            Variation("ctc", "CTC", ctc),
-            Variation("ctc-scratch", "CTC, from scratch", {**ctc, "translator_start": SCRATCH}),
-            Variation("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
-            Variation("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
-            Variation("ctc-all", "CTC, glancing, teacher", {**ctc, **glancing, **teacher}),
-            Variation(
-                "ctc-both",
-                "CTC, teacher and references",
-                {**ctc, **teacher, "teacher_original": True},
-            ),
-            Variation("lattice", "lattice", lattice),
-            Variation("lattice-glancing", "lattice, glancing", {**lattice, **glancing}),
-            Variation("lattice-teacher", "lattice, teacher", {**lattice, **teacher}),
-            Variation(
-                "lattice-all", "lattice, glancing, teacher", {**lattice, **glancing, **teacher}
-            ),
-        ]

@@ -7,7 +7,8 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import LANG_FILE, Input
-from fairseq_xling.papers.trelm.study import TrelmStudy, Variation
+from fairseq_xling.papers.trelm.ablations import TrelmStudy
+from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.ranges import COUNT, Number, Range
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
@@ -94,8 +95,10 @@ class TrelmTransfers(TrelmStudy):
             for name in ("commonality_steps", "transfer_steps", "language_steps")
         }
 
-        def row(code: str, name: str, way: Any = None) -> Variation:
-            add = functools.partial(transfers.add_transfer, sentences=args.map_sentences, way=way)
+        def row(code: str, name: str, method: Any = None) -> Variation:
+            add = functools.partial(
+                transfers.add_transfer, sentences=args.map_sentences, method=method
+            )
             return Variation(code, name, own, add=add)
 
         def migration(code: str, name: str, changes: dict[str, Any]) -> Variation:

@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.config import TrelmConfig
-from fairseq_xling.papers.trelm.facts import Facts
+from fairseq_xling.papers.trelm.inputs import InputSummary
 
 SPLITS = ("train", "valid", "test")
 
@@ -24,10 +24,10 @@ def config() -> Callable[..., TrelmConfig]:
 
 
 @pytest.fixture
-def facts() -> Callable[..., Facts]:
+def facts() -> Callable[..., InputSummary]:
     """``facts(parallel={"train"})``: text of every split, one dictionary for both languages."""
 
-    def make(languages=("en", "de"), layers=4, **changes) -> Facts:
+    def make(languages=("en", "de"), layers=4, **changes) -> InputSummary:
         shape = EncoderShape(layers, 16, 32, 2, 64, num_segments=2, lm_head="bert", norm_eps=1e-12)
         values = {
             "mono": frozenset((split, lang) for split in SPLITS for lang in languages),
@@ -36,6 +36,6 @@ def facts() -> Callable[..., Facts]:
             "files": (Path("text/mono/train.en.txt"),),
             **changes,
         }
-        return Facts(shape, **values)
+        return InputSummary(shape, **values)
 
     return make

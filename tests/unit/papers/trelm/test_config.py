@@ -8,7 +8,7 @@ from fairseq_xling.mapping.adversarial_options import AdversarialOptions
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.options import add_fields
 from fairseq_xling.papers.trelm.config import PRESETS, TrelmConfig
-from fairseq_xling.papers.trelm.training import optimisation
+from fairseq_xling.papers.trelm.plan import optimisation
 from tests.unit.studies.paper_fields import NO_FILES
 
 # TreLM, Appendix A.5, and the released code for warm-up, epsilon and clipping (SPEC P9).
@@ -132,7 +132,6 @@ SNAPSHOT = {
     "slot_beam": 1,
     "teacher": "",
     "teacher_original": False,
-    "ngram": "",
     "bpw_split": "valid",
     "orderings": "identity,oracle",  # Table 6
     "translate_split": "test",

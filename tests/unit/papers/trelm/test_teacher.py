@@ -4,14 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from fairseq.data import Dictionary
 
+from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
 from fairseq_xling.papers.trelm.data import with_translations
 from fairseq_xling.papers.trelm.run import trelm_steps
-from fairseq_xling.papers.trelm.teacher import SHARDS, of_model
+from fairseq_xling.papers.trelm.teacher import SHARDS, check_autoregressive, of_model
+from tests.autoregressive_model import save_autoregressive
 
 PAIR = ("en", "de")
 
@@ -101,21 +103,16 @@ def test_a_teacher_is_trained_once_and_also_translates(config, facts):
     assert steps["autoregressive-de-1"].late is None
 
 
-def test_a_finished_teacher_translates_and_chooses_among_what_the_search_finds(
-    config, facts, tmp_path
-):
+def test_a_finished_teacher_also_translates(config, facts, tmp_path):
     model = tmp_path / "model.pt"
     model.touch()
-    settings = config(transfer_steps=3, translator_steps=3, slot_beam=7, teacher=str(model))
+    settings = config(transfer_steps=3, translator_steps=3, teacher=str(model))
     steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
     assert not any(name.startswith("autoregressive-de") for name in steps)
     (command,) = steps["translate-teacher-de-1"].commands
     assert command[command.index("--beam") + 1] == "5"
     assert command[command.index("--gen-subset") + 1] == "test"
     assert steps["translate-teacher-de-1"].reads(steps["teacher-de"])
-    (command,) = steps["translate-lattice-rescored-de-1"].commands
-    assert command[command.index("--rescore") + 1] == str(model)
-    assert model in steps["translate-lattice-rescored-de-1"].inputs
 
 
 @pytest.mark.parametrize("name", ["model.pt", "lines.txt"])
@@ -130,82 +127,66 @@ def test_a_teacher_that_is_given_translates_once_for_all_seeds(config, facts, tm
         assert steps[f"translator-de-{seed}"].reads(steps["taught-de"])
 
 
-def test_a_search_with_an_n_gram_model_is_compared_with_one_without(config, facts, tmp_path):
-    (model := tmp_path / "de.arpa").touch()
-    settings = config(
-        transfer_steps=3, translator_steps=3, slot_beam=7, autoregressive=True, ngram=str(model)
+@pytest.fixture
+def changed(tiny_corpus, tmp_path):
+    """A checkpoint whose contents a function has changed."""
+
+    def write(change):
+        path = tmp_path / "changed.pt"
+        save_autoregressive(path, tiny_corpus.path)
+        state = load_plain(path)
+        change(state)
+        torch.save(state, path)
+        return path
+
+    return write
+
+
+def test_a_model_of_another_direction_or_task_is_refused(tiny_corpus, tmp_path, changed):
+    save_autoregressive(tmp_path / "model.pt", tiny_corpus.path)
+    with pytest.raises(UserError, match=r"^`--teacher` .*: must translate de-en, got en-de$"):
+        check_autoregressive(tmp_path / "model.pt", tiny_corpus.path, PAIR[::-1], "--teacher")
+    path = changed(lambda state: state["cfg"]["task"].update(_name="cdlm"))
+    with pytest.raises(UserError, match=r"must be a model of `--task translation`, got 'cdlm'$"):
+        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+
+
+def test_a_model_of_another_vocabulary_is_refused(tiny_corpus, changed):
+    name = "decoder.embed_tokens.weight"
+    path = changed(lambda state: state["model"].update({name: state["model"][name][1:]}))
+    size = DataFolder(tiny_corpus.path).vocab_sizes["de"]
+    rule = rf"must have the vocabulary of .*, {size:,} words of 'de', got {size - 1:,}$"
+    with pytest.raises(UserError, match=rule):
+        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+
+
+@pytest.mark.parametrize("place", ["where it was trained", "beside it"])
+def test_a_model_of_as_many_other_words_is_refused(tiny_corpus, tmp_path, changed, place, caplog):
+    folder = tmp_path / "trained on" if place == "where it was trained" else tmp_path
+    folder.mkdir(exist_ok=True)
+    path = changed(lambda state: state["cfg"]["task"].update(data=str(folder)))
+    check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+    assert "its words cannot be compared with those of" in caplog.text
+    caplog.clear()
+    for lang in PAIR:
+        lines = DataFolder(tiny_corpus.path).dictionary_path(lang).read_text()
+        (folder / f"dict.{lang}.txt").write_text(lines)
+    check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+    assert caplog.text == ""
+    *others, one, last = lines.splitlines(keepends=True)
+    (folder / "dict.de.txt").write_text("".join([*others, last, one]))
+    rule = (
+        r"^`--teacher` .*changed\.pt: must have the vocabulary of .*; word \d+ of 'de' is '.*' th"
     )
-    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
-    rows = [name for name in steps if name.startswith("translate-lattice")]
-    names = (
-        "lattice",
-        "lattice-beam",
-        "lattice-rescored",
-        "lattice-ngram",
-        "lattice-ngram-rescored",
-    )
-    assert rows == [f"translate-{name}-de-1" for name in names]
-    led = [name for name in rows if "--ngram" in steps[name].commands[0]]
-    assert led == rows[3:] and all(model in steps[name].inputs for name in led)
-    assert "--rescore" in steps[led[1]].commands[0] and "--rescore" not in steps[led[0]].commands[0]
+    with pytest.raises(UserError, match=rule):
+        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+    (folder / "dict.de.txt").write_text("no dictionary\n")
+    with pytest.raises(UserError, match=r"dict\.de\.txt:1: must be a symbol, a space and a count"):
+        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
 
 
-def test_a_search_with_an_n_gram_model_has_the_values_that_suit_the_validation_text(
-    config, facts, tmp_path
-):
-    (model := tmp_path / "de.arpa").touch()
-    given = {"transfer_steps": 3, "translator_steps": 3, "slot_beam": 7, "ngram": str(model)}
-    steps = {step.name: step for step in trelm_steps(tmp_path, config(**given), {"de": facts()})}
-    (command,) = steps["tune-de-1"].commands
-    assert command[-4:] == ["--ngram", str(model), "--slot-beam", "7"]
-    assert model in steps["tune-de-1"].inputs
-    led, alone = steps["translate-lattice-ngram-de-1"], steps["translate-lattice-beam-de-1"]
-    assert led.reads(steps["tune-de-1"]) and alone.late is None
-    record = tmp_path / "results" / "tune-de-1.json"
-    assert record in led.inputs and record in steps["tune-de-1"].outputs
-    write_json(record, {"ngram": {"chosen": {"weight": 0.6, "bonus": 2.0}}})
-    assert led.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0"]
-
-    # A model that rescores, too; without the n-gram model it has its defaults.
-    peer = config(**given, autoregressive=True)
-    steps = {step.name: step for step in trelm_steps(tmp_path, peer, {"de": facts()})}
-    tune, both = steps["tune-de-1"], steps["translate-lattice-ngram-rescored-de-1"]
-    (command,), (rescores,) = tune.commands, both.commands
-    other = rescores[rescores.index("--rescore") + 1]
-    assert command[-6:] == ["--ngram", str(model), "--rescore", other, "--slot-beam", "7"]
-    assert tune.reads(steps["autoregressive-de-1"]) and both.reads(tune)
-    found = {"ngram": {"weight": 0.6, "bonus": 2.0}, "rescore": {"weight": 0.7, "bonus": 1.5}}
-    write_json(record, {name: {"chosen": values} for name, values in found.items()})
-    rescored = ["--rescore-weight", "0.7", "--rescore-bonus", "1.5"]
-    assert both.late() == ["--ngram-weight", "0.6", "--ngram-bonus", "2.0", *rescored]
-    assert steps["translate-lattice-ngram-de-1"].late() == both.late()[:4]
-    assert steps["translate-lattice-rescored-de-1"].late is None
-    # Without an n-gram model they are those of the search alone.
-    alone = config(**(given | {"ngram": ""}), autoregressive=True)
-    steps = {step.name: step for step in trelm_steps(tmp_path, alone, {"de": facts()})}
-    assert steps["translate-lattice-rescored-de-1"].late() == rescored
-    assert steps["translate-lattice-beam-de-1"].late is None
-
-    without = facts(parallel={"train", "test"})  # nothing to choose them by
-    steps = {step.name: step for step in trelm_steps(tmp_path, config(**given), {"de": without})}
-    assert "tune-de-1" not in steps and steps["translate-lattice-ngram-de-1"].late is None
-
-
-@pytest.mark.parametrize("autoregressive", [False, True])
-def test_a_search_is_a_further_translation_and_so_is_what_another_model_chooses(
-    autoregressive, config, facts
-):
-    settings = config(
-        transfer_steps=3, translator_steps=3, slot_beam=7, autoregressive=autoregressive
-    )
-    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
-    rows = [name for name in steps if name.startswith("translate-lattice")]
-    rescored = ["translate-lattice-rescored-de-1"] if autoregressive else []
-    assert rows == ["translate-lattice-de-1", "translate-lattice-beam-de-1", *rescored]
-    plain, beam = (steps[name].commands[0] for name in rows[:2])
-    assert "--slot-beam" not in plain and beam[beam.index("--slot-beam") + 1] == "7"
-    for name in rescored:
-        (command,) = steps[name].commands
-        model = Path(command[command.index("--rescore") + 1])
-        assert steps[name].reads(steps["autoregressive-de-1"])
-        assert model.parent in steps["autoregressive-de-1"].outputs
+def test_files_that_are_no_checkpoints_are_refused(tiny_corpus, tmp_path):
+    (tmp_path / "text.pt").write_text("text")
+    for name, line in (("none.pt", "none.pt: no such checkpoint"), ("text.pt", "text.pt: ")):
+        with pytest.raises(UserError, match=line):
+            check_autoregressive(tmp_path / name, tiny_corpus.path, PAIR, "--teacher")

@@ -175,7 +175,7 @@ def test_a_study_with_an_axis(tmp_path, monkeypatch):
 
     study, config = STUDIES["trelm-parallel"](), TrelmConfig(languages="en,de")
     (migration,) = RECORDS["trelm-run"]["migrations"]
-    monkeypatch.setattr(study_result, "read_outcome", lambda config, outcome: migration)
+    monkeypatch.setattr(study_result, "read_artifacts", lambda config, outcome: migration)
     rows = study.rows(config, argparse.Namespace(sizes="50,100"))
     steps = [Step(name, call=lambda: None) for name in ("one", "two")]
     for step, seconds in zip(steps, (100.0, 80.5), strict=True):
