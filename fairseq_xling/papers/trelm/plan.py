@@ -5,7 +5,6 @@ step equals an earlier one of its kind if it has the same commands, settings and
 """
 
 import dataclasses
-import functools
 import json
 import shlex
 from collections.abc import Callable, Sequence
@@ -179,11 +178,10 @@ class MigrationPlan:
         start: Path | None = None,
         checkpoint: str = "",
         title: str = "",
-        languages: Sequence[str] = (),
         task: str = "cdlm",
         criterion: str = "unified_lm",
     ) -> Path:
-        """Add a training; returns its checkpoint.
+        """Add a training, which resumes where it was stopped; returns its checkpoint.
 
         Args:
             phase: of the step's name; title: the same in tables, if it is another.
@@ -193,25 +191,38 @@ class MigrationPlan:
             start: checkpoint to start from, if not from scratch.
             checkpoint: ``last`` or ``best`` (default: by the settings).
         """
-        artifacts = self.artifacts
-        build = functools.partial(
-            training_step,
-            run=self.run,
-            config=self.config,
-            stage=stage,
-            data=data or artifacts.data,
-            languages=languages or self.pair,
-            options=options,
-            seed=artifacts.seed,
-            start=start,
-            validate=validate,
-            task=task,
-            criterion=criterion,
-        )
+        run, config, artifacts = self.run, self.config, self.artifacts
+        data = data or artifacts.data
+
+        def build(name: str) -> Step:
+            folder, log = run / "models" / name, run / "logs" / f"{name}.log"
+            every = min(config.every, stage.steps)
+            command = [
+                "fairseq-train",
+                str(data),
+                *("--user-dir", str(USER_DIR), "--task", task, "--criterion", criterion),
+                *("--languages", ",".join(self.pair), *options),
+                *(("--finetune-from-model", str(start)) if start else ()),
+                *optimisation(config, stage),
+                *(("--batch-size", str(config.batch_size)) if config.batch_size else ()),
+                *(("--max-tokens", str(config.max_tokens)) if config.max_tokens else ()),
+                *("--update-freq", str(config.update_freq)),
+                *("--max-update", str(stage.steps), "--epoch-updates", str(every)),
+                *("--save-dir", str(folder), "--no-epoch-checkpoints"),
+                *(() if validate else ("--disable-validation",)),
+                *("--seed", str(artifacts.seed), "--num-workers", "0", "--log-format", "json"),
+                *("--log-interval", str(max(1, every // 4))),
+                *device_options(config.precision, config.device),
+                *config.words("train_args"),
+                *stage.args,
+            ]
+            inputs = [data, *([start] if start else [])]
+            return resumable_training(name, command, inputs, folder, log, stage.steps)
+
         name = self.add(f"{phase}-{self.code}", build)
-        artifacts.logs[title or phase] = self.run / "logs" / f"{name}.log"
-        kept = checkpoint or self.config.checkpoint
-        return self.run / "models" / name / f"checkpoint_{kept}.pt"
+        artifacts.logs[title or phase] = run / "logs" / f"{name}.log"
+        kept = checkpoint or config.checkpoint
+        return run / "models" / name / f"checkpoint_{kept}.pt"
 
     def train_phase(
         self, phase: str, stage: Stage, options: Sequence[str], title: str = "", **how: Any
@@ -252,51 +263,6 @@ def trilayer_options(config: TrelmConfig) -> list[str]:
 def num_segments(config: TrelmConfig, shape: EncoderShape) -> int:
     """Rows of the segment table: the source's, and at least two for next sentence prediction."""
     return max(shape.num_segments, 2 if config.nsp else 0)
-
-
-def training_step(
-    name: str,
-    run: Path,
-    config: TrelmConfig,
-    stage: Stage,
-    data: Path,
-    languages: Sequence[str],
-    options: Sequence[str],
-    seed: int,
-    start: Path | None = None,
-    validate: bool = True,
-    task: str = "cdlm",
-    criterion: str = "unified_lm",
-) -> Step:
-    """One call of fairseq-train, which resumes where it was stopped.
-
-    Args:
-        options: of the model, its objectives and their text.
-        start: checkpoint to start from, if not from scratch.
-        validate: whether the data folder has validation text for the objectives.
-    """
-    folder, log = run / "models" / name, run / "logs" / f"{name}.log"
-    command = [
-        "fairseq-train",
-        str(data),
-        *("--user-dir", str(USER_DIR), "--task", task, "--criterion", criterion),
-        *("--languages", ",".join(languages), *options),
-        *(("--finetune-from-model", str(start)) if start else ()),
-        *optimisation(config, stage),
-        *(("--batch-size", str(config.batch_size)) if config.batch_size else ()),
-        *(("--max-tokens", str(config.max_tokens)) if config.max_tokens else ()),
-        *("--update-freq", str(config.update_freq)),
-        *("--max-update", str(stage.steps), "--epoch-updates", str(min(config.every, stage.steps))),
-        *("--save-dir", str(folder), "--no-epoch-checkpoints"),
-        *(() if validate else ("--disable-validation",)),
-        *("--seed", str(seed), "--num-workers", "0", "--log-format", "json"),
-        *("--log-interval", str(max(1, min(config.every, stage.steps) // 4))),
-        *device_options(config.precision, config.device),
-        *config.words("train_args"),
-        *stage.args,
-    ]
-    inputs = [data, *([start] if start else [])]
-    return resumable_training(name, command, inputs, folder, log, stage.steps)
 
 
 def optimisation(config: TrelmConfig, stage: Stage) -> list[str]:

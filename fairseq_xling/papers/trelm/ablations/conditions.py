@@ -1,4 +1,4 @@
-"""Studies beside TreLM's tables: what its parts give, and what its results depend on."""
+"""Studies that no table of TreLM has: what its parts give, and what its results depend on."""
 
 import argparse
 from collections.abc import Mapping, Sequence
