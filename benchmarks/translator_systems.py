@@ -4,18 +4,21 @@ One call is one batch. Ours are `Translator`s; the autoregressive model is a che
 `translation` task, by its own SequenceGenerator and converted by CTranslate2's own functions.
 """
 
+from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 from ctranslate2_model import convert
+from fairseq import models
 from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 
 import fairseq_xling.plugin  # noqa: F401  checkpoints are read by rules of our own
+from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.data.folder import PAD, SEP, DataFolder
-from fairseq_xling.generation.autoregressive import load_autoregressive
 from fairseq_xling.generation.translator import Translator
+from fairseq_xling.papers.trelm.teacher import check_autoregressive
 from fairseq_xling.text.encoder import TextEncoder
 
 Translate = Callable[[Sequence[str]], list[str]]
@@ -40,7 +43,11 @@ class Autoregressive:
         self.source, self.target = (
             Dictionary.load(str(folder.dictionary_path(lang))) for lang in pair
         )
-        self.model = load_autoregressive(checkpoint, data, pair, "--autoregressive")
+        check_autoregressive(checkpoint, data, pair, "--autoregressive")
+        state = load_trained(checkpoint)
+        task = Namespace(source_dictionary=self.source, target_dictionary=self.target)
+        self.model = models.build_model(state["cfg"]["model"], task).eval()
+        self.model.load_state_dict(state["model"])
         self.encoder, self.decoder = (TextEncoder.load(data, lang) for lang in pair)
         self.size = sum(parameter.numel() for parameter in self.model.parameters())
 

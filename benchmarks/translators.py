@@ -52,10 +52,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--target-lang", default="de", help="(default: de)")
     parser.add_argument("--batch-size", type=int, default=64, help="sentences (default: 64)")
     parser.add_argument("--slot-beam", type=int, default=5, help="of our search (default: 5)")
-    parser.add_argument(
-        "--rescore", action="store_true", help="the search rescored by that model as well"
-    )
-    parser.add_argument("--ngram", help="ARPA model: the search with it as well")
     parser.add_argument("--shortlist", help="file of `fairseq-xling shortlist`: ours with it too")
     parser.add_argument("--timed", type=int, default=512, help="sentences of a turn (default: 512)")
     parser.add_argument(
@@ -117,13 +113,6 @@ def own_systems(
     args: argparse.Namespace, name: str, model: Path
 ) -> dict[str, Callable[[], tuple[Translate, int]]]:
     """What makes each system of one of our models."""
-    beam, searched = {"slot_beam": args.slot_beam}, f"{name}, beam {args.slot_beam}"
-    more = {"": {}}
-    if args.ngram:
-        more[", n-gram model"] = {"ngram": args.ngram}
-    if args.rescore:
-        rescored = {"rescore": str(args.autoregressive)}
-        more |= {f"{what}, rescored": options | rescored for what, options in more.items()}
     makers = {}
     for precision in ("fp32", "bf16", "int8"):
         makers[f"{name} {precision}"] = partial(ours, model, precision)
@@ -132,11 +121,10 @@ def own_systems(
             makers[f"{name}, short list {precision}"] = partial(
                 ours, model, precision, shortlist=args.shortlist
             )
-    for what, options in more.items():
-        for precision in ("fp32", "int8"):
-            makers[f"{searched}{what} {precision}"] = partial(
-                ours, model, precision, **beam, **options
-            )
+    for precision in ("fp32", "int8"):
+        makers[f"{name}, beam {args.slot_beam} {precision}"] = partial(
+            ours, model, precision, slot_beam=args.slot_beam
+        )
     return makers
 
 

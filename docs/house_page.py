@@ -44,7 +44,7 @@ ordering](../how-to/ordering.md), [a verb, or a study of three](../contributing/
 one sentence from disk to loss, read `text/binarize.py`, `data/mmap.py`, `data/sources.py`,
 `data/feeds.py`, `objectives/mlm.py`, `data/batch.py`, `models/separable_transformer.py`,
 `training/criterion.py`, in this order. To follow a run, read `studies/verbs/trelm.py`,
-`studies/trelm/`, `runs/step.py`, `runs/runner.py`, `results/result.py`."""
+`papers/trelm/`, `runs/step.py`, `runs/runner.py`, `results/result.py`."""
 
 
 def house_pages() -> dict[str, str]:

@@ -46,11 +46,10 @@ def make_checkpoint(
     """A checkpoint of the model that fairseq-train would start with ``options``."""
     prepare_engine()
     import fairseq_xling.plugin  # noqa: F401
-    from fairseq_xling.trelm.start import Start, _build
-    from fairseq_xling.trelm.start_file import write_checkpoint
+    from fairseq_xling.papers.trelm.start import Start, build_model, write_checkpoint
 
     line = f"--task {task} --criterion {criterion} --optimizer adam {options}"
-    cfg, built, model = _build(data, line.split())
+    cfg, built, model = build_model(data, line.split())
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -5,9 +5,9 @@
 #   examples/trelm/7_languages.sh DATA [RUN_FOLDER] [further options of the study]
 # DATA holds the folders multi30k, tatoeba_en-zh (cmn.txt.gz) and small_parallel_enja. LANGUAGES ("de
 # fr zh ja") are those to run; RUN_FOLDER-de and so on get their runs. ROWS
-# (ctc-teacher,lattice-teacher) are translators of the study. Where IRSTLM is installed (its program
-# tlm on PATH), a model of 4-grams of the training text helps the search over slots. STEPS (5600) are
-# the updates of a translator. About two hours of one core for ctc-teacher in each language, three for
+# (ctc-teacher,lattice-teacher) are translators of the study. STEPS (5600) are
+# the updates of a translator. README.md's were also searched with a model of 4-grams and rescored, and
+# their penalties tuned, which is no longer there. About two hours of one core for ctc-teacher in each language, three for
 # lattice-teacher. If interrupted, the same command resumes. In README.md the teachers for German and
 # Japanese, and the translators, were trained on an NVIDIA H100 with torch 2.11.0, as with DEVICE=cuda,
 # the latter in fp16 (`--precision fp16`). To French translators-fr-lattice is with
@@ -41,21 +41,12 @@ done
 
 for TARGET in "${languages[@]}"; do
     export TARGET
-    own=$run-$TARGET ngram=()
+    own=$run-$TARGET
     pairs=$(pairs_of "$TARGET")
     if [ "$TARGET" = zh ] && [ ! -f "$pairs/test.zh.gz" ]; then # the last that is written
         python "$here/split_pairs.py" "$data/tatoeba_en-zh/cmn.txt.gz" "$pairs" --languages en,zh
     fi
     [ -f "$own-teacher.pt" ] || "$here/teacher.sh" "$pairs" "$own" "$own-teacher.pt" "$@"
-    if command -v tlm > /dev/null; then
-        if [ ! -f "$own.arpa" ]; then
-            fairseq-xling pieces "$own/data/prepare-$TARGET" --language "$TARGET" |
-                sed 's/^/<s> /; s/$/ <\/s>/' > "$own-pieces.txt"
-            tlm -tr="$own-pieces.txt" -n=4 -lm=msb -oarpa="$own.arpa.part"
-            mv "$own.arpa.part" "$own.arpa"
-        fi
-        ngram=(--ngram "$own.arpa")
-    fi
     "$here/5_translators.sh" "$pairs" "$own" --rows "${ROWS:-ctc-teacher,lattice-teacher}" \
-        --teacher "$own-teacher.pt" --autoregressive no --translator-steps "${STEPS:-5600}" "${ngram[@]}" "$@"
+        --teacher "$own-teacher.pt" --autoregressive no --translator-steps "${STEPS:-5600}" "$@"
 done

@@ -12,6 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.papers.trelm.run_result import bleu_table, phase_table
+from fairseq_xling.papers.trelm.study_result import (
+    decodings_notes,
+    decodings_table,
+    study_claims,
+    too_many,
+)
 from fairseq_xling.results.result import Result
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import (
@@ -20,10 +27,6 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.studies.trelm.decodings import decodings_notes, decodings_table, too_many
-from fairseq_xling.studies.trelm.run_result import phase_table
-from fairseq_xling.studies.trelm.study_result import study_claims
-from fairseq_xling.studies.trelm.translation_result import bleu_table
 
 _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)

@@ -6,10 +6,7 @@
 # of one core; with DEVICE=cuda two to three minutes of an NVIDIA H100. If interrupted, the same command
 # resumes. Then:
 #   examples/trelm/5_translators.sh DATA RUN_FOLDER --rows ctc-teacher --teacher OUTPUT.pt \
-#       --autoregressive no --translator-steps 2800 --ngram de.arpa
-# de.arpa, of order 4, is from `fairseq-xling pieces RUN_FOLDER/data/prepare-de --language de`; that of
-# README.md is IRSTLM's (tlm -n=4 -lm=msb), and its search had 20 hypotheses, with weight 0.2 and
-# bonus 0.5; the teacher alone rescored them.
+#       --autoregressive no --translator-steps 2800
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../device.sh"

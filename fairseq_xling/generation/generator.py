@@ -17,14 +17,38 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairseq_xling.data.batch import source_side
-from fairseq_xling.data.folder import SEP
+from fairseq_xling.data.folder import PAD, SEP, SPECIALS
 from fairseq_xling.data.plan import Limits, cut
-from fairseq_xling.generation.lister import Lister
+from fairseq_xling.data.shortlist import Shortlist
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources
-from fairseq_xling.generation.rescoring import Hypothesis, Rescorer
 from fairseq_xling.models.emissions import Emission, Reading, Written
 
 _NONE = -1e15  # below any score
+Hypothesis = dict[str, Any]
+
+
+class CandidateTokens:
+    """The tokens that a sentence may be translated with, by a shortlist: those of its words, the
+    frequent ones and the special ones.
+
+    N tokens for each source token, C in all.
+    """
+
+    def __init__(self, shortlist: Shortlist):
+        self.linked = torch.from_numpy(shortlist.linked)
+        self.always = torch.cat([torch.arange(SPECIALS), torch.from_numpy(shortlist.frequent)])
+
+    def __call__(self, src_tokens: Tensor) -> Tensor:
+        """(B, T) source tokens to (B, C), as `Few.tokens`: the same for a sentence in any batch
+        but for padding at the end."""
+        device = src_tokens.device
+        if self.linked.device != device:
+            self.linked, self.always = self.linked.to(device), self.always.to(device)
+        found = self.linked[src_tokens].flatten(1).sort(1).values
+        found[:, 1:].masked_fill_(found[:, 1:] == found[:, :-1], PAD)
+        found = found.sort(1, descending=True).values.long()
+        width = int((found != PAD).sum(1).max())
+        return torch.cat([self.always.expand(len(found), -1), found[:, :width]], 1)
 
 
 class NonAutoregressiveGenerator:
@@ -32,8 +56,7 @@ class NonAutoregressiveGenerator:
 
     The score of a hypothesis is (log p(tokens) + ``length_weight`` x log p(order)) / tokens, of
     all tokens that were predicted, before repeats are collapsed and the rest is cut; after a search
-    over slots it is not divided, and what `Reading.guide` adds is a part of it. A rescorer makes
-    another of it.
+    over slots it is not divided.
 
     Args:
         ordering: makes the candidates.
@@ -43,8 +66,7 @@ class NonAutoregressiveGenerator:
         length_weight: see above; without effect if the ordering has no probabilities.
         reading: the emission's options.
         align: return for each hypothesis the source token that each of its tokens comes from.
-        rescorer: gives hypotheses other scores.
-        lister: finds the tokens that a sentence may be translated with; ``None`` for all.
+        candidate_tokens: finds the tokens that a sentence may be translated with; ``None`` for all.
     """
 
     eos = SEP
@@ -59,13 +81,12 @@ class NonAutoregressiveGenerator:
         length_weight: float = 1.0,
         reading: Reading | None = None,
         align: bool = False,
-        rescorer: Rescorer | None = None,
-        lister: Lister | None = None,
+        candidate_tokens: CandidateTokens | None = None,
     ):
         self.ordering, self.emission = ordering, emission
         self.pair, self.lang_ids = pair, lang_ids
         self.length_weight, self.reading = length_weight, reading or Reading()
-        self.align, self.rescorer, self.lister = align, rescorer, lister
+        self.align, self.candidate_tokens = align, candidate_tokens
 
     @torch.no_grad()
     def generate(
@@ -95,10 +116,7 @@ class NonAutoregressiveGenerator:
             given=net_input,
         )
         candidates = self.ordering(sources)
-        found = self._hypotheses(sources, *self._write(models, sources, candidates))
-        if self.rescorer is not None:
-            found = self.rescorer(net_input["src_tokens"], lengths, found)
-        return found
+        return self._hypotheses(sources, *self._write(models, sources, candidates))
 
     def _write(
         self, models: Sequence[Any], sources: Sources, candidates: Candidates
@@ -112,7 +130,7 @@ class NonAutoregressiveGenerator:
         per_source = len(lengths) // len(sources.lengths)
         logits = [partial(model.encoder.logits, pair=self.pair) for model in models]
         langs = torch.full_like(lengths, sources.target_lang)
-        listed = None if self.lister is None else self.lister(sources.src["tokens"])
+        listed = self.candidate_tokens and self.candidate_tokens(sources.src["tokens"])
         groups, found = [], []
         for group in cut(lengths.cpu().numpy(), Limits(sources.src["tokens"].numel(), None)):
             rows = torch.from_numpy(group).to(lengths.device)
@@ -200,3 +218,8 @@ class NonAutoregressiveGenerator:
 def _widened(part: Tensor, width: int) -> Tensor:
     """(R, W) with zeros up to ``width``; (R,) as it is."""
     return part if part.dim() == 1 else F.pad(part, (0, width - part.shape[1]))
+
+
+def words_of(hypothesis: Hypothesis) -> list[int]:
+    """Its tokens, without the ``</s>``."""
+    return [token for token in hypothesis["tokens"].tolist() if token != SEP]

@@ -1,12 +1,32 @@
-"""The options of translation, which `--task cdlm` has in addition to those of training."""
+"""The options of translation, which `--task cdlm` has in addition to those of training, and checks
+of those that would have no effect, or that the models cannot follow."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Any, Optional
 
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
-from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NATS, NOT_NEGATIVE, SHARE, ranged
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.emissions import Emission
+from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NATS, option_name, ranged
+
+# fairseq's options of left-to-right search that would silently have no effect, and the values
+# that they must have.
+_WITHOUT_EFFECT = {
+    "prefix_size": 0,
+    "constraints": None,
+    "sampling": False,
+    "replace_unk": None,
+    "score_reference": False,
+    "print_step": False,
+    "retain_iter_history": False,
+    "lm_path": None,
+    "no_repeat_ngram_size": 0,
+    "diverse_beam_groups": -1,
+    "match_source_len": False,
+}
 
 
 @dataclass
@@ -64,7 +84,7 @@ class TranslationOptions(FairseqDataclass):
         default=None,
         metadata=ranged(
             "translation: taken from the logit of writing nothing, with `--emission ctc`; more "
-            "makes translations longer (default: the model's own, see `fairseq-xling tune`)",
+            "makes translations longer (default: the model's own)",
             ANY,
         ),
     )
@@ -72,8 +92,7 @@ class TranslationOptions(FairseqDataclass):
         default=None,
         metadata=ranged(
             "translation: added to the score of a path for each word, in nats, with `--emission "
-            "lattice`; more makes translations longer (default: the model's own, see "
-            "`fairseq-xling tune`)",
+            "lattice`; more makes translations longer (default: the model's own)",
             NATS,
         ),
     )
@@ -92,50 +111,6 @@ class TranslationOptions(FairseqDataclass):
             HYPOTHESES,
         ),
     )
-    ngram: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "translation: n-gram model (ARPA) of text in the target language's pieces, as "
-            "`fairseq-xling pieces` writes it, whose score the search over slots adds to its own"
-        },
-    )
-    ngram_weight: Optional[float] = field(
-        default=None,
-        metadata=ranged(
-            "translation: weight of the log-probability by --ngram (default: 0.4)", NOT_NEGATIVE
-        ),
-    )
-    ngram_bonus: Optional[float] = field(
-        default=None,
-        metadata=ranged(
-            "translation: added to the score for each word with --ngram, in nats; more is longer "
-            "(default: 1.5)",
-            ANY,
-        ),
-    )
-    rescore: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "translation: checkpoint of `--task translation` with the same vocabulary, "
-            "which chooses among the hypotheses"
-        },
-    )
-    rescore_weight: Optional[float] = field(
-        default=None,
-        metadata=ranged(
-            "translation: share of the log-probability by --rescore in a hypothesis's score, next "
-            "to its own (default: 0.7)",
-            SHARE,
-        ),
-    )
-    rescore_bonus: Optional[float] = field(
-        default=None,
-        metadata=ranged(
-            "translation: added to the score for each word with --rescore, in nats; more is longer "
-            "(default: 0.5)",
-            ANY,
-        ),
-    )
     shortlist: Optional[str] = field(
         default=None,
         metadata={
@@ -152,3 +127,114 @@ class TranslationOptions(FairseqDataclass):
     shard_id: int = II("dataset.shard_id")
     # Whether fairseq joins the symbols of its output itself (its --remove-bpe).
     post_process: Optional[str] = II("common_eval.post_process")
+
+
+def check_request(args: Any) -> None:
+    """Reject fairseq's options of generation that this project has no use for.
+
+    Raises:
+        UserError: for one that has another value than that of leaving it out.
+    """
+    for name, value in _WITHOUT_EFFECT.items():
+        if getattr(args, name, value) != value:
+            raise UserError(
+                f"`--{option_name(name)}` has no effect on a model that predicts all words at "
+                f"once, got {getattr(args, name)!r}"
+            )
+    if getattr(args, "print_alignment", None) == "soft":
+        raise UserError("`--print-alignment` must be hard with this task, got 'soft'")
+
+
+def shared_emission(models: Sequence[Any], ordering: str) -> Emission:
+    """The emission of the models, which must have the same.
+
+    Raises:
+        UserError: if one cannot translate, if they have several, or if the ordering cannot arrange
+            its slots.
+    """
+    for model in models:
+        if not getattr(model, "reorders", False):
+            raise UserError(
+                "`--path` must name a model with a TRILayer, such as tri_bert_base, got "
+                f"{type(model).__name__}"
+            )
+    facts = [model.emission.facts() for model in models]
+    for one in facts:
+        if one != facts[0]:
+            raise UserError(
+                f"`--path` must name models of one `--emission`, got {_as_options(facts[0])} and "
+                f"{_as_options(one)}"
+            )
+    emission = models[0].emission
+    if emission.orderings and ordering not in emission.orderings:
+        raise UserError(
+            f"`--ordering` must be {' or '.join(emission.orderings)} for a model with `--emission "
+            f"{_as_options(facts[0])}`, got {ordering}"
+        )
+    return emission
+
+
+def check_reading(cfg: Any, emission: Emission) -> None:
+    """Reject options of reading that have no effect on the emission, or only with another option.
+
+    Args:
+        cfg: `TranslationOptions`.
+
+    Raises:
+        UserError: see above.
+    """
+    for name in ("blank_penalty", "word_bonus", "lookahead"):
+        value = getattr(cfg, name)
+        given = value is not None and value is not False
+        if given and name not in {*emission.tuned, *emission.options}:
+            raise UserError(
+                f"`--{option_name(name)}` has no effect on a model with `--emission "
+                f"{_as_options(emission.facts())}`" + ("" if value is True else f", got {value}")
+            )
+    if cfg.lookahead:
+        if cfg.slot_beam > 1:
+            raise UserError(
+                "`--lookahead` has no effect on a search, which `--slot-beam` "
+                f"{cfg.slot_beam} asks for"
+            )
+        if cfg.word_bonus is not None:
+            raise UserError(
+                f"`--word-bonus` has no effect with `--lookahead`, got {cfg.word_bonus}"
+            )
+    if cfg.slot_beam > 1 and not emission.searches:
+        raise UserError(
+            "`--slot-beam` must be 1 for a model with `--emission "
+            f"{_as_options(emission.facts())}`, which has no search, got {cfg.slot_beam}"
+        )
+    if cfg.shortlist is not None and not emission.lists:
+        raise UserError(
+            "`--shortlist` has no effect on a model with `--emission "
+            f"{_as_options(emission.facts())}`, got {cfg.shortlist}"
+        )
+
+
+def check_candidates(cfg: Any, emission: Emission, candidates: int, nbest: int) -> None:
+    """Reject more hypotheses than there are.
+
+    Args:
+        candidates: hypotheses for each sentence.
+
+    Raises:
+        UserError: see above.
+    """
+    if nbest > candidates:
+        more = " and a larger `--slot-beam` has more" if emission.searches else ""
+        raise UserError(
+            f"`--nbest` must be at most {candidates}, the number of candidates of "
+            f"`--ordering {cfg.ordering}`{more}, got {nbest}"
+        )
+
+
+def _as_options(facts: Mapping[str, Any]) -> str:
+    """As options.
+
+    >>> _as_options({"emission": "ctc", "upsample": 2}), _as_options({})
+    ('ctc --upsample 2', 'aligned')
+    """
+    settings = (f"--{option_name(k)} {v}" for k, v in facts.items() if k != "emission")
+    return " ".join([facts.get("emission", "aligned"), *settings])

@@ -13,31 +13,25 @@ from omegaconf import OmegaConf
 
 from fairseq_xling import arguments
 from fairseq_xling.compat import keep_freed_memory, keep_shapes_of_sentences
+from fairseq_xling.data.batch import source_side
 from fairseq_xling.data.feeds import parse_directions
-from fairseq_xling.data.folder import SEP
+from fairseq_xling.data.folder import CLS, SEP, SPECIALS
 from fairseq_xling.data.iterator import EvaluationIterator
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.data.shortlist import Shortlist, name_of
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.generation.autoregressive import load_autoregressive
-from fairseq_xling.generation.calibration import calibrate
-from fairseq_xling.generation.codec import FolderCodec
+from fairseq_xling.generation.codec import FolderCodec, KeepsReferences, References, difference
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
-from fairseq_xling.generation.generator import NonAutoregressiveGenerator
-from fairseq_xling.generation.lister import Lister
-from fairseq_xling.generation.option_checks import (
+from fairseq_xling.generation.generator import CandidateTokens, NonAutoregressiveGenerator
+from fairseq_xling.generation.options import (
     check_candidates,
     check_reading,
     check_request,
     shared_emission,
 )
 from fairseq_xling.generation.orderings import orderings
-from fairseq_xling.generation.references import KeepsReferences, References, difference
-from fairseq_xling.generation.rescoring import Rescorer
 from fairseq_xling.models.emissions import Reading
-from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.int8 import quantise
-from fairseq_xling.models.ngram import Ngram
 from fairseq_xling.models.packed import pack
 from fairseq_xling.precision import computes_in_bf16
 from fairseq_xling.registry import unknown_name
@@ -51,9 +45,8 @@ _CACHED = {
     "direction": _PAIR,
     "_codec": ("post_process", *_PAIR),
     "_references": _PAIR,
-    "_rescorer_model": ("rescore", *_PAIR),
-    "_ngram": ("ngram", *_PAIR),
 }
+_SENTENCES, _LENGTHS = 16, (6, 12, 24)  # of calibration, of each length, without the frame
 
 
 class Translates:
@@ -236,9 +229,6 @@ class Translates:
         ordering = orderings[self.cfg.ordering](self.cfg, models)
         candidates = ordering.candidates * self.cfg.slot_beam
         check_candidates(self.cfg, emission, candidates, getattr(args, "nbest", 1))
-        rescorer = None
-        if self.cfg.rescore is not None:
-            rescorer = Rescorer(self._rescorer_model, **self._weighed("rescore"))
         self._convert(models)
         return NonAutoregressiveGenerator(
             ordering,
@@ -253,39 +243,20 @@ class Translates:
                 word_bonus=self.cfg.word_bonus,
                 lookahead=self.cfg.lookahead,
                 beam=self.cfg.slot_beam,
-                guide=self._guide,
                 scored=candidates > 1 or getattr(args, "scored", True),
             ),
             align=getattr(args, "print_alignment", None) is not None,
-            rescorer=rescorer,
-            lister=self._lister if emission.lists else None,
+            candidate_tokens=self._candidate_tokens if emission.lists else None,
         )
 
     @cached_property
-    def _rescorer_model(self) -> Any:
-        return load_autoregressive(self.cfg.rescore, self.folder.path, self.direction, "--rescore")
-
-    @property
-    def _guide(self) -> Guide | None:
-        return None if self.cfg.ngram is None else Guide(self._ngram, **self._weighed("ngram"))
-
-    def _weighed(self, other: str) -> dict[str, float]:
-        """How much another model counts, as far as it is given: `weight` and `bonus`."""
-        given = {name: getattr(self.cfg, f"{other}_{name}") for name in ("weight", "bonus")}
-        return {name: value for name, value in given.items() if value is not None}
-
-    @cached_property
-    def _ngram(self) -> Ngram:
-        return Ngram.load(self.cfg.ngram, self.folder, self.direction[1])
-
-    @cached_property
-    def _lister(self) -> Lister | None:
+    def _candidate_tokens(self) -> CandidateTokens | None:
         """Of the file that is given, or that an exported folder has."""
         path, own = self.cfg.shortlist, self.folder.path / name_of(self.direction)
         if path is None and not own.is_file():
             return None
         found, _ = Shortlist.read(own if path is None else path, self.folder, self.direction)
-        return Lister(found)
+        return CandidateTokens(found)
 
     def _convert(self, models: Sequence[Any]) -> None:
         """Weights in the precision of translation, and on a CPU laid out for it; autocast, as in
@@ -376,3 +347,37 @@ class Translates:
         """What fairseq-interactive translates."""
         tokens = [torch.as_tensor(ids).numpy() for ids in src_tokens]
         return self._checked(TranslationDataset(Sentences(tokens), self.max_positions()), "input")
+
+
+def calibrate(
+    model: Any, dictionary: Dictionary, pair: tuple[str, str], lang_ids: Mapping[str, int]
+) -> None:
+    """Let a model with a TRILayer read, so that the ranges of its states are known before it
+    translates; nothing if it has no words, or no positions for them.
+
+    An exported model has a vocabulary and no text. Words drawn by their frequency, without regard
+    to each other, lead to states of nearly the same range as real sentences'.
+
+    Args:
+        dictionary: that of the source, with the counts of its words.
+        pair: source and target language.
+        lang_ids: the number of each language.
+    """
+    weights = torch.tensor(dictionary.count, dtype=torch.float64).clamp(min=1)
+    weights[:SPECIALS] = 0
+    generator = torch.Generator().manual_seed(1)
+    encoder = model.encoder
+    longest = model.max_positions() - 2
+    if longest < 1 or not weights.any():
+        return
+    for length in sorted({min(length, longest) for length in _LENGTHS}):
+        drawn = torch.multinomial(weights, _SENTENCES * length, True, generator=generator)
+        ends = torch.tensor([[CLS, SEP]]).expand(_SENTENCES, 2)
+        tokens = torch.cat([ends[:, :1], drawn.view(_SENTENCES, length), ends[:, 1:]], 1)
+        lengths = torch.full((_SENTENCES,), length + 2)
+        src = source_side(tokens, lengths, lang_ids[pair[0]])
+        middle = encoder.lower(src, pair)[-1]
+        langs = torch.full_like(lengths, lang_ids[pair[1]])
+        placed = model.emission.place(lengths, None, langs)
+        side = encoder.target_side(src, placed.tgt, placed.order)
+        encoder.upper(middle, side, placed.order, pair)

@@ -20,9 +20,9 @@ from fairseq_xling import arguments
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.errors import UserError, program_error
 from fairseq_xling.generation.dataset import TranslationDataset
+from fairseq_xling.generation.generator import Hypothesis, words_of
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.orderings import orderings
-from fairseq_xling.generation.rescoring import Hypothesis, words_of
 from fairseq_xling.generation.task import Translates
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.precision import AUTO, CHOICES, resolve
@@ -45,9 +45,8 @@ class Translation:
     Attributes:
         text: the translation.
         score: the mean log-probability of its tokens, in nats, with its order's if it has one; of
-            a search over slots, the log-probability of the translation, and what ``ngram`` adds;
-            with ``rescore``, weighed with that by the other model. NaN if scores were not asked
-            for and none had to be compared.
+            a search over slots, the log-probability of the translation. NaN if scores were not
+            asked for and none had to be compared.
         source, tokens: the pieces of both sides, as the data folder cuts text.
         alignment: links from a piece of ``source`` to one of ``tokens``, from 0; empty unless they
             were asked for.
@@ -164,7 +163,7 @@ class Translator:
         rest = arguments.each_line("lines", lines)
         asked = SimpleNamespace(nbest=1, print_alignment=None, scored=False)
         found = self._streamed(rest, asked, batch_tokens, BUFFER)
-        return [self.text(row[0]) for _, row in found]
+        return [self.target.decode(words_of(row[0])) for _, row in found]
 
     def hypotheses(
         self,
@@ -215,33 +214,6 @@ class Translator:
                 every = self._generated(dataset, generator, batch_tokens)
                 found = {index: row[: asked.nbest] for index, row in every}
             yield from ((row, found[index]) for index, row in enumerate(ids))
-
-    def of_dataset(
-        self, dataset: TranslationDataset, batch_tokens: int = BATCH_TOKENS
-    ) -> list[str]:
-        """The best translation of each sentence of a data folder's text.
-
-        Args:
-            dataset: of the task, `Translates.sentences`.
-        """
-        found = [""] * len(dataset)
-        for index, row in self.lists_of_dataset(dataset, batch_tokens):
-            found[index] = self.text(row[0])
-        return found
-
-    def lists_of_dataset(
-        self, dataset: TranslationDataset, batch_tokens: int = BATCH_TOKENS
-    ) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The number of each sentence of a data folder's text, in the order of the batches, and
-        all that is found for it, as `NonAutoregressiveGenerator` gives it."""
-        asked = SimpleNamespace(nbest=1, print_alignment=None)
-        with _raising():
-            generator = self.task.build_generator(self.models, asked)
-            yield from self._generated(dataset, generator, batch_tokens)
-
-    def text(self, hypothesis: Hypothesis) -> str:
-        """What one of `lists_of_dataset` says."""
-        return self.target.decode(words_of(hypothesis))
 
     def _generated(
         self, dataset: TranslationDataset, generator: Any, batch_tokens: int

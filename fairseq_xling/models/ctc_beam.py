@@ -12,7 +12,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.lattice_paths import NEVER
 
 _BASE = 6364136223846793005  # of a hash of prefixes, modulo 2^64
@@ -24,7 +23,7 @@ class Prefixes(NamedTuple):
 
     Attributes:
         tokens: (R, B, W), -1 after the end; slots: (R, B, W), where each was added.
-        nll: (R, B) in nats, less what a guide adds; about 1e30 where a row has fewer translations.
+        nll: (R, B) in nats; about 1e30 where a row has fewer translations.
     """
 
     tokens: Tensor
@@ -33,12 +32,7 @@ class Prefixes(NamedTuple):
 
 
 def prefix_beam(
-    tokens: Tensor,
-    log_probs: Tensor,
-    blank: Tensor,
-    lengths: Tensor,
-    beam: int,
-    guide: Guide | None = None,
+    tokens: Tensor, log_probs: Tensor, blank: Tensor, lengths: Tensor, beam: int
 ) -> Prefixes:
     """Search for the words that slots write.
 
@@ -48,7 +42,6 @@ def prefix_beam(
         tokens: (R, S, C) the words that each slot may add, without the blank, all different.
         log_probs: (R, S, C) their log-probabilities; blank: (R, S) that of the blank.
         lengths: (R,) slots.
-        guide: adds to the log-probabilities of prefixes and translations.
     """
     rows, slots, choices = tokens.shape
     log_probs, blank = log_probs.float(), blank.float()
@@ -60,7 +53,6 @@ def prefix_beam(
     last = torch.full_like(after_blank, _NOTHING, dtype=torch.long)
     places = torch.arange(beam, device=tokens.device)
     name = places.neg().expand(rows, -1)
-    led = guide and guide.start(rows, beam, tokens.device)
     parents, added = [], []
     for slot in range(slots):
         word, score = tokens[:, slot], log_probs[:, slot]  # (R, C)
@@ -80,18 +72,12 @@ def prefix_beam(
         stays_word = torch.logaddexp(stays_word, joined)
         grown = grown.flatten(1).masked_fill(known.any(2), NEVER)
         total = torch.cat([torch.logaddexp(stays_blank, stays_word), grown], 1)
-        if led:
-            further = guide.further(led, word).flatten(1)
-            total = total + torch.cat([led.score, further], 1)
         best = total.topk(beam, 1).indices  # (R, B)
         stays, kept, new = best < beam, best.clamp(max=beam - 1), (best - beam).clamp(min=0)
         words_of_kept, regrown = last.gather(1, kept), stays & regrown.gather(1, kept)
         grower = torch.where(stays, grower.gather(1, kept), new)
         word = torch.where(stays, words_of_kept, word.gather(1, new % choices))
         going = (slot < lengths)[:, None]
-        if led:
-            parent = torch.where(going, torch.where(stays, kept, new // choices), places)
-            led = guide.after(led, parent, going & ~stays, word, further.gather(1, new))
         grows = going & (~stays | regrown)
         parents.append(torch.where(going, torch.where(grows, grower // choices, kept), places))
         added.append(torch.where(grows, word, _NOTHING))
@@ -105,7 +91,7 @@ def prefix_beam(
             torch.where(going, after, before) for after, before in states
         )
     total = torch.logaddexp(after_blank, after_word)
-    return _traced(parents, added, -(total + guide.whole(led) if led else total))
+    return _traced(parents, added, -total)
 
 
 def _traced(parents: list[Tensor], added: list[Tensor], nll: Tensor) -> Prefixes:

@@ -11,19 +11,13 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.models.ctc_beam import Prefixes
-from fairseq_xling.models.guide import Guide
 from fairseq_xling.models.lattice_paths import NEVER, ahead, to_the_end
 
 _END = -1  # of the words of a prefix
 
 
 def lattice_beam(
-    steps: Tensor,
-    tokens: Tensor,
-    log_probs: Tensor,
-    lengths: Tensor,
-    beam: int,
-    guide: Guide | None = None,
+    steps: Tensor, tokens: Tensor, log_probs: Tensor, lengths: Tensor, beam: int
 ) -> Prefixes:
     """Search for the words that paths write.
 
@@ -36,7 +30,6 @@ def lattice_beam(
         tokens: (R, S, C) the words that each slot may write, all different.
         log_probs: (R, S, C) their log-probabilities, and what a word adds to the score.
         lengths: (R,) slots; the first and the last write nothing.
-        guide: adds to the log-probabilities of prefixes and translations.
     """
     names, words = _by_word(tokens, log_probs, lengths)
     ways, end = steps.exp(), to_the_end(steps, lengths)
@@ -44,29 +37,19 @@ def lattice_beam(
     alpha = steps.new_full((rows, beam, slots), NEVER)
     alpha[:, 0, 0] = 0.0
     text = tokens.new_full((rows, beam, max(1, slots - 2)), _END)
-    most = _most(steps, log_probs.amax(2) + (guide.most if guide else 0.0), lengths)
+    most = _most(steps, log_probs.amax(2), lengths)
     live = Prefixes(text, torch.zeros_like(text), alpha.new_full((rows, beam), -NEVER))
     found = live
-    led = guide and guide.start(rows, beam, steps.device)
     for place in range(slots - 1):
         ended, begun = ((alpha + part[:, None]).logsumexp(2) for part in (end, most))
-        if led:
-            ended, begun = ended + guide.whole(led), begun + led.score
         found = _better(found, live._replace(nll=-ended))
         hopeless = -begun.amax(1) >= found.nll[:, -1]
         if place == slots - 2 or bool(hopeless.all()):
             break
         reach = _product(alpha, ways)
         grown = _product(reach, words).flatten(1)
-        if led:
-            further = guide.further(led, names.clamp(min=0)).flatten(1)
-            grown = grown + further
         best = grown.topk(beam, 1)
         parent, word = best.indices // names.shape[1], best.indices % names.shape[1]
-        if led:
-            written = names.gather(1, word)
-            all_grow = torch.ones_like(word, dtype=torch.bool)
-            led = guide.after(led, parent, all_grow, written, further.gather(1, best.indices))
         emitted = words.gather(2, word[:, None].expand(-1, slots, -1)).transpose(1, 2)
         own = parent[..., None]
         alpha = _log(emitted) + reach.gather(1, own.expand(-1, -1, slots))

@@ -24,6 +24,6 @@ class Options:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.trelm.combine import combine
+    from fairseq_xling.papers.trelm.combine import combine
 
     print(f"{options.output}: {combine(options.forward, options.backward, options.output)}")

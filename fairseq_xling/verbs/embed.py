@@ -219,8 +219,8 @@ def run(args: argparse.Namespace) -> None:
 
 def _train(args: TrainOptions) -> None:
     from fairseq_xling.languages import parse_languages
-    from fairseq_xling.trelm.embedders import embedders
-    from fairseq_xling.trelm.vectors import import_vectors, train_vectors
+    from fairseq_xling.papers.trelm.skipgram import embedders
+    from fairseq_xling.papers.trelm.vectors import import_vectors, train_vectors
 
     method = embedders[args.method]
     languages = parse_languages(args.languages) if args.languages else []
@@ -256,7 +256,7 @@ def _train(args: TrainOptions) -> None:
 
 def _link(args: LinkOptions) -> None:
     from fairseq_xling.languages import parse_pair
-    from fairseq_xling.trelm.linked import link_vectors
+    from fairseq_xling.papers.trelm.vectors import link_vectors
 
     with about("`--pair`"):
         pair = parse_pair(args.pair)

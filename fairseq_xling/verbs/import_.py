@@ -39,7 +39,7 @@ class Options:
 
 def run(options: Options) -> None:
     from fairseq_xling.languages import parse_languages
-    from fairseq_xling.trelm.import_encoder import import_encoder
+    from fairseq_xling.papers.trelm.start import import_encoder
 
     languages = parse_languages(options.languages)
     print(import_encoder(options.source, languages, options.output, options.segment))

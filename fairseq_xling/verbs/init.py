@@ -113,9 +113,8 @@ class Options:
 def run(options: Options) -> None:
     from fairseq_xling.errors import UserError
     from fairseq_xling.interop.sources import read_source
-    from fairseq_xling.trelm.initialise import InitOptions
-    from fairseq_xling.trelm.start import ModelOptions
-    from fairseq_xling.trelm.start_file import make_start, write_source_vectors
+    from fairseq_xling.papers.trelm.initialise import InitOptions
+    from fairseq_xling.papers.trelm.start import ModelOptions, make_start, write_source_vectors
 
     if bool(options.output) != bool(options.data):
         raise UserError("`--data` and `--output` go together")

@@ -10,13 +10,11 @@ the same order; an empty one stays empty. With --nbest or --alignment a line out
   LINE ||| TRANSLATION ||| SCORE ||| SOURCE PIECES ||| TRANSLATION PIECES ||| LINKS such as 0-1
 
 LINE counts from 0, SCORE is the mean log-probability of a token (in nats). With --slot-beam it is
-that of the translation, of a lattice with its bonus for each word, with --ngram and what the n-gram
-model adds, with --rescore
-
-  (1 - rescore-weight) (its own) + rescore-weight (the other model's) + rescore-bonus (words).
+that of the translation, of a lattice with its bonus for each word.
 """
 
 import argparse
+from typing import TYPE_CHECKING
 
 from fairseq_xling import precision
 from fairseq_xling.named_files import DATA, FILE, MODEL, NEW_FILE
@@ -26,12 +24,18 @@ from fairseq_xling.ranges import (
     COUNT,
     HYPOTHESES,
     NATS,
-    NOT_NEGATIVE,
-    SHARE,
     Number,
 )
 
+if TYPE_CHECKING:
+    from fairseq_xling.generation.translator import Translation
+
 GROUP = "Migrate"
+_OPTIONS = (
+    *("ordering", "length_candidates", "blank_penalty", "word_bonus", "lookahead", "slot_beam"),
+    *("shortlist", "too_long"),
+)
+_BETWEEN = " ||| "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,42 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for --emission ctc or lattice: prefixes that a search keeps (default: 1, no search)",
     )
     add(
-        "--ngram",
-        metavar=FILE,
-        help="n-gram model (ARPA) of the target language, in pieces as `fairseq-xling pieces` "
-        "writes them, whose score the search adds to its own",
-    )
-    add(
-        "--ngram-weight",
-        type=Number(float, NOT_NEGATIVE),
-        metavar="X",
-        help="weight of its log-probability (default: 0.4)",
-    )
-    add(
-        "--ngram-bonus",
-        type=Number(float, ANY),
-        metavar="X",
-        help="added to the score for each word, in nats; more is longer (default: 1.5)",
-    )
-    add(
-        "--rescore",
-        metavar=FILE,
-        help="checkpoint of `--task translation` with the same vocabulary, which chooses among the "
-        "hypotheses",
-    )
-    add(
-        "--rescore-weight",
-        type=Number(float, SHARE),
-        metavar="X",
-        help="share of its log-probability in a hypothesis's score, next to its own (default: 0.7)",
-    )
-    add(
-        "--rescore-bonus",
-        type=Number(float, ANY),
-        metavar="X",
-        help="added to the score for each word, in nats; more is longer (default: 0.5)",
-    )
-    add(
         "--shortlist",
         metavar=FILE,
         help="of `fairseq-xling shortlist`: write only its words for the sentence's words",
@@ -135,6 +103,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.translate import translate_text
+    import sys
 
-    translate_text(args)
+    from fairseq_xling.files import check_files, opened_output
+    from fairseq_xling.generation.translator import BUFFER, Translator
+    from fairseq_xling.progress import progress
+    from fairseq_xling.sentences import read_sentences
+
+    check_files(args.input, of="`--input`")
+    given = {name: getattr(args, name) for name in _OPTIONS}
+    translator = Translator.load(
+        args.model,
+        args.data,
+        source=args.source,
+        target=args.target,
+        device=args.device,
+        precision=args.precision,
+        int8=args.int8,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    at_terminal = args.input is None and sys.stdin.isatty()
+    plain = args.nbest == 1 and not args.alignment
+    found = translator.hypotheses(
+        read_sentences(args.input or "standard input", None if args.input else sys.stdin.buffer),
+        nbest=args.nbest,
+        alignment=args.alignment,
+        scores=not plain,
+        batch_tokens=args.batch_tokens,
+        buffer=args.buffer or (1 if at_terminal else BUFFER),
+    )
+    with (
+        opened_output(args.output) as output,
+        progress(None, "translate", " lines", checks=at_terminal) as bar,
+    ):
+        for number, row in enumerate(found):
+            for one in row:
+                output.write(f"{one.text if plain else _nbest_line(number, one, args.alignment)}\n")
+            if output is sys.stdout and at_terminal:
+                output.flush()
+            bar.update()
+
+
+def _nbest_line(number: int, one: "Translation", alignment: bool) -> str:
+    """A line of an n-best list, as statistical translation has written them."""
+    parts = [str(number), one.text, f"{one.score:.4f}"]
+    if alignment:
+        links = " ".join(f"{i}-{j}" for i, j in one.alignment)
+        parts += [" ".join(one.source), " ".join(one.tokens), links]
+    return _BETWEEN.join(parts)

@@ -21,7 +21,6 @@ from fairseq_xling.models.emissions.ctc import ctc_loss
 from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
 from fairseq_xling.precision import device_options
 from fairseq_xling.tasks.arcs import best_trees
-from tests.autoregressive_model import save_autoregressive
 from tests.end_to_end import training_steps
 from tests.end_to_end.engine import checked, in_process, logged
 from tests.end_to_end.test_emissions import train
@@ -92,8 +91,6 @@ def trained(study, tmp_path_factory):
     }.items():
         train(study, root / name, options, start=found.get("aligned"))
         found[name] = root / name / "checkpoint_last.pt"
-    save_autoregressive(root / "other.pt", study.data, ("en", "xx"), seed=4)
-    found["autoregressive"] = root / "other.pt"
     return found
 
 
@@ -101,7 +98,6 @@ SEARCHES = {
     "aligned": {"ordering": "identity"},
     "ctc": {},
     "ctc beam": {"slot_beam": 4},
-    "ctc rescored": {"slot_beam": 4, "rescore": "autoregressive"},
     "lattice": {},
     "lattice beam": {"slot_beam": 4},
 }
@@ -110,9 +106,7 @@ SEARCHES = {
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", SEARCHES)
 def test_translations_are_those_of_a_cpu(study, trained, name, precision):
-    options = dict(SEARCHES[name])
-    if "rescore" in options:
-        options["rescore"] = str(trained[options["rescore"]])
+    options = SEARCHES[name]
     path, lines = trained[name.split()[0]], ["", *study.lines["en"], "zebra"]
     expected = Translator.load(path, precision="fp32", **options).translate(lines)
     given = {"device": DEVICE, "precision": precision, **options}

@@ -1,14 +1,10 @@
 """`--emission` through fairseq-train and fairseq-generate, from one that knows the words."""
 
-import collections
-import itertools
-import math
 import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import sacrebleu
 import torch
@@ -16,18 +12,12 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
-from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
-from fairseq_xling.generation import tuning
 from fairseq_xling.generation.translator import Translator
-from fairseq_xling.models.emissions.ctc import Ctc
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
-from fairseq_xling.models.ngram import Ngram
 from tests.autoregressive_model import save_autoregressive
 from tests.end_to_end.engine import in_process, launch, table_of
 from tests.end_to_end.test_translate import DIM, FFN, LAYERS, POSITIONS, Study
-from tests.unit.models.test_ngram import MODEL as MODEL_OF_OTHER_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = (
@@ -120,7 +110,7 @@ def test_the_benchmark_of_trained_translators_translates_with_every_system(
         [
             *(sys.executable, ROOT / "benchmarks" / "translators.py"),
             *("--ours", trained, "--autoregressive", autoregressive, "--data", backwards.data),
-            *("--text", text, "--target-lang", "xx", "--slot-beam", "3", "--rescore"),
+            *("--text", text, "--target-lang", "xx", "--slot-beam", "3"),
             *"--batch-size 8 --timed 16 --singly 3 --rounds 1 --threads 1".split(),
         ],
         cwd=ROOT,
@@ -130,7 +120,7 @@ def test_the_benchmark_of_trained_translators_translates_with_every_system(
     rows = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
     assert set(rows) == {
         *(f"ours {kind}" for kind in ("fp32", "bf16", "int8")),
-        *(f"ours, beam 3{how} {kind}" for how in ("", ", rescored") for kind in ("fp32", "int8")),
+        *(f"ours, beam 3 {kind}" for kind in ("fp32", "int8")),
         *(f"fairseq {search} fp32" for search in ("greedy", "beam 5")),
         *(f"CTranslate2 {s} {kind}" for s in ("greedy", "beam 5") for kind in ("fp32", "int8")),
     }
@@ -138,99 +128,6 @@ def test_the_benchmark_of_trained_translators_translates_with_every_system(
     found = Translator.load(trained).translate(english)
     bleu = sacrebleu.corpus_bleu(found, [backwards.lines["xx"]]).score
     assert float(rows["ours fp32"]["BLEU"]) == pytest.approx(bleu, abs=0.01)
-
-
-def test_an_autoregressive_model_chooses_among_what_a_search_finds(
-    backwards, trained, autoregressive
-):
-    own = Translator.load(trained, slot_beam=4)
-    chosen = Translator.load(trained, slot_beam=4, rescore=str(autoregressive))
-    lines = ["sun tree red blue", "dog cat", ""]
-    before, after = (list(one.hypotheses(lines, nbest=4)) for one in (own, chosen))
-    for old, new in zip(before, after, strict=True):
-        assert sorted(one.text for one in new) == sorted(one.text for one in old)
-        assert [one.score for one in new] == sorted((one.score for one in new), reverse=True)
-    assert [one.text for one in after[0]] != [one.text for one in before[0]]
-    options = ("--slot-beam", "4", "--rescore", autoregressive)
-    output = backwards.generate("--path", trained, *options)
-    assert output.count("\nH-") + output.startswith("H-") == len(re.findall("^S-", output, re.M))
-
-
-def test_what_is_loaded_for_an_option_is_kept_while_the_option_is(
-    trained, language, autoregressive
-):
-    given = {"slot_beam": 4, "ngram": str(language), "rescore": str(autoregressive)}
-    task = Translator.load(trained, **given).task
-    ngram, model = task._ngram, task._rescorer_model
-    task.choose_translation({"slot_beam": 5, "ngram_weight": 0.1})
-    assert task._ngram is ngram and task._rescorer_model is model
-    task.choose_translation({"ngram": str(language)})
-    assert task._ngram is not ngram and task._rescorer_model is model
-
-
-@pytest.fixture(scope="module")
-def language(backwards, tmp_path_factory):
-    """A bigram model of the target language's pieces; what was seen has two thirds of the mass."""
-    folder = tmp_path_factory.mktemp("language")
-    data = DataFolder(backwards.data)
-    symbols = np.array(read_dictionary(data.dictionary_path("xx")))
-    rows = data.parallel("train", "en", "xx")[1]
-    texts = [("<s>", *symbols[rows[n][rows[n] >= SPECIALS]], "</s>") for n in range(len(rows))]
-    words = collections.Counter(word for text in texts for word in text)
-    pairs = collections.Counter(pair for text in texts for pair in itertools.pairwise(text))
-    total = sum(words.values())
-    rows = ["\\data\\", f"ngram 1={len(words)}", f"ngram 2={len(pairs)}", "", "\\1-grams:"]
-    rows += [f"{math.log10(n / total)}\t{word}\t{math.log10(1 / 3)}" for word, n in words.items()]
-    rows += ["", "\\2-grams:"]
-    rows += [
-        f"{math.log10(2 / 3 * n / words[first])}\t{first} {second}"
-        for (first, second), n in pairs.items()
-    ]
-    (folder / "xx.arpa").write_text("\n".join([*rows, "", "\\end\\", ""]), encoding="utf-8")
-    return folder / "xx.arpa"
-
-
-def test_a_search_follows_a_model_of_the_language(backwards, trained, language):
-    options = ("--slot-beam", "4", "--ngram", language, "--ngram-weight", "0.3")
-    plain, led = (
-        float(re.search(r"BLEU = (\d+\.\d+)", backwards.generate("--path", trained, *more))[1])
-        for more in (options[:2], options)
-    )
-    assert led >= plain - 1.0
-    # The best translation that both find has what the model of the language adds to its score, but
-    # for improbable alignments that one of the searches has dropped.
-    given = {"slot_beam": 16, "ngram": str(language), "ngram_bonus": 0.25}
-    lines = ["sun tree red blue", "dog cat"]
-    before, after = (
-        list(Translator.load(trained, **given, ngram_weight=weight).hypotheses(lines, nbest=16))
-        for weight in (0.0, 1.0)
-    )
-    folder = DataFolder(backwards.data)
-    model = Ngram.load(language, folder, "xx")
-    number = read_dictionary(folder.dictionary_path("xx")).index
-    for old, new in zip(before, after, strict=True):
-        scores = {tuple(one.tokens): one.score for one in old}
-        one = next(one for one in new if tuple(one.tokens) in scores)
-        prefix, added = model.start(1, 1), 0.0
-        for piece in one.tokens:
-            word = torch.tensor([[number(piece)]])
-            added += float(model.score(prefix, word))
-            prefix = model.extended(prefix, word)
-        added += float(model.stop(prefix))
-        assert one.score == pytest.approx(scores[tuple(one.tokens)] + added, abs=0.05)
-
-
-def test_another_model_chooses_among_what_is_found_with_a_model_of_the_language(
-    trained, language, autoregressive
-):
-    lines, rescore = ["sun tree red blue", ""], str(autoregressive)
-    given = {"slot_beam": 4, "ngram": str(language)}
-    led = list(Translator.load(trained, **given).hypotheses(lines, nbest=4))
-    both = list(Translator.load(trained, **given, rescore=rescore).hypotheses(lines, nbest=4))
-    for one, other in zip(led, both, strict=True):
-        assert sorted(found.text for found in one) == sorted(found.text for found in other)
-    scores = [found.score for found in both[0]]
-    assert scores == sorted(scores, reverse=True) != [found.score for found in led[0]]
 
 
 def test_a_blank_penalty_makes_translations_longer(trained):
@@ -264,135 +161,25 @@ def test_a_word_bonus_makes_translations_longer_and_a_step_ahead_is_another_path
     assert words[0] < sum(map(len, map(str.split, ahead))) < words[2]
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("trained", "blank_penalty"), ("lattice", "word_bonus")]
-)
-def test_the_best_value_is_found_and_kept_with_the_model(name, value, tmp_path, capsys, request):
-    model = request.getfixturevalue(name)
-    tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
-    call = ("tune", model, "--output", tuned, "--split", "test", "--json", record)
-    assert main([*map(str, call)]) == 0
-    assert "chosen" in capsys.readouterr().out
-    found = read_json(record)["bleu"][value]
-    best = max(one["bleu"] for one in found)
-    chosen = read_json(record)["chosen"][value]
-    assert chosen == min(one["value"] for one in found if one["bleu"] == best)
-    assert float(load_plain(tuned)["model"][f"emission.{value}"]) == pytest.approx(chosen)
-    # What the table says is what each value gives, and the model's own value is used unasked.
-    for one in found:
-        other = Translator.load(model, **{value: one["value"]})
-        assert bleu_of(other) == pytest.approx(one["bleu"])
-    assert bleu_of(Translator.load(tuned)) == pytest.approx(best)
-
-
-def bleu_of(translator):
-    """Of its test text."""
-    text = translator.task.sentences("test")
-    references = [translator.target.decode(text.target[i][:-1].tolist()) for i in range(len(text))]
-    return sacrebleu.BLEU().corpus_score(translator.of_dataset(text), [references]).score
-
-
-def test_the_values_of_an_ngram_model_are_tried_with_the_best_penalty(
-    trained, language, tmp_path, capsys, monkeypatch
-):
-    for name, values in (("NGRAM_WEIGHTS", (0.0, 0.3)), ("NGRAM_BONUSES", (0.0, 9.0))):
-        monkeypatch.setattr(tuning, name, values)
-    # One penalty that makes a difference, so that the search is seen to have it.
-    monkeypatch.setattr(Ctc, "tuned", {"blank_penalty": (-8.0,)})
-    tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
-    call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
-    assert main([*map(str, call), "--ngram", str(language), "--slot-beam", "4"]) == 0
-    ngram = read_json(record)["ngram"]
-    found = ngram["bleu"]
-    assert [(one["weight"], one["bonus"]) for one in found] == [
-        *((0.0, 0.0), (0.0, 9.0), (0.3, 0.0), (0.3, 9.0)),
-    ]
-
-    def led(path, weight, bonus):
-        given = {"ngram_weight": weight, "ngram_bonus": bonus}
-        return Translator.load(path, slot_beam=4, ngram=str(language), **given)
-
-    scores = {}
-    for one in found:
-        pair = one["weight"], one["bonus"]
-        scores[pair] = bleu_of(led(tuned, *pair))
-        assert one["bleu"] == pytest.approx(scores[pair])
-    weight, bonus = max(scores, key=lambda pair: scores[pair])
-    plain, own = led(trained, 0.0, 0.0), led(tuned, 0.0, 0.0)
-    text = own.task.sentences("test")
-    assert plain.of_dataset(text) != own.of_dataset(text)
-    assert len(set(scores.values())) > 1
-    assert (ngram["slot_beam"], ngram["chosen"]) == (4, {"weight": weight, "bonus": bonus})
-    expected = f"best with --ngram-weight {weight:g} --ngram-bonus {bonus:g}"
-    assert expected in capsys.readouterr().out
-
-
-def test_the_values_of_a_model_that_chooses_are_tried_on_one_search_with_the_best_ngram_values(
-    trained, language, autoregressive, tmp_path, capsys, monkeypatch
-):
-    for name, values in (("NGRAM_WEIGHTS", (0.3,)), ("NGRAM_BONUSES", (1.0,))):
-        monkeypatch.setattr(tuning, name, values)
-    monkeypatch.setattr(tuning, "RESCORE_WEIGHTS", (0.0, 0.4, 1.0))
-    monkeypatch.setattr(tuning, "RESCORE_BONUSES", (0.0, 4.0))
-    tuned, record = tmp_path / "tuned.pt", tmp_path / "tuned.json"
-    call = ("tune", trained, "--output", tuned, "--split", "test", "--json", record)
-    others = ("--ngram", language, "--rescore", autoregressive, "--slot-beam", 4)
-    assert main([*map(str, call), *map(str, others)]) == 0
-    found = read_json(record)
-    given = {"slot_beam": 4, "ngram": str(language), "ngram_weight": 0.3, "ngram_bonus": 1.0}
-    scores = {}
-    for one in found["rescore"]["bleu"]:
-        pair = one["weight"], one["bonus"]
-        own = {"rescore_weight": pair[0], "rescore_bonus": pair[1]}
-        chosen = Translator.load(tuned, **given, rescore=str(autoregressive), **own)
-        scores[pair] = bleu_of(chosen)
-        assert one["bleu"] == pytest.approx(scores[pair])
-    assert [*scores] == [(share, added) for share in (0.0, 0.4, 1.0) for added in (0.0, 4.0)]
-    assert scores[0.0, 0.0] == pytest.approx(found["ngram"]["bleu"][0]["bleu"])
-    assert len(set(scores.values())) > 1
-    weight, bonus = max(scores, key=lambda pair: scores[pair])
-    assert found["rescore"]["chosen"] == {"weight": weight, "bonus": bonus}
-    expected = f"best with --rescore-weight {weight:g} --rescore-bonus {bonus:g}"
-    assert expected in capsys.readouterr().out
-
-
 def test_a_model_from_before_slots_of_some_layers_is_read_and_one_of_others_refused(
-    trained, tmp_path
+    backwards, trained, tmp_path
 ):
     state = load_plain(trained)
     assert "slot_layers" not in read_identity(state["model"])
     del state["cfg"]["model"]["slot_layers"]
+    state["cfg"]["task"] |= {"ngram": None, "rescore": None}  # options that there were
     torch.save(state, tmp_path / "older.pt")
     lines = ["sun tree red blue", "dog"]
     own, older = (
         Translator.load(path).translate(lines) for path in (trained, tmp_path / "older.pt")
     )
     assert list(own) == list(older)
+    assert "BLEU = " in backwards.generate("--path", tmp_path / "older.pt")
     identity = {**read_identity(state["model"]), "slot_layers": 1}
     state["model"][KEY] = encode_identity(identity)
     torch.save(state, tmp_path / "other.pt")
     with pytest.raises(UserError, match="slot_layers"):
         Translator.load(tmp_path / "other.pt")
-
-
-def test_a_model_with_nothing_to_tune_says_so(aligned, trained, tmp_path, capsys):
-    out = tmp_path / "tuned.pt"
-    for model, options, line in (
-        (aligned, (), "a model with `--emission aligned` has no value of its own to tune"),
-        (trained, ("--split", "absent"), "absent"),
-        (trained, ("--output", trained), "`--output` must be another file than `MODEL`"),
-        (trained, ("--tokenizer", "bogus", "--split", "test"), "`--tokenizer` must be one of"),
-        (
-            *(trained, ("--slot-beam", "4")),
-            "`--slot-beam` has no effect without `--ngram` or `--rescore`, got 4",
-        ),
-        (trained, ("--ngram", trained), "`--ngram`: "),
-        (trained, ("--rescore", trained), "must be a model of `--task translation`, got 'cdlm'"),
-    ):
-        call = ("tune", model, "--output", out, *options)
-        assert main([*map(str, call)]) != 0
-        assert line in capsys.readouterr().err
-    assert not out.exists()
 
 
 def test_a_killed_training_resumes_and_glancing_is_logged(backwards, aligned, tmp_path):
@@ -505,44 +292,6 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
             "larger `--slot-beam` has more, got 3",
         ),
         (
-            ("--ngram", "nowhere.arpa"),
-            "`--ngram` has no effect without a search: give a `--slot-beam` above 1, for a model "
-            "with `--emission ctc` or lattice, got nowhere.arpa",
-        ),
-        (
-            ("--slot-beam", "2", "--ngram-weight", "0.5"),
-            "`--ngram-weight` has no effect without `--ngram`, got 0.5",
-        ),
-        (
-            ("--slot-beam", "2", "--rescore-bonus", "1"),
-            "`--rescore-bonus` has no effect without `--rescore`, got 1",
-        ),
-        (
-            ("--slot-beam", "2", "--rescore", "nowhere.pt", "--rescore-weight", "1.5"),
-            "`--rescore-weight` must lie in [0, 1], got 1.5",
-        ),
-        (
-            ("--slot-beam", "2", "--ngram", "nowhere.arpa"),
-            "`--ngram`: nowhere.arpa: no such file",
-        ),
-        (
-            ("--slot-beam", "2", "--ngram", "OTHER"),
-            "must be a model of text in pieces of this vocabulary, which has only 0 of its 3 words",
-        ),
-        (
-            ("--rescore", "nowhere.pt"),
-            "`--rescore` needs several hypotheses to choose from: give a larger `--slot-beam`, got "
-            "1 for each sentence",
-        ),
-        (
-            ("--slot-beam", "2", "--rescore", "nowhere.pt"),
-            "nowhere.pt: no such checkpoint",
-        ),
-        (
-            ("--slot-beam", "2", "--rescore", "ALIGNED"),
-            "must be a model of `--task translation`, got 'cdlm'",
-        ),
-        (
             ("--path", "ALIGNED", "--blank-penalty", "1"),
             "`--blank-penalty` has no effect on a model with `--emission aligned`, got 1",
         ),
@@ -565,11 +314,10 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
     ],
 )
 def test_slots_have_no_other_order_and_no_other_company(
-    backwards, aligned, trained, lattice, options, line, tmp_path
+    backwards, aligned, trained, lattice, options, line
 ):
     both = f"{trained}:{aligned}"
-    (other := tmp_path / "other.arpa").write_text(MODEL_OF_OTHER_WORDS, encoding="utf-8")
-    paths = {"BOTH": both, "ALIGNED": aligned, "LATTICE": lattice, "OTHER": other}
+    paths = {"BOTH": both, "ALIGNED": aligned, "LATTICE": lattice}
     given = ("--path", trained, *(paths.get(option, option) for option in options))
     with pytest.raises(SystemExit) as error:
         backwards.generate(*given)

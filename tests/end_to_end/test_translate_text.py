@@ -75,7 +75,7 @@ def test_a_shortlist_has_the_words_that_are_needed(study, tmp_path, capsys):
     assert main([*map(str, call)]) == 0
     own = Translator.load(tmp_path / "with", ordering="identity")
     assert own.translate(LINES) == OTHERS
-    assert own.task.build_generator(own.models, SimpleNamespace()).lister is not None
+    assert own.task.build_generator(own.models, SimpleNamespace()).candidate_tokens is not None
 
 
 def test_options_of_its_training_do_not_count(study, tmp_path):

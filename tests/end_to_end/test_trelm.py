@@ -337,7 +337,7 @@ def test_a_translator_learns_from_a_teacher(world):
     call = (*TAUGHT, "--output", "taught", "--autoregressive-patience", "1")
     patient = (*call, "--autoregressive-args", ends, *penalties)
     printed = trelm(world, *patient, "--teacher", "autoregressive", "--slot-beam", "3").stdout
-    assert "lattice, beam 3 " in printed and "lattice, beam 3, rescored" in printed
+    assert "lattice, beam 3 " in printed
     assert "autoregressive, beam 5" in printed  # it is a translator, too
     folder = world / "taught"
     before = DataFolder(folder / "data" / "prepare-de")

@@ -159,7 +159,6 @@ VERBS = {
     "synthesize": "out --sentences 4 --held-out 2 --parallel-sentences 4 --annotated 2",
     "translate": f"{{w}}/translator.pt {_DATA} --shortlist {{w}}/shortlist.safetensors --from en "
     f"--to de --input {_TEXT} --output out.txt",
-    "tune": f"{{w}}/slots.pt {_DATA} --split test --output out.pt --json out.json",
     "translate-mds": f"{{w}}/lm.pt {_DATA} --from en --to de --text {_TEXT} --layer 1 --alpha 1 "
     "--output out.txt",
     "trelm run": f"{_TRELM} --dry-run",
@@ -288,8 +287,7 @@ _READS_NONE = {
     "--scratch": "read as --encoder is, for its sizes",
     "--dim": "a number",
     "--source-vectors": "written",
-    "--rescore": "a model of the engine's own task: tests/unit/generation/test_autoregressive.py",
-    "--teacher": "likewise",
+    "--teacher": "a model of the engine's own task: tests/unit/papers/trelm/test_teacher.py",
 }
 
 

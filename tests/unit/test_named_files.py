@@ -126,8 +126,6 @@ def test_a_file_that_is_read_is_not_written_by_another_name(here):
         ["translate", "b.txt", "--input", "a.txt", "--output", "link"],
         ["align", "fwd", "a.txt", "b.txt", "--output", "a.txt"],
         ["combine", "a.txt", "b.txt", "--output", "b.txt"],
-        ["tune", "a.txt", "--output", "a.txt"],
-        ["tune", "b.txt", "--output", "c.pt", "--json", "b.txt"],
         [
             "mean",
             "a.txt",

@@ -1,4 +1,4 @@
-"""Order and length as predicted by the model's own head from the middle states."""
+"""Order and length as predicted by a head of the model from the middle states."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -59,6 +59,24 @@ class Predicted(Ordering):
     ) -> list[Proposal]:
         """What the head proposes; a subclass may pass it more."""
         return self.models[0].auxiliary[self.head].propose(middle, src_padding, langs, shifts)
+
+
+@orderings.register("relative")
+class Relative(Predicted):
+    """Some of the source's tokens, ordered by which of each two comes first (CLCR, section 3.3).
+
+    As `Predicted`, for a model trained with `--auxiliary relative`, by a beam of `--order-beam`.
+    No source token is used twice, and every target token comes from one.
+    """
+
+    name = "relative"
+    head = "relative"
+
+    def propose(
+        self, middle: Tensor, src_padding: Tensor | None, langs: Tensor, shifts: Sequence[int]
+    ) -> list[Proposal]:
+        head = self.models[0].auxiliary[self.head]
+        return head.propose(middle, src_padding, langs, shifts, self.cfg.order_beam)
 
 
 def _shift(number: int) -> int:

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 
 from fairseq_xling.models.best_tokens import Few
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.models.guide import Guide
 from fairseq_xling.registry import Registry
 
 emissions: Registry = Registry("`--emission`", __name__)
@@ -43,7 +42,6 @@ class Reading:
         lookahead: take the likeliest next slot, not the likeliest path.
         beam: prefixes that a search keeps; 1 reads the likeliest alignment.
         tokens: (R, C) the tokens that each row may write, as of `Few`; ``None`` for all.
-        guide: adds to the scores of the search.
         scored: False if log-probabilities are not needed; an emission that does without them gives
             NaN.
     """
@@ -55,7 +53,6 @@ class Reading:
     lookahead: bool = False
     beam: int = 1
     tokens: Tensor | None = None
-    guide: Guide | None = None
     scored: bool = True
 
     def few(self, inside: Tensor) -> Few | None:
@@ -119,10 +116,10 @@ class Emission(nn.Module):
         upsample: slots of each source token, unless `--upsample` says how many.
         orderings: names of the orderings that can arrange its slots; empty for all.
         tuned: fields of `Reading` of which a model has a value of its own, each with the values
-            that `fairseq-xling tune` tries.
-        untuned: those values before they are tuned, where they are not 0.
+            that are worth trying.
+        untuned: those values of a new model, where they are not 0.
         options: further fields of `Reading` that `write` follows, and that others do not.
-        searches: whether `write` can search with a `Reading.beam` above 1, and `Reading.guide`.
+        searches: whether `write` can search with a `Reading.beam` above 1.
         lists: whether `write` follows `Reading.tokens`.
         unrecorded: values of `facts` that these leave out.
     """

@@ -121,7 +121,7 @@ class Ctc(Repeated):
         few = words.new_zeros(rows, width, words.shape[1])
         scores, blanks = log_probs.new_zeros(few.shape), blank.new_zeros(rows, width)
         few[inside], scores[inside], blanks[inside] = words, log_probs, blank
-        return searched(prefix_beam(few, scores, blanks, lengths, reading.beam, reading.guide))
+        return searched(prefix_beam(few, scores, blanks, lengths, reading.beam))
 
 
 def _scores(logits: Tensor, words: Tensor) -> Tensor:

@@ -136,8 +136,7 @@ class Lattice(Repeated):
             tokens = words.new_zeros(*read.shape, words.shape[1])
             log_probs = scores.new_full(tokens.shape, NEVER)
             tokens[read], log_probs[read] = words, scores + bonus
-            guide = reading.guide
-            return searched(lattice_beam(steps, tokens, log_probs, lengths, reading.beam, guide))
+            return searched(lattice_beam(steps, tokens, log_probs, lengths, reading.beam))
         found = best_tokens([states[0][read]], logits, allowed, few)
         best = lengths.new_full(read.shape, SEP)
         best[read] = found[0]

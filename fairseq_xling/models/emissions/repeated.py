@@ -49,8 +49,7 @@ def searched(found: Prefixes) -> Written:
     """The translations of a search, each with an ``</s>``.
 
     A token's log-probability is its share of the score of the translation, the log-probability of
-    all ways to write it, with what a guide and a bonus for each word add: a mean of tokens would
-    favour long ones.
+    all ways to write it, with the bonus of each word: a mean of tokens would favour long ones.
     """
     tokens, slots = (F.pad(part.flatten(0, 1), (0, 1)) for part in (found.tokens, found.slots))
     tokens[:, -1] = -1

@@ -26,8 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.columns import on_disk
-from fairseq_xling.data.folder import read_dictionary
-from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
+from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
 from fairseq_xling.papers.transfer.plan import data_folder

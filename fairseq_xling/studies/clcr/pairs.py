@@ -10,6 +10,7 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_xling.papers.trelm.data import keep_pairs
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
@@ -20,7 +21,6 @@ from fairseq_xling.studies.clcr.pairs_result import FILES, write_pairs
 from fairseq_xling.studies.clcr.run import Plan
 from fairseq_xling.studies.clcr.task_config import check_task, texts_of_all
 from fairseq_xling.studies.clcr.task_steps import Part, texts_steps
-from fairseq_xling.studies.trelm.data import keep_pairs
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
+from fairseq_xling.papers.trelm.results import read_cost
 from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.statistics import OverSeeds
@@ -13,7 +14,6 @@ from fairseq_xling.studies.clcr.classify_result import lines_of_rows
 from fairseq_xling.studies.clcr.result import read_outcome
 from fairseq_xling.studies.clcr.run import Outcome
 from fairseq_xling.studies.clcr.task_steps import Part
-from fairseq_xling.studies.trelm.cost import read_cost
 from fairseq_xling.verbs.parts.probe_result import shown
 
 # Trainings by what their names begin with.

@@ -97,7 +97,7 @@ def migration_steps(
 
 
 def read_migration(run: Path) -> dict[str, Any]:
-    """What the migration measured (see `fairseq_xling.studies.trelm.results.read_outcome`)."""
+    """What the migration measured (see `fairseq_xling.papers.trelm.results.read_artifacts`)."""
     return read_json(run / FOLDER / "results.json")["migrations"][0]
 
 

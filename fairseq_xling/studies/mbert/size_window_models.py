@@ -19,6 +19,7 @@ from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.papers.trelm.vectors import count_ids, fill_missing
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import Registry
@@ -30,8 +31,6 @@ from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
 from fairseq_xling.studies.mbert.ready_encoders import Ready
 from fairseq_xling.studies.mbert.static_classifier import classifies, classify
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.trelm.skipgram import count_ids
-from fairseq_xling.trelm.vectors import fill_missing
 from fairseq_xling.verbs.eval import FORMAT
 from fairseq_xling.verbs.measures import MEASURES
 

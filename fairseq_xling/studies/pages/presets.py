@@ -21,7 +21,7 @@ _NAMED = {
     "fairseq_xling.papers.transfer.config": "fairseq-xling eval transfer --preset {}",
     "fairseq_xling.studies.emerging.config": "fairseq-xling ablate emerging-structure --preset {}",
     "fairseq_xling.studies.clcr.config": "fairseq-xling clcr run --preset {}",
-    "fairseq_xling.studies.trelm.config": "fairseq-xling trelm run --preset {}",
+    "fairseq_xling.papers.trelm.config": "fairseq-xling trelm run --preset {}",
     "fairseq_xling.models.separable_transformer": "fairseq-train --arch {}",
     "fairseq_xling.models.tri_encoder": "fairseq-train --arch {}",
     "fairseq_xling.training.bilingual_mlm": "fairseq-train --task {}",

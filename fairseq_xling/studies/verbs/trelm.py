@@ -18,9 +18,9 @@ SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.papers.trelm.config import TrelmConfig
     from fairseq_xling.runs.launcher import add_launch_options
     from fairseq_xling.runs.options import add_options
-    from fairseq_xling.studies.trelm.config import TrelmConfig
 
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     run = actions.add_parser(
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
     from fairseq_xling.errors import UserError
-    from fairseq_xling.studies.trelm.run import run_trelm
+    from fairseq_xling.papers.trelm.run import run_trelm
 
     if not (args.output or args.config):
         raise UserError("`--output` must name a folder where there is no configuration file")

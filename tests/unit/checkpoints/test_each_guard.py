@@ -30,7 +30,7 @@ import yaml
 from safetensors.torch import save_file
 from torch import nn
 
-from fairseq_xling import arrays, checkpoints, yaml_text
+from fairseq_xling import array_file, checkpoints, yaml_text
 from fairseq_xling.checkpoints import budget, files, layout, no_larger_than, served
 from fairseq_xling.checkpoints.files import load_plain, load_trained
 from fairseq_xling.data import folder as data_folder
@@ -536,7 +536,7 @@ def _(tools: Tools) -> None:
     """An array of objects is refused where it is mapped, too; a bare pickle is not."""
     path = tools.folder / "x.npy"
     path.write_bytes(pickle.dumps(Call(Path.touch, tools.marker)))
-    arrays.mapped(path, "f", (None,), "write it again")
+    array_file.mapped(path, "f", (None,), "write it again")
 
 
 def _settings(tools: Tools, text: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import torch
 from fairseq.data import Dictionary
 
 from fairseq_xling.data.folder import CLS, SEP, SPECIALS
-from fairseq_xling.generation.calibration import calibrate
+from fairseq_xling.generation.task import calibrate
 from fairseq_xling.models.layer import EncoderLayer
 
 

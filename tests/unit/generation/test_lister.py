@@ -6,7 +6,7 @@ import torch
 
 from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS
 from fairseq_xling.data.shortlist import Shortlist
-from fairseq_xling.generation.lister import Lister
+from fairseq_xling.generation.generator import CandidateTokens
 from fairseq_xling.models import int8
 from fairseq_xling.models.int8 import quantise
 
@@ -34,7 +34,7 @@ def test_a_sentence_has_the_tokens_of_its_words(shortlist):
     rows = torch.nn.utils.rnn.pad_sequence(
         [torch.tensor([CLS, *words, SEP]) for words in WORDS], True, PAD
     )
-    found = Lister(shortlist)(rows)
+    found = CandidateTokens(shortlist)(rows)
     assert found[:, :SPECIALS].tolist() == [list(range(SPECIALS))] * len(WORDS)
     for words, row in zip(WORDS, found.tolist(), strict=True):
         others = [token for token in row[SPECIALS:] if token != PAD]
@@ -71,7 +71,7 @@ def test_what_is_written_is_the_best_of_the_sentences_own_tokens(
             monkeypatch.setattr(int8, "cpu_has_bf16", lambda: precision != "int8")
             quantise(model)
             model.encoder.softmax.select(None).project = torch.nn.functional.linear
-    made = make_generator(models, ordering, lister=Lister(shortlist), **options)
+    made = make_generator(models, ordering, candidate_tokens=CandidateTokens(shortlist), **options)
     together = made.generate(models, make_sample(*WORDS))
     differs = 0
     slow = make_generator(models, ordering, **options)
@@ -110,7 +110,7 @@ def test_a_sentence_is_translated_alone_as_in_company(
     make_model, make_generator, make_sample, shortlist
 ):
     model = make_model(emission="ctc", upsample=3, copy_embeddings=True)
-    generator = make_generator([model], lister=Lister(shortlist))
+    generator = make_generator([model], candidate_tokens=CandidateTokens(shortlist))
     together = generator.generate([model], make_sample(*WORDS))
     for words, (theirs,) in zip(WORDS, together, strict=True):
         ((own,),) = generator.generate([model], make_sample(words))

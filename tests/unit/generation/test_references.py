@@ -8,8 +8,8 @@ import torch
 from fairseq.data import Dictionary
 
 from fairseq_xling.data.folder import PAD, SEP, UNK
+from fairseq_xling.generation.codec import RawReference, References, difference
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
-from fairseq_xling.generation.references import RawReference, References, difference
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.errors import OWN
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.generation import task as task_module
-from fairseq_xling.generation.calibration import calibrate
+from fairseq_xling.generation.codec import RawReference
 from fairseq_xling.generation.dataset import TranslationDataset
-from fairseq_xling.generation.references import RawReference
+from fairseq_xling.generation.task import calibrate
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import ReadingLayer
 from fairseq_xling.training.cdlm import CdlmTask

@@ -169,13 +169,13 @@ def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
 
 
 def test_a_study_with_an_axis(tmp_path, monkeypatch):
+    from fairseq_xling.papers.trelm import study_result
+    from fairseq_xling.papers.trelm.config import TrelmConfig
     from fairseq_xling.studies.ablations import STUDIES
-    from fairseq_xling.studies.trelm import study_result
-    from fairseq_xling.studies.trelm.config import TrelmConfig
 
     study, config = STUDIES["trelm-parallel"](), TrelmConfig(languages="en,de")
     (migration,) = RECORDS["trelm-run"]["migrations"]
-    monkeypatch.setattr(study_result, "read_outcome", lambda config, outcome: migration)
+    monkeypatch.setattr(study_result, "read_artifacts", lambda config, outcome: migration)
     rows = study.rows(config, argparse.Namespace(sizes="50,100"))
     steps = [Step(name, call=lambda: None) for name in ("one", "two")]
     for step, seconds in zip(steps, (100.0, 80.5), strict=True):

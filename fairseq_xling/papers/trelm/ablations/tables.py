@@ -1,0 +1,293 @@
+"""The studies of TreLM's tables: the same migration several times, each a row of a table."""
+
+import argparse
+import functools
+import itertools
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from fairseq_xling.papers.trelm.ablations import TrelmStudy
+from fairseq_xling.papers.trelm.study import Variation
+from fairseq_xling.results.paired import Claim
+from fairseq_xling.studies.ablations import STUDIES
+
+# ---- Encoders trained from scratch, to compare with migration (TreLM, Table 2 and Appendix A.5).
+
+
+@STUDIES.register("trelm-baselines")
+class TrelmBaselines(TrelmStudy):
+    """A small BERT of the target language, and multilingual models with MLM, and with MLM + TLM."""
+
+    help = "small BERT and multilingual models from scratch: TreLM, Table 2 and Appendix A.5"
+    title = "TreLM: migration and training from scratch"
+    spec_rows = ("P10", "P11")
+    lead = "Each row has as many optimiser steps as the migration, on the same data folder."
+    notes = (
+        "Tokens are those that the models read, with repetitions; batches are the same, so "
+        "rows differ in tokens only if their sentences differ in length.",
+        "The paper's multilingual models have three languages; these have the pair's two.",
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--small-model",
+            default="--arch separable_transformer_small",
+            metavar="OPTIONS",
+            help="model options of the small BERT, as one text (default: %(default)s, the paper's)",
+        )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
+        from fairseq_xling.papers.trelm.transfers import add_scratch
+
+        def scratch(**how: Any) -> Any:
+            return functools.partial(add_scratch, **how)
+
+        def small(plan: Any) -> None:
+            add_scratch(
+                plan, task="bilingual_mlm", objectives="mlm",
+                languages=[plan.target], model=shlex.split(args.small_model),
+            )  # fmt: skip
+
+        return [
+            Variation("migrated", "migrated from the source encoder"),
+            Variation("small-bert", "small BERT of the target language", add=small),
+            Variation(
+                "mlm",
+                "multilingual, MLM",
+                add=scratch(task="cdlm", objectives="mlm"),
+            ),
+            Variation(
+                "mlm-tlm",
+                "multilingual, MLM + TLM",
+                add=scratch(task="cdlm", objectives="mlm,tlm"),
+            ),
+        ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        beaten = {
+            "small-bert": "a small BERT of the target language",
+            "mlm": "a multilingual model (MLM)",
+            "mlm-tlm": "a multilingual model (MLM + TLM)",
+        }
+        text = "A migrated encoder is better than {} from scratch (Table 2)."
+        return [Claim(text.format(name), "migrated", code) for code, name in beaten.items()]
+
+
+# ---- Whether more monolingual text and steps compensate for CdLM (TreLM, Table 3).
+
+
+@STUDIES.register("trelm-compensated")
+class TrelmCompensated(TrelmStudy):
+    """Without the transfer phase, but with its text, as monolingual text, and its steps."""
+
+    help = "without CdLM, compensated by monolingual text and steps: TreLM, Table 3"
+    title = "TreLM: compensation for the transfer phase"
+    spec_rows = ("T21",)
+    lead = (
+        "The migration without transfer, and again with as many more target sentences as there are "
+        "sentence pairs, and more steps."
+    )
+    notes = (
+        "Row same-steps has as many optimiser steps as the whole migration, whose transfer phase "
+        "trains two models; row paper has as many additional steps as the last phase has (80K "
+        "there).",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
+        without = {"transfer_steps": 0, "auxiliary": ""}
+        same = config.language_steps + 2 * config.transfer_steps
+        more = {**without, "extra_mono": True}
+        return [
+            Variation("full", "with transfer"),
+            Variation("without", "without transfer", without),
+            Variation("same-steps", "compensated, same steps", {**more, "language_steps": same}),
+            Variation(
+                "paper",
+                "compensated as in the paper",
+                {**more, "language_steps": 2 * config.language_steps},
+            ),
+        ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        text = "More text and {} steps do not compensate for the transfer phase (Table 3)."
+        return [
+            Claim("The transfer phase helps (Table 3).", "full", "without"),
+            Claim(text.format("as many"), "full", "same-steps"),
+            Claim(text.format("the paper's"), "full", "paper"),
+        ]
+
+
+# ---- How the embeddings of the new words are initialised (TreLM, Table 5).
+
+# code: (what it is, settings, bits per word in the paper after 20K steps); {trained} is what
+# `--embeddings` names, or skip-gram.
+_INITS: dict[str, tuple[str, dict[str, Any], float]] = {
+    "random": ("random", {"embeddings": "random", "mapping": "none"}, 6.99),
+    "random-adv": (
+        "random, mapped adversarially",
+        {"embeddings": "random", "mapping": "adversarial"},
+        6.77,
+    ),
+    "skipgram": ("{trained}", {"embeddings": "{trained}", "mapping": "none"}, 6.53),
+    "skipgram-adv": (
+        "{trained}, mapped adversarially",
+        {"embeddings": "{trained}", "mapping": "adversarial"},
+        5.93,
+    ),
+}
+
+
+@STUDIES.register("trelm-init")
+class TrelmInit(TrelmStudy):
+    """Four initialisations, after the commonality phase, at its length and at twice its length."""
+
+    help = "embedding initialisation: TreLM, Table 5"
+    title = "TreLM: how the embeddings of new words begin"
+    spec_rows = ("T15",)
+    lead = "Bits per word after commonality training alone, at one and two times its length."
+    notes = (
+        "The paper's figures are those after 20K steps.",
+        "Every word of either language is initialised by the row's method; none is copied from the "
+        "source because of its spelling, as `fairseq-xling trelm run` does by default.",
+        "If no seed of the adversarial map was better than chance, the best of them was used.",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
+        from fairseq_xling.papers.trelm.embedding_init import trained_init
+
+        trained = trained_init(config.embeddings)
+        return [
+            Variation(
+                code if factor == 1 else f"{code}-{factor}x",
+                name.format(trained=trained),
+                {
+                    **{key: value.format(trained=trained) for key, value in changes.items()},
+                    "embed_languages": "both",
+                    "copy_shared": False,
+                    "map_keep_failed": True,
+                    "commonality_steps": factor * config.commonality_steps,
+                    "transfer_steps": 0,
+                    "language_steps": 0,
+                },
+                paper if factor == 1 else None,
+            )
+            for factor in (1, 2)
+            for code, (name, changes, paper) in _INITS.items()
+        ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        names = {code: name.format(trained="skip-gram") for code, (name, *_) in _INITS.items()}
+        return [
+            Claim(f"Vectors: {names[better]}, not {names[worse]} (Table 5).", better, worse)
+            for worse, better in itertools.pairwise(names)
+        ]
+
+
+# ---- Objectives of the transfer phase (TreLM, Tables 7 and 8).
+
+PLAIN = {"auxiliary": ""}  # nothing teaches translation there
+CDLM = {"transfer_objectives": "cdlm,mlm"}
+TLM = {"transfer_objectives": "tlm,mlm", **PLAIN}
+
+
+@STUDIES.register("trelm-objectives")
+class TrelmObjectives(TrelmStudy):
+    """CdLM, its variants and what came before it, with the same steps in each row."""
+
+    help = "CdLM, CdLM*, TLM and BRLM, and without the TRILayer: TreLM, Tables 7 and 8"
+    title = "TreLM: objectives of the transfer phase"
+    spec_rows = ("T19", "T20")
+    lead = "The same migration with other objectives on the parallel text."
+    notes = (
+        "Row cdlm-star has separate vocabularies and no language embeddings; its "
+        "bits per word are of other subwords, and not comparable with the other rows'.",
+        "The rows of BRLM are reimplementations: the paper it comes from has no public code.",
+    )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
+        return [
+            Variation("cdlm", "CdLM", CDLM, 1.548),
+            Variation(
+                "cdlm-star",
+                "CdLM*: separate vocabularies",
+                {
+                    **CDLM,
+                    "vocab": "separate",
+                    "separate": "tokens,softmax",
+                    "arch": "tri_encoder",  # without language embeddings
+                },
+                needs_text=True,
+            ),
+            Variation(
+                "tlm",
+                "without CdLM (MLM + TLM)",
+                TLM,
+                3.028,
+            ),
+            Variation(
+                "tlm-no-trilayer",
+                "also without TRILayer",
+                {**TLM, "trilayer": False},
+                3.469,
+            ),
+            Variation(
+                "brlm-mask",
+                "BRLM, masked bridges",
+                {"transfer_objectives": "brlm-mask,mlm", **PLAIN},
+            ),
+            Variation(
+                "brlm-attn",
+                "BRLM, restricted attention",
+                {"transfer_objectives": "brlm-attn,mlm", **PLAIN},
+            ),
+        ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        return [
+            Claim("CdLM is better than MLM + TLM (Table 7).", "cdlm", "tlm"),
+            Claim("The TRILayer helps without CdLM, too (Table 7).", "tlm", "tlm-no-trilayer"),
+            Claim("CdLM is better than BRLM by masked bridges (Table 8).", "cdlm", "brlm-mask"),
+            Claim("CdLM is better than BRLM by attention (Table 8).", "cdlm", "brlm-attn"),
+        ]
+
+
+# ---- How much parallel text the transfer phase needs (TreLM, Figure 2).
+
+
+@STUDIES.register("trelm-parallel")
+class TrelmParallel(TrelmStudy):
+    """Nested subsets of the sentence pairs."""
+
+    help = "bits per word by the size of the parallel text: TreLM, Figure 2"
+    title = "TreLM: how much parallel text"
+    spec_rows = ("T22",)
+    lead = "The same migration with fewer sentence pairs; subsets are nested."
+    notes = (
+        "Vocabulary and word alignment are those of all pairs in every row, so that bits per word "
+        "are comparable; the aligner has thus seen more than the smaller rows' models.",
+    )
+    axis = "sentence pairs"
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--sizes", metavar="N,N", required=True, help="numbers of sentence pairs"
+        )
+
+    def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
+        from fairseq_xling.runs.options import parse_numbers
+
+        return [
+            Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
+            for size in sorted(parse_numbers("--sizes", args.sizes, int), reverse=True)
+        ]
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        fewest, most = min(rows, key=self.size), max(rows, key=self.size)
+        text = "More sentence pairs are better (Figure 2)."
+        return [Claim(text, most.code, fewest.code)] if most is not fewest else []
+
+    def size(self, row: Variation) -> float | None:
+        return row.changes["parallel_limit"]

@@ -1,0 +1,360 @@
+"""The settings of a migration checked, and what its plan needs to know before any step has run."""
+
+import argparse
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.meta import in_order
+from fairseq_xling.errors import UserError, about
+from fairseq_xling.files import check_files
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.trilayer import check_slot_layers
+from fairseq_xling.objectives import objectives
+from fairseq_xling.papers.trelm.config import (
+    AS_TRANSFER,
+    AUTOREGRESSIVE,
+    NO_MAP,
+    PRESETS,
+    STAGES,
+    TrelmConfig,
+    named_languages,
+    names_in,
+)
+from fairseq_xling.papers.trelm.embedding_init import embedding_inits
+from fairseq_xling.registry import did_you_mean
+from fairseq_xling.runs.options import load_config, parse_seeds
+from fairseq_xling.studies.task_options import check_tasks
+from fairseq_xling.text.options import PrepareOptions, parse_segmentation
+from fairseq_xling.text.sources import Sources, parse_sources
+from fairseq_xling.text.vocabularies import modes
+
+
+def read_config(args: argparse.Namespace, translates: bool = False) -> TrelmConfig:
+    """The settings of ``args`` and of the file that they name.
+
+    Args:
+        translates: train a translator, as long as a direction of the transfer phase, unless the
+            settings say how long. On captions one with a lattice has 37 BLEU, the forward model 23.
+
+    Raises:
+        UserError: for an unknown key, a value that breaks a rule, or missing text.
+    """
+    config = load_config(TrelmConfig, args, PRESETS)
+    if config.translator_steps == AS_TRANSFER:
+        steps = config.transfer_steps if translates and config.predicts_translations else 0
+        config = dataclasses.replace(config, translator_steps=steps)
+    check_config(config)
+    return config
+
+
+def check_config(config: TrelmConfig) -> None:
+    """Raise a UserError for incompatible settings, or missing files."""
+    if not config.source:
+        raise UserError("`--source` must name a source encoder (a folder or a checkpoint)")
+    if not Path(config.source).exists():
+        raise UserError(f"`--source` {config.source}: no such source encoder")
+    if not config.targets:
+        raise UserError(
+            "`--languages` must name the source's language and at least one more, got "
+            f"{config.languages!r}"
+        )
+    _ = config.seed_list, parse_seeds("--map-seeds", config.map_seeds), config.translate_list
+    _ = config.lenpen_list
+    for field in dataclasses.fields(config):
+        if field.name.endswith("_args"):
+            config.words(field.name)
+    if embedding_inits[config.embeddings].at_source and config.mapping != NO_MAP:
+        raise UserError(
+            f"`--mapping` must be {NO_MAP} with `--embeddings {config.embeddings}`, whose vectors "
+            f"are already in the source's embedding space, got {config.mapping!r}"
+        )
+    _check_vocabulary(config)
+    _check_text(config)
+    _check_training(config)
+    _check_tasks(config)
+
+
+def _check_vocabulary(config: TrelmConfig) -> None:
+    """Refuse to keep a source's vocabulary where there is none, or next to a new one."""
+    if not config.keep_vocabulary:
+        return
+    if config.vectors:
+        raise UserError(
+            "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
+            f"{config.vectors!r}"
+        )
+    if config.vocab != "joint":
+        raise UserError(f"`--vocab` must be joint with `--keep-vocabulary`, got {config.vocab!r}")
+    if not (config.source_vocabulary or config.data):
+        raise UserError(
+            "`--keep-vocabulary` needs `--source-data`, the data folder of the source checkpoint "
+            f"{config.source}"
+        )
+
+
+def _check_text(config: TrelmConfig) -> None:
+    if config.data and (config.text or config.mono or config.parallel):
+        raise UserError("`--data` is a ready folder; it cannot be used with `--text` or other text")
+    if not (config.data or config.text or config.mono or config.parallel):
+        raise UserError("`--text` must name a folder of text (or give `--mono` and `--parallel`)")
+    for target in config.targets:
+        PrepareOptions(
+            languages=(config.source_lang, target),
+            vocab=config.vocab,
+            vocab_size=config.vocab_size,
+            vocab_type=config.vocab_type,
+            segment=parse_segmentation(config.segment_of(target), [config.source_lang, target]),
+            aligner=config.aligner,
+        )
+
+
+def _check_training(config: TrelmConfig) -> None:
+    if not (config.batch_size or config.max_tokens):
+        raise UserError("`--batch-size` or `--max-tokens` must be above 0")
+    stages = [config.stage(name) for name in STAGES]
+    if not any(stage.steps for stage in stages):
+        raise UserError("nothing to train: `--commonality-steps` and the others are all 0")
+    for stage in stages:
+        if 0 < stage.steps <= config.warmup:
+            raise UserError(
+                f"`--warmup` must be less than `--{stage.name}-steps` {stage.steps}, "
+                f"got {config.warmup}"
+            )
+    for name in names_in(config.transfer_objectives):
+        if name in objectives and objectives[name].reorders and not config.trilayer:
+            raise UserError(
+                f"`--transfer-objectives` {name} needs a TRILayer; without one use tlm,mlm, got "
+                f"{config.transfer_objectives!r}"
+            )
+    _check_orderings(config)
+    if config.translator_steps:
+        _check_translator(config)
+    elif config.teacher:
+        raise UserError("`--teacher` teaches a translator: give `--translator-steps`")
+    elif config.slot_beam > 1:
+        raise UserError("`--slot-beam` is a translator's: give `--translator-steps`")
+    elif config.slot_layers:
+        raise UserError("`--slot-layers` is a translator's: give `--translator-steps`")
+    if config.teacher_original and not config.teacher:
+        raise UserError("`--teacher-original` needs a `--teacher`")
+    for stage in stages:
+        with about(f"`--{stage.name}-objectives`"):
+            for name in names_in(stage.objectives):
+                objectives.check(name)
+
+
+def _check_translator(config: TrelmConfig) -> None:
+    """Refuse a translator that has no model to start from, or an emission that needs an order."""
+    from fairseq_xling.models.emissions import emissions  # imports torch
+
+    if config.translator_steps <= config.warmup:
+        raise UserError(
+            f"`--warmup` must be less than `--translator-steps` {config.translator_steps}, got "
+            f"{config.warmup}"
+        )
+    if not config.predicts_translations:
+        raise UserError(
+            "`--translator-steps` needs a forward model that predicts translations: "
+            "`--transfer-steps` above 0, and cdlm among `--transfer-objectives`"
+        )
+    emissions.check(config.emission)
+    if emissions[config.emission].in_order:
+        raise UserError(
+            f"`--emission` of a translator must not be {config.emission}, which the forward model "
+            "has already"
+        )
+    if config.slot_beam > 1 and not emissions[config.emission].searches:
+        raise UserError(
+            f"`--slot-beam` must be 1 with `--emission {config.emission}`, which has no search, "
+            f"got {config.slot_beam}"
+        )
+    if config.teacher in ("", AUTOREGRESSIVE):
+        return
+    if not Path(config.teacher).is_file():
+        raise UserError(
+            f"`--teacher` must be {AUTOREGRESSIVE}, or name a checkpoint or a file of "
+            f"translations, got {config.teacher!r}"
+        )
+    if len(config.targets) > 1:
+        raise UserError(
+            f"`--teacher` {config.teacher} is of one target language, and `--languages` names "
+            f"several: {','.join(config.targets)}"
+        )
+
+
+def _check_orderings(config: TrelmConfig) -> None:
+    """Refuse to translate in an order that no head of the transfer phases predicts."""
+    from fairseq_xling.generation.orderings import orderings  # imports torch
+
+    if not config.predicts_translations:
+        return
+    for name in config.ordering_list:
+        head = getattr(orderings[name], "head", "")
+        if head and head not in names_in(config.auxiliary):
+            raise UserError(
+                f"`--orderings` {name} needs `--auxiliary {head}`, got {config.auxiliary!r}"
+            )
+
+
+def _check_tasks(config: TrelmConfig) -> None:
+    """Reject tasks without files of each target."""
+    if config.tasks and not config.text:
+        raise UserError(
+            f"`--tasks` {config.tasks} needs `--text`, whose gold/ has the files; with other text "
+            "use `--task-head`"
+        )
+    for target in config.targets:
+        check_tasks(config, Path(config.text), [target])
+
+
+@dataclass(frozen=True)
+class InputSummary:
+    """What is known of the source encoder, and about the text of one language pair.
+
+    Attributes:
+        shape: the source encoder's sizes.
+        mono: (split, language) of all monolingual text.
+        parallel: splits with parallel text.
+        dictionaries: the languages of each dictionary; one group if all share one.
+        files: all text files; none with an existing data folder.
+    """
+
+    shape: EncoderShape
+    mono: frozenset[tuple[str, str]]
+    parallel: frozenset[str]
+    dictionaries: tuple[tuple[str, ...], ...]
+    files: tuple[Path, ...] = ()
+
+    def validates(self, languages: Iterable[str], mono_text: bool, pairs: bool) -> bool:
+        """Whether there is validation text for objectives that read these."""
+        mono = all(("valid", lang) in self.mono for lang in languages)
+        return (mono or not mono_text) and ("valid" in self.parallel or not pairs)
+
+
+def read_shape(config: TrelmConfig) -> EncoderShape:
+    """The sizes of the source encoder.
+
+    Raises:
+        UserError: if it cannot be read, or has an odd number of layers and a TRILayer is wanted.
+    """
+    from fairseq_xling.interop.sources import read_source
+
+    source = read_source(config.source, config.source_data or None, config.source_language or None)
+    if source.shape.layers % 2:
+        raise UserError(
+            f"`--source` {config.source}: must have an even number of layers, since a migration "
+            f"trains halves, got {source.shape.layers}"
+        )
+    if config.max_positions > source.shape.max_positions:
+        raise UserError(
+            f"`--max-positions` must be at most the source's {source.shape.max_positions}, got "
+            f"{config.max_positions}"
+        )
+    return source.shape
+
+
+def summarize_inputs(config: TrelmConfig, target: str, shape: EncoderShape) -> InputSummary:
+    """What there is for the pair of the source language and ``target``.
+
+    Raises:
+        UserError: if text that the settings need is missing.
+    """
+    pair = (config.source_lang, target)
+    make = _of_folder if config.data else _of_files
+    inputs = make(config, pair, shape)
+    _check_inputs(config, pair, inputs)
+    return inputs
+
+
+def _of_folder(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) -> InputSummary:
+    folder = DataFolder(config.data)
+    for lang in pair:
+        folder.dictionary_path(lang)  # raises for an unknown language
+    mono = {(split, lang) for split, found in folder.meta.get("mono", {}).items() for lang in found}
+    splits = {
+        split
+        for split in folder.meta.get("parallel", {})
+        if set(pair) in map(set, folder.pairs(split))
+    }
+    paths = [folder.dictionary_path(lang) for lang in pair]
+    return InputSummary(shape, frozenset(mono), frozenset(splits), _groups(pair, paths))
+
+
+def _of_files(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) -> InputSummary:
+    sources = sources_of(config, pair)
+    parallel = {split for split, key in sources.parallel if set(key) == set(pair)}
+    mode = modes[config.vocab]()
+    names = [mode.dictionary_name(lang) for lang in pair]
+    files = [file for files in sources.by_role().values() for file in files]
+    check_files(*files)
+    groups = _groups(pair, names)
+    return InputSummary(shape, frozenset(sources.mono), frozenset(parallel), groups, tuple(files))
+
+
+def sources_of(config: TrelmConfig, pair: tuple[str, str]) -> Sources:
+    """The text files of a language pair; errors as `parse_sources`."""
+    given = (config.mono, config.parallel, config.alignment)
+    of_pair = [[text for text in texts if named_languages(text) <= set(pair)] for texts in given]
+    return parse_sources(pair, *of_pair, folder=config.text or None)
+
+
+def _groups(pair: tuple[str, str], owners: list) -> tuple[tuple[str, ...], ...]:
+    return (pair,) if owners[0] == owners[1] else tuple((lang,) for lang in pair)
+
+
+def _check_inputs(config: TrelmConfig, pair: tuple[str, str], inputs: InputSummary) -> None:
+    check_slot_layers(config.slot_layers, inputs.shape.layers, "the source's layers")
+    name = "-".join(pair)
+    for lang in pair:
+        if ("train", lang) not in inputs.mono:
+            raise UserError(
+                f"no monolingual training text of {lang!r}: give `--mono train.{lang}=FILE`"
+            )
+        if (config.bpw_split, lang) not in inputs.mono:
+            raise UserError(
+                f"`--bpw-split` {config.bpw_split}: there is no monolingual text of {lang!r} in it"
+            )
+    # What is asked for by name must be there; the first test set is translated where there is one.
+    missing = [split for split in config.translate_list if split not in inputs.parallel]
+    if missing and config.translate_list != ["test"]:
+        there = ", ".join(in_order(inputs.parallel)) or "none"
+        near = did_you_mean(missing[0], sorted(inputs.parallel))
+        raise UserError(
+            f"`--translate-split` {missing[0]}: there is no parallel text of {name} in it; splits "
+            f"that have some: {there}{near}"
+        )
+    if config.transfer_steps and "train" not in inputs.parallel:
+        raise UserError(
+            f"the transfer phases need parallel training text of {name}; give `--parallel "
+            f"train.{name}=FILE,FILE`, or `--transfer-steps 0`"
+        )
+    if embedding_inits[config.embeddings].at_source and "train" not in inputs.parallel:
+        raise UserError(
+            f"`--embeddings {config.embeddings}` needs parallel training text of {name}; give "
+            f"`--parallel train.{name}=FILE,FILE`"
+        )
+    if config.checkpoint == "best" and not inputs.validates(
+        pair, True, bool(config.transfer_steps)
+    ):
+        raise UserError(
+            "`--checkpoint best` needs validation text of both languages, parallel and monolingual"
+        )
+    if config.autoregressive_patience and "valid" not in inputs.parallel:
+        raise UserError(
+            f"`--autoregressive-patience` needs parallel validation text of {name}; give "
+            f"`--parallel valid.{name}=FILE,FILE`"
+        )
+    if len(inputs.dictionaries) > 1 and not {"tokens", "softmax"} <= _separate(config, inputs):
+        raise UserError(
+            "a vocabulary for each language needs `--separate` with tokens,softmax, got "
+            f"{config.separate!r}"
+        )
+
+
+def _separate(config: TrelmConfig, inputs: InputSummary) -> set[str]:
+    from fairseq_xling.models.sharing import SharingPlan
+
+    return set(SharingPlan.parse(config.separate, inputs.shape.layers).parts)

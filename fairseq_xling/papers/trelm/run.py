@@ -1,0 +1,185 @@
+"""`fairseq-xling trelm run` and the studies of TreLM: their steps, and their execution."""
+
+import argparse
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.papers.trelm.autoregressive import add_autoregressive
+from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE, TrelmConfig, result_settings
+from fairseq_xling.papers.trelm.inputs import (
+    InputSummary,
+    check_config,
+    read_config,
+    read_shape,
+    summarize_inputs,
+)
+from fairseq_xling.papers.trelm.migration import add_migration, add_translator
+from fairseq_xling.papers.trelm.plan import MigrationPlan, StepGraph, add_tasks
+from fairseq_xling.papers.trelm.preparation import plan_migration
+from fairseq_xling.papers.trelm.run_result import FILES as RUN_FILES
+from fairseq_xling.papers.trelm.run_result import write_run
+from fairseq_xling.papers.trelm.study import Study, Variation
+from fairseq_xling.papers.trelm.study_result import FILES as STUDY_FILES
+from fairseq_xling.papers.trelm.study_result import write_study
+from fairseq_xling.papers.trelm.teacher import taught_folder
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.runs.launcher import run_steps
+from fairseq_xling.runs.settled import settle_config
+from fairseq_xling.runs.step import Step
+
+
+def run_trelm(args: argparse.Namespace) -> None:
+    """Plan and run a migration to each target; or only print the plan, with ``args.dry_run``.
+
+    Raises:
+        UserError: for bad settings, missing input, or a step that fails.
+    """
+    run = Path(args.output)
+    config, settled = settle_config(run, read_config(args, translates=True))
+    shape = read_shape(config)
+    inputs = {target: summarize_inputs(config, target, shape) for target in config.targets}
+    steps = trelm_steps(run, config, inputs)
+    run_steps(run, steps, config.jobs, args, settled, shown="summary.txt")
+
+
+def trelm_steps(run: Path, config: TrelmConfig, inputs: dict[str, InputSummary]) -> list[Step]:
+    """All steps of a run, the report last; ``inputs`` by target language."""
+    graph = StepGraph(run)
+    plans = _migrations(graph, config, inputs, with_baselines)
+    artifacts, steps = [plan.artifacts for plan in plans], list(graph.steps.values())
+    report = Step(
+        "report",
+        call=functools.partial(write_run, run, config, artifacts, steps),
+        settings={"config": result_settings(config), "kind": "trelm-run"},
+        inputs=[path for one in artifacts for path in one.results],
+        outputs=[run / name for name in RUN_FILES],
+    )
+    return [*steps, report]
+
+
+def with_baselines(plan: MigrationPlan) -> None:
+    """`add_migration`, with a translator and an autoregressive model if they are asked for."""
+    config = plan.config
+    add_migration(plan)
+    if not (plan.artifacts.translations and config.predicts_translations):
+        return
+    if config.autoregressive or config.teacher == AUTOREGRESSIVE:
+        add_autoregressive(plan)
+    if config.translator_steps:
+        add_translator(plan, taught_folder)
+
+
+def run_study(study: Study, args: argparse.Namespace) -> None:
+    """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``.
+
+    Raises:
+        UserError: for bad settings, missing input, or a step that fails.
+    """
+    run = Path(args.output)
+    config, settled = settle_config(run, read_config(args, study.translates))
+    rows = study.rows(config, args)
+    chosen = choose_rows(rows, args.rows, bool(config.data))
+    left_out = [row.code for row in rows if row not in chosen]
+    steps = study_steps(study, run, config, rows, chosen, read_shape(config))
+    before = f"left out: {', '.join(left_out)}" if left_out else ""
+    run_steps(run, steps, config.jobs, args, settled, before=before)
+
+
+def study_steps(
+    study: Study,
+    run: Path,
+    config: TrelmConfig,
+    rows: list[Variation],
+    chosen: list[Variation],
+    shape: EncoderShape,
+) -> list[Step]:
+    """The steps of the ``chosen`` ones of ``rows``, the table last.
+
+    All rows are planned, so that a step's name does not depend on which of them are run.
+    """
+    graph = StepGraph(run)
+    plans: dict[str, list[MigrationPlan]] = {}
+    for row in rows:
+        if row.needs_text and config.data:
+            continue
+        changed = row_config(config, row)
+        own = shape if changed.source == config.source else read_shape(changed)
+        inputs = {target: summarize_inputs(changed, target, own) for target in changed.targets}
+        add = row.add or with_baselines
+        plans[row.code] = _migrations(graph, changed, inputs, add, row.code)
+    found = [(row, [plan.artifacts for plan in plans[row.code]]) for row in chosen]
+    results = [path for _, many in found for one in many for path in one.results]
+    steps = graph.needed(results)
+    table = Step(
+        "table",
+        call=functools.partial(write_study, study, run, config, found, steps),
+        settings={
+            "config": result_settings(config),
+            "kind": "trelm-study",
+            "claims": [dataclasses.astuple(one) for one in study.claims(chosen)],
+            "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
+        },
+        inputs=results,
+        outputs=[run / name for name in STUDY_FILES],
+    )
+    return [*steps, table]
+
+
+def _migrations(
+    graph: StepGraph,
+    config: TrelmConfig,
+    inputs: Mapping[str, InputSummary],
+    add: Callable[[MigrationPlan], None],
+    label: str = "",
+) -> list[MigrationPlan]:
+    """A migration, or what ``add`` plans instead, for each target and seed, and then its tasks."""
+    plans = []
+    for target in config.targets:
+        for seed in config.seed_list:
+            plan = plan_migration(graph, config, inputs[target], target, seed, label)
+            add(plan)
+            plans.append(plan)
+    for plan in plans:
+        add_tasks(plan)
+    return plans
+
+
+def row_config(config: TrelmConfig, row: Variation) -> TrelmConfig:
+    """The settings of one row.
+
+    Raises:
+        UserError: if they are incompatible; names the row.
+    """
+    changed = dataclasses.replace(config, **row.changes)
+    if not changed.predicts_translations:
+        changed = dataclasses.replace(changed, translator_steps=0)  # nothing to start it from
+    try:
+        check_config(changed)
+    except UserError as error:
+        raise UserError(f"row {row.code}: {error}") from None
+    return changed
+
+
+def choose_rows(rows: Sequence[Variation], asked: str | None, ready_data: bool) -> list[Variation]:
+    """The requested rows, or all that the inputs allow.
+
+    Raises:
+        UserError: for an unknown row, or one that an existing data folder does not allow.
+    """
+    if not asked:
+        return [row for row in rows if not (row.needs_text and ready_data)]
+    by_code = {row.code: row for row in rows}
+    chosen = []
+    for code in filter(None, (piece.strip() for piece in asked.split(","))):
+        if code not in by_code:
+            raise UserError(f"`--rows`: {unknown_name('row', code, list(by_code))}")
+        if by_code[code].needs_text and ready_data:
+            raise UserError(
+                f"`--rows` {code} needs its own vocabulary: give `--text` instead of `--data`"
+            )
+        chosen.append(by_code[code])
+    return chosen

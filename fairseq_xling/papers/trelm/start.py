@@ -1,0 +1,373 @@
+"""From a source encoder and a data folder to the model that a migration starts from, and its file.
+
+The file is a checkpoint in fairseq's own layout, before the first update: `fairseq-train
+--finetune-from-model`, `fairseq-validate` and `Encoder.load` read it.
+"""
+
+import argparse
+import shlex
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
+from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.errors import UserError, about, program_error
+from fairseq_xling.guards import prepare_engine
+from fairseq_xling.interop.sources import SourceModel, read_source
+from fairseq_xling.interop.sources.raw_vectors import raw_vectors
+from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.models.encoder import parameter_table
+from fairseq_xling.papers.trelm.initialise import InitOptions, initialise
+from fairseq_xling.papers.trelm.word_embeddings import word_inits
+from fairseq_xling.provenance import provenance
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.prepare import prepare
+from fairseq_xling.text.segment import segmentations
+from fairseq_xling.text.sources import Sources
+from fairseq_xling.text.vocabularies import mode_of
+
+PHASE = "init"
+# How the tensors of fine-tuned heads begin in Hugging Face folders; a pooler may be left out.
+_HEADS = ("classifier.", "qa_outputs.")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The settings of a migrated model besides the source's sizes.
+
+    Attributes:
+        arch: a named architecture of ours; the source's sizes override its own.
+        trilayer: whether there is a TRILayer.
+        copy_embeddings: whether it distinguishes target tokens of one source word.
+        separate: parts that are private to each language, as `--separate`.
+        languages: their codes, or none for all of the data folder's.
+        max_positions, num_segments: rows of the tables, if not as many as the source's.
+    """
+
+    arch: str = "tri_bert_base"
+    trilayer: bool = True
+    copy_embeddings: bool = False
+    separate: str = ""
+    languages: str = ""
+    max_positions: int | None = None
+    num_segments: int | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """A model with its initial weights.
+
+    Attributes:
+        cfg: fairseq's whole configuration.
+        task, model: as fairseq built them.
+        report: the source of each part, one line each.
+    """
+
+    cfg: Any
+    task: Any
+    model: Any
+    report: list[str]
+
+
+def start(
+    source: SourceModel,
+    data: str | Path,
+    model: ModelOptions,
+    options: InitOptions,
+    vector_files: Sequence[str | Path] = (),
+) -> Start:
+    """A model of ``source``'s sizes for the vocabulary of the folder ``data``, initialised.
+
+    Args:
+        vector_files: given vectors, one file for each dictionary of the folder.
+
+    Raises:
+        UserError: if sizes, vocabulary, vectors and options are incompatible.
+    """
+    prepare_engine()
+    import fairseq_xling.plugin  # noqa: F401
+
+    _check_arch(model.arch)
+    trilayer = model.trilayer and _knows(model.arch, "no_trilayer")
+    if trilayer and source.shape.layers % 2:
+        raise UserError(
+            f"{source.origin}: a TRILayer needs an even number of layers, got "
+            f"{source.shape.layers} (`--no-trilayer` leaves it out)"
+        )
+    if vector_files and not word_inits[options.embeddings].reads_vectors:
+        raise UserError(f"`--vectors` has no effect with `--embeddings {options.embeddings}`")
+    files = [(path, read_vectors(path)) for path in vector_files]
+    cfg, task, built = build_model(data, _command_line(source, model, options.seed))
+    vectors = _vectors(task, files, source)
+    mode = mode_of(task.folder)
+    symbols = {
+        lang: [*entries.symbols[:SPECIALS], *map(mode.piece, entries.symbols[SPECIALS:])]
+        for lang, entries in task.dictionaries.items()
+    }
+    report = initialise(built.encoder, source, symbols, options, vectors)
+    if "phase" in built.identity:
+        built.identity["phase"] = PHASE
+    return Start(cfg, task, built, report)
+
+
+def build_model(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
+    """Configuration, task and model, as fairseq-train builds them from its command line."""
+    from fairseq import options, tasks
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    try:
+        with warnings.catch_warnings():  # of hydra, about fairseq's use of it
+            warnings.simplefilter("ignore")
+            parser = options.get_training_parser()
+            args = options.parse_args_and_arch(parser, input_args=[str(data), *line])
+            cfg = convert_namespace_to_omegaconf(args)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(cfg.common.seed)
+            task = tasks.setup_task(cfg.task)
+            return cfg, task, task.build_model(cfg.model)
+    except SystemExit as error:  # one line, meant for fairseq's own programs
+        raise program_error(error) from None
+
+
+def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[str]:
+    """Sizes from the source; dropout is the architecture's, since weights do not depend on it."""
+    shape = source.shape
+    segments = shape.num_segments if model.num_segments is None else model.num_segments
+    given = {
+        "task": "cdlm",
+        "objectives": "mlm",  # supported by every model, with or without a TRILayer
+        "criterion": "unified_lm",
+        "optimizer": "adam",
+        "arch": model.arch,
+        "seed": seed,
+        "encoder-layers": shape.layers,
+        "encoder-embed-dim": shape.dim,
+        "encoder-ffn-embed-dim": shape.ffn_dim,
+        "encoder-attention-heads": shape.heads,
+        "max-positions": shape.max_positions
+        if model.max_positions is None
+        else model.max_positions,
+        "num-segments": segments,
+        "lm-head": shape.lm_head,
+        "init-std": shape.init_std,
+        "norm-eps": shape.norm_eps,
+        "activation-fn": shape.activation,
+        "separate": model.separate,
+    }
+    if model.languages:
+        given["languages"] = model.languages
+    line = [part for name, value in given.items() for part in (f"--{name}", str(value))]
+    bare = not model.trilayer and _knows(model.arch, "no_trilayer")
+    flags = ["--no-trilayer"] * bare + ["--copy-embeddings"] * model.copy_embeddings
+    return [*line, "--cpu", *flags]
+
+
+def _check_arch(name: str) -> None:
+    from fairseq.models import ARCH_MODEL_REGISTRY
+
+    ours = [n for n, model in ARCH_MODEL_REGISTRY.items() if hasattr(model, "private_parameters")]
+    if name not in ours:
+        raise unknown_name("`--arch`", name, sorted(ours))
+
+
+def _knows(arch: str, option: str) -> bool:
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
+
+    return hasattr(MODEL_DATACLASS_REGISTRY[ARCH_MODEL_NAME_REGISTRY[arch]], option)
+
+
+def _vectors(
+    task: Any, files: Sequence[tuple[str | Path, Vectors]], source: SourceModel
+) -> dict[str, Vectors]:
+    """Each language's vectors: those made for its dictionary."""
+    found: dict[str, Vectors] = {}
+    for path, vectors in files:
+        if vectors.vectors.shape[1] != source.shape.dim:
+            raise UserError(
+                f"{path}: vectors must be as wide as the encoder, {source.shape.dim} in "
+                f"{source.origin}, got {vectors.vectors.shape[1]}"
+            )
+        digests = set(vectors.dictionaries.values())
+        for lang, digest in task.dictionary_digests.items():
+            if digest in digests:
+                found[lang] = vectors
+        if not digests & set(task.dictionary_digests.values()):
+            raise UserError(
+                f"{path}: its vectors are of another vocabulary than that of {task.folder.path}; "
+                "make them from this data folder"
+            )
+    for lang, vectors in found.items():
+        if len(vectors.vectors) != task.vocab_sizes[lang]:
+            raise UserError(
+                f"vectors of {lang!r} must have a row for each of the {task.vocab_sizes[lang]} "
+                f"symbols, got {len(vectors.vectors)}"
+            )
+    return found
+
+
+def make_start(
+    output: str | Path,
+    source: SourceModel,
+    data: str | Path,
+    model: ModelOptions,
+    options: InitOptions,
+    vector_files: Sequence[str | Path] = (),
+) -> str:
+    """Write the model of `start` to the checkpoint ``output``; returns a description.
+
+    Raises:
+        UserError: as `start`, or if it cannot be written.
+    """
+    if Path(output).is_dir():
+        raise UserError(f"{output}: is a folder, not a file")
+    made = start(source, data, model, options, vector_files)
+    origin = {
+        "source": {"family": source.family, "path": source.origin},
+        "model": asdict(model),
+        "options": asdict(options),
+        "provenance": provenance({f"vectors {n}": path for n, path in enumerate(vector_files, 1)}),
+    }
+    write_checkpoint(output, made, origin)
+    line = shlex.join(
+        [
+            *("--task", "cdlm", "--finetune-from-model", str(output)),
+            *(("--languages", model.languages) if model.languages else ()),
+            *training_options(made.cfg.model),
+        ]
+    )
+    return "\n".join(
+        [
+            f"{output}: from {source.origin} ({source.family}), phase init",
+            *(f"  {part}" for part in made.report),
+            *([f"  left out: {', '.join(source.left_out)}"] if source.left_out else []),
+            parameter_table(made.model.encoder),
+            f"train it with: fairseq-train {shlex.quote(str(data))} {line}",
+        ]
+    )
+
+
+def write_source_vectors(path: str | Path, source: SourceModel) -> str:
+    """Write `raw_vectors` of ``source``; returns a line that describes them."""
+    vectors = raw_vectors(source)
+    write_vectors(path, vectors)
+    size, width = vectors.vectors.shape
+    counted = int((vectors.counts > 0).sum())
+    how = vectors.settings["counts"]
+    return f"{path}: {size:,} raw embeddings, {width} wide; {counted:,} words, counted {how}"
+
+
+def write_checkpoint(path: str | Path, made: Start, origin: Mapping[str, Any]) -> None:
+    """Write ``made`` as fairseq writes a checkpoint before its first update, atomically.
+
+    ``origin`` (plain values) is stored with it, in ``extra_state``.
+    """
+    from fairseq.criterions import CRITERION_REGISTRY
+    from omegaconf import OmegaConf
+
+    criterion = CRITERION_REGISTRY[made.cfg.criterion._name].__name__
+    write_fresh_checkpoint(
+        path,
+        OmegaConf.to_container(made.cfg, resolve=True, enum_to_str=True),
+        made.model.state_dict(),
+        {"criterion_name": criterion, "optimizer_name": "FairseqAdam"},
+        {"initialised": dict(origin)},
+    )
+
+
+def training_options(cfg: Any) -> list[str]:
+    """The options of fairseq-train for a model of these sizes, ``--arch`` first.
+
+    ``cfg`` is a checkpoint's configuration of its model; the architecture's own values are left
+    out.
+    """
+    from fairseq.models import (
+        ARCH_CONFIG_REGISTRY,
+        ARCH_MODEL_NAME_REGISTRY,
+        MODEL_DATACLASS_REGISTRY,
+    )
+
+    arch = cfg["arch"] if "arch" in cfg else cfg["_name"]
+    preset = argparse.Namespace()
+    ARCH_CONFIG_REGISTRY[arch](preset)
+    defaults = MODEL_DATACLASS_REGISTRY[ARCH_MODEL_NAME_REGISTRY[arch]]
+    line = ["--arch", arch]
+    for name in defaults.__dataclass_fields__:
+        usual = getattr(preset, name, defaults.__dataclass_fields__[name].default)
+        if name.startswith("_") or name not in cfg or cfg[name] == usual:
+            continue
+        option = f"--{name.replace('_', '-')}"
+        line += [option] if cfg[name] is True else [option, str(cfg[name])]
+    return line
+
+
+def import_encoder(
+    folder: str | Path, languages: Sequence[str], output: str | Path, segment: str | None = None
+) -> str:
+    """Write ``output/data`` and ``output/checkpoint.pt``; returns a text that describes them.
+
+    Hidden states and the probabilities of masked words are the source's: every symbol keeps its
+    embedding and its bias under a new id.
+
+    Args:
+        folder: in Hugging Face format, with its tokenizer.
+        segment: what counts as a word (default: the tokenizer's own).
+
+    Raises:
+        UserError: as `read_source`, `prepare` and `make_start`; or for a source with language
+            embeddings, which a `separable_transformer` does not support, or with a fine-tuned head.
+    """
+    folder, output = Path(folder), Path(output)
+    if segment is not None:
+        with about("`--segment`"):
+            segmentations.check(segment)
+    if not folder.is_dir():
+        said = f"{folder}: must be a folder in Hugging Face format, with config.json"
+        if folder.is_file():
+            said += "; a checkpoint has no tokenizer: `fairseq-xling init` starts from it"
+        raise UserError(said)
+    source = read_source(folder, untied=True)
+    if "language_table.weight" in source.state:
+        raise UserError(
+            f"{folder}: an encoder with language embeddings ({source.family}) cannot be imported "
+            "unchanged; use `fairseq-xling init`"
+        )
+    if head := [name for name in source.left_out if name.startswith(_HEADS)]:
+        raise UserError(
+            f"{folder}: a model with a fine-tuned head (`{head[0]}`) cannot be imported unchanged; "
+            "save its encoder alone, as in AutoModel.from_pretrained(FOLDER).save_pretrained(OTHER)"
+        )
+    chosen = segment or source.segmentation
+    options = PrepareOptions(
+        languages=tuple(languages), aligner="none", segment=dict.fromkeys(languages, chosen)
+    )
+    sources = Sources(tokenizers=dict.fromkeys(languages, folder / "tokenizer.json"))
+    model = ModelOptions(
+        arch="separable_transformer_base",
+        trilayer=False,
+        separate="" if source.tied else "softmax",
+    )
+    head = "whole" if source.has_head else "reset"
+    initial = InitOptions(copy_shared=True, head=head, unchanged=True)
+    with _removed_if_useless(output):
+        prepare(output / "data", sources, options)
+        return make_start(output / "checkpoint.pt", source, output / "data", model, initial)
+
+
+@contextmanager
+def _removed_if_useless(output: Path) -> Iterator[None]:
+    """After an error, ``output`` is removed if it was not there before."""
+    before = output.exists()
+    try:
+        yield
+    except Exception:
+        if not before:
+            shutil.rmtree(output, ignore_errors=True)
+        raise

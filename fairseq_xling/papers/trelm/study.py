@@ -1,0 +1,76 @@
+"""What a study of TreLM declares: the same migration several times, with a few settings changed.
+
+Work that two rows share is done once. Imports here are light, because all studies are declared
+before any runs.
+"""
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.results.paired import Claim
+
+if TYPE_CHECKING:
+    from fairseq_xling.papers.trelm.config import TrelmConfig
+    from fairseq_xling.papers.trelm.plan import MigrationPlan
+
+
+@dataclasses.dataclass(frozen=True)
+class Variation:
+    """One variation.
+
+    Attributes:
+        code: its name in options, files and tables.
+        name: a short description.
+        changes: settings that differ from the study's.
+        paper: the paper's bits per word, if reported.
+        add: adds its steps, if they are not those of `run.with_baselines`.
+        needs_text: whether it makes its own data folder, and so cannot use an existing one.
+    """
+
+    code: str
+    name: str
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    paper: float | None = None
+    add: Callable[["MigrationPlan"], None] | None = None
+    needs_text: bool = False
+
+
+class Study:
+    """The declaration of a study.
+
+    ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` are printed
+    under the table; ``spec_rows`` are the rows of the specification that it implements.
+    """
+
+    help: str
+    title: str
+    lead: str
+    notes: Sequence[str] = ()
+    spec_rows: Sequence[str] = ()
+    translates: bool = False  # whether its rows have translators unless the settings say so
+
+    def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
+        """All variations of the settings ``config``; the others are compared with the first."""
+        raise NotImplementedError(type(self).__name__)
+
+    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+        """What the paper says of ``rows``, to be checked on the bits per word and the tasks of
+        those that were run."""
+        return []
+
+    def size(self, row: Variation) -> float | None:
+        """The row's position on the horizontal axis, in a study that draws a curve."""
+        return None
+
+    axis: str = ""  # what `size` is
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        from fairseq_xling.papers.trelm.config import TrelmConfig
+        from fairseq_xling.runs.launcher import add_run_arguments
+        from fairseq_xling.runs.options import add_options
+
+        add_run_arguments(parser)
+        parser.add_argument("--rows", metavar="CODES", help="rows to run (default: all)")
+        add_options(parser, TrelmConfig)

@@ -1,0 +1,232 @@
+"""Translations by a teacher, which a translator learns from instead of the references.
+
+Sequence-level distillation (Kim and Rush, 2016): what a model writes is more regular than what
+people write, which helps one that writes all words at once (Gu et al., 2018). A teacher is an
+autoregressive model, trained here or given, or a file of translations.
+"""
+
+import dataclasses
+import functools
+import logging
+import os
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fairseq.data import Dictionary
+
+from fairseq_xling.analysis.dictionary import read_dictionary
+from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.checkpoints.plain import settings_of
+from fairseq_xling.data.folder import SEP, DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import sha256
+from fairseq_xling.papers.trelm.autoregressive import (
+    add_beam_search,
+    beam_search,
+    linked_data,
+    train_autoregressive,
+)
+from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE
+from fairseq_xling.papers.trelm.data import with_translations
+from fairseq_xling.papers.trelm.migration import forward
+from fairseq_xling.papers.trelm.plan import MigrationPlan
+from fairseq_xling.papers.trelm.preparation import transfer_folder
+from fairseq_xling.runs.step import Step
+from fairseq_xling.sentences import read_sentences
+from fairseq_xling.text.encoder import TextEncoder
+
+logger = logging.getLogger(__name__)
+
+NAME = "teacher"
+_BATCH = 64
+SHARDS = 8  # what an interruption costs, and how finely progress is seen
+
+
+def taught_folder(plan: MigrationPlan) -> Path:
+    """The data folder that a translator trains on: the transfer phase's, or one with the
+    translations of `--teacher`."""
+    config, data = plan.config, transfer_folder(plan)
+    if not config.teacher:
+        return data
+    # A teacher that is given teaches all seeds.
+    whose = plan.code if config.teacher == AUTOREGRESSIVE else plan.target
+    direction, model = forward(plan), config.teacher_checkpoint
+    if config.teacher == AUTOREGRESSIVE:
+        _, model = train_autoregressive(plan, direction)
+    if model:
+        folder = linked_data(plan, data, direction)
+        checked = plan.add(f"{NAME}-{whose}", functools.partial(_check, plan, data, model))
+        link = plan.run / "models" / f"{checked}.pt"
+        files = _translations(plan, data, folder, link, whose)
+        if config.teacher_checkpoint:
+            add_beam_search(plan, direction, folder, link, NAME, f"{NAME}-{whose}")
+    else:
+        files = [Path(config.teacher)]
+    read = _of_file if config.teacher == str(files[0]) else of_model
+
+    def build(name: str) -> Step:
+        output = plan.run / "data" / name
+        return Step(
+            name,
+            call=lambda: with_translations(
+                data, output, plan.pair, read(data, plan.pair, files), config.teacher_original
+            ),
+            settings={"pair": list(plan.pair), "original": config.teacher_original},
+            inputs=[data, *files],
+            outputs=[output],
+        )
+
+    return plan.run / "data" / plan.add(f"taught-{whose}", build)
+
+
+def _check(plan: MigrationPlan, data: Path, model: Path, name: str) -> Step:
+    """A link to the teacher, once it is known that it translates this text."""
+    link, pair = plan.run / "models" / f"{name}.pt", plan.pair
+
+    def call() -> None:
+        check_autoregressive(model, data, pair, "--teacher")
+        link.unlink(missing_ok=True)
+        link.symlink_to(model.resolve())
+
+    return Step(
+        name, call=call, settings={"pair": list(pair)}, inputs=[data, model], outputs=[link]
+    )
+
+
+def _translations(
+    plan: MigrationPlan, data: Path, folder: Path, model: Path, whose: str
+) -> list[Path]:
+    """What ``model`` writes for the training text of ``data``, a file for each shard."""
+
+    def batches() -> list[str]:
+        """fairseq-generate ends in a traceback if a shard has no batch."""
+        count = len(DataFolder(data).parallel("train", *plan.pair)[0])
+        return ["--batch-size", str(max(1, min(_BATCH, count // SHARDS)))]
+
+    def translate(shard: int, name: str) -> Step:
+        # For the engine's own task it is these that split a text: `--num-shards` does nothing.
+        options = ("--distributed-world-size", str(SHARDS), "--distributed-rank", str(shard))
+        step = beam_search(plan, folder, model, plan.pair, "train", options, name)
+        return dataclasses.replace(step, late=batches)
+
+    files = []
+    for shard in range(SHARDS):
+        build = functools.partial(translate, shard)
+        name = plan.add(f"{NAME}-{whose}-{shard + 1}of{SHARDS}", build)
+        files.append(plan.run / "translations" / name / "generate-train.txt")
+    return files
+
+
+def check_autoregressive(
+    model: str | Path, data: str | Path, pair: tuple[str, str], option: str
+) -> None:
+    """Check that a checkpoint translates in direction ``pair`` with the vocabulary of ``data``.
+
+    Args:
+        option: that names the checkpoint, such as ``--teacher``.
+
+    Raises:
+        UserError: if it cannot be read, is of another task or direction, or has other words,
+            which the folder that it was trained on tells, or the dictionaries next to it; without
+            either, only their number counts.
+    """
+    state = load_trained(model)
+    task, weights = settings_of(state["cfg"]["task"]), state["model"]
+    name = task.get("_name", task.get("task"))
+    if name != "translation":
+        raise UserError(
+            f"`{option}` {model}: must be a model of `--task translation`, got {name!r}"
+        )
+    theirs = (task.get("source_lang"), task.get("target_lang"))
+    if theirs != pair:
+        raise UserError(
+            f"`{option}` {model}: must translate {'-'.join(pair)}, got {'-'.join(map(str, theirs))}"
+        )
+    folder = DataFolder(data)
+    for part, lang in zip(("encoder", "decoder"), pair, strict=True):
+        table = weights.get(f"{part}.embed_tokens.weight")
+        size = folder.vocab_sizes[lang]
+        if table is None or len(table) != size:
+            got = "none" if table is None else f"{len(table):,}"
+            raise UserError(
+                f"`{option}` {model}: must have the vocabulary of {data}, {size:,} words of "
+                f"{lang!r}, got {got}"
+            )
+    _check_words(model, task.get("data"), folder, pair, option)
+
+
+def _check_words(
+    model: str | Path, trained_on: Any, folder: DataFolder, pair: tuple[str, str], option: str
+) -> None:
+    """As many words may be others: 8,000 pieces of another text."""
+    places = [Path(model).parent]
+    if isinstance(trained_on, str):
+        places.insert(0, Path(trained_on.split(os.pathsep)[0]))
+    for lang in pair:
+        name = f"dict.{lang}.txt"
+        theirs = next((place / name for place in places if (place / name).is_file()), None)
+        if theirs is None:
+            logger.warning(
+                "`%s` %s: its words cannot be compared with those of %s: put the %s that it was "
+                "trained with next to it",
+                *(option, model, folder.path, name),
+            )
+            return
+        if sha256(theirs) == folder.dictionary_digest(lang):
+            continue
+        both = map(read_dictionary, (theirs, folder.dictionary_path(lang)))
+        for number, (one, other) in enumerate(zip_longest(*both)):
+            if one != other:
+                raise UserError(
+                    f"`{option}` {model}: must have the vocabulary of {folder.path}; word {number} "
+                    f"of {lang!r} is {other!r} there, and {one!r} in {theirs}"
+                )
+
+
+def _of_file(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
+    """The lines of a file of text."""
+    count = len(DataFolder(data).parallel("train", *pair)[1])
+    lines = sum(1 for _ in read_sentences(files[0]))
+    if lines != count:
+        raise UserError(
+            f"`--teacher` {files[0]}: must have a line for each of the {count:,} training pairs of "
+            f"{data}, got {lines:,}"
+        )
+    encoder = TextEncoder.load(data, pair[1])
+    for line in read_sentences(files[0]):
+        yield encoder.encode([line])[0]
+
+
+def of_model(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
+    """What fairseq-generate has written, in the order of the text.
+
+    Places in the files are kept, not what stands there, so memory hardly grows with the text.
+    """
+    folder = DataFolder(data)
+    count = len(folder.parallel("train", *pair)[1])
+    dictionary = Dictionary.load(str(folder.dictionary_path(pair[1])))
+    places = np.full((count, 2), -1, dtype=np.int64)
+    for number, path in enumerate(files):
+        with open(path, "rb") as file:
+            start = 0
+            for line in file:
+                if line.startswith(b"H-"):
+                    places[int(line[2 : line.index(b"\t")])] = number, start
+                start += len(line)
+    missing = int((places[:, 0] < 0).sum())
+    if missing:
+        raise UserError(
+            f"{files[0].parent}: {missing:,} of {count:,} training sentences have no translation"
+        )
+    opened = [open(path, "rb") for path in files]  # noqa: SIM115
+    try:
+        for number, start in places.tolist():
+            opened[number].seek(start)
+            words = opened[number].readline().decode().rstrip("\n").split("\t")[-1].split(" ")
+            yield np.array([*map(dictionary.index, filter(None, words)), SEP])
+    finally:
+        for file in opened:
+            file.close()

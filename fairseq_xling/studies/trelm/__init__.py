@@ -1,1 +1,0 @@
-"""`trelm run` and the studies of its parts."""

@@ -1,0 +1,41 @@
+"""Settings and facts of a migration from an encoder of 4 layers, 16 wide, that is not there."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.papers.trelm.config import TrelmConfig
+from fairseq_xling.papers.trelm.inputs import InputSummary
+
+SPLITS = ("train", "valid", "test")
+
+
+@pytest.fixture
+def config() -> Callable[..., TrelmConfig]:
+    """``config(seeds="1,2")``: settings that hang together, without steps to warm up."""
+
+    def make(**changes) -> TrelmConfig:
+        common = {"source": "source.pt", "text": "text", "warmup": 2, "translator_steps": 0}
+        return TrelmConfig(**{**common, **changes})
+
+    return make
+
+
+@pytest.fixture
+def facts() -> Callable[..., InputSummary]:
+    """``facts(parallel={"train"})``: text of every split, one dictionary for both languages."""
+
+    def make(languages=("en", "de"), layers=4, **changes) -> InputSummary:
+        shape = EncoderShape(layers, 16, 32, 2, 64, num_segments=2, lm_head="bert", norm_eps=1e-12)
+        values = {
+            "mono": frozenset((split, lang) for split in SPLITS for lang in languages),
+            "parallel": frozenset(SPLITS),
+            "dictionaries": (tuple(languages),),
+            "files": (Path("text/mono/train.en.txt"),),
+            **changes,
+        }
+        return InputSummary(shape, **values)
+
+    return make

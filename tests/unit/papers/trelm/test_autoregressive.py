@@ -1,0 +1,147 @@
+"""The ordinary translation model beside ours: its data, its command, its time, its search."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.papers.trelm.autoregressive import (
+    autoregressive_step,
+    choose_penalty,
+    chosen_penalty,
+    link_translation_data,
+)
+from fairseq_xling.papers.trelm.run import trelm_steps
+from fairseq_xling.runs.step import Step, seconds_taken
+
+
+@pytest.mark.parametrize("pair", [("en", "de"), ("de", "en")])
+def test_fairseq_reads_the_same_sentences_in_either_direction(tiny_corpus, tmp_path, pair):
+    from fairseq.data import Dictionary
+    from fairseq.data.data_utils import load_indexed_dataset
+
+    link_translation_data(tiny_corpus.path, tmp_path, pair)
+    for side, lang in enumerate(("en", "de")):
+        dictionary = Dictionary.load(str(tmp_path / f"dict.{lang}.txt"))
+        stem = tmp_path / f"test.{'-'.join(pair)}.{lang}"
+        found = load_indexed_dataset(str(stem), dictionary, "mmap")
+        expected = [[*sentences[side], dictionary.eos()] for sentences in tiny_corpus.pairs["test"]]
+        assert [row.tolist() for row in found] == expected
+
+
+def test_a_second_call_links_again(tiny_corpus, tmp_path):
+    for _ in range(2):
+        link_translation_data(tiny_corpus.path, tmp_path, ("en", "de"))
+    assert (tmp_path / "dict.en.txt").resolve() == (tiny_corpus.path / "dict.txt").resolve()
+
+
+def test_every_split_is_linked_whichever_way_round_it_was_prepared(make_corpus, tmp_path):
+    path = make_corpus().path
+    meta = read_json(path / "meta.json")
+    for split in ("valid1", "test1"):
+        meta["parallel"][split] = {"de-en": meta["parallel"]["test"]["en-de"]}
+        for file in (path / "parallel").glob("test.en-de.??.*"):
+            name = file.name.replace("test.en-de", f"{split}.de-en")
+            shutil.copyfile(file, file.with_name(name))
+    write_json(path / "meta.json", meta)
+    link_translation_data(path, tmp_path / "links", ("en", "de"))
+    for name in ("train.en-de.en.bin", "test1.en-de.en.idx", "valid1.en-de.de.bin"):
+        assert (tmp_path / "links" / name).is_file()
+    first, second = (tmp_path / "links" / f"{x}.en-de.de.bin" for x in ("test", "test1"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_text_without_the_pair_is_refused(tiny_corpus, tmp_path):
+    with pytest.raises(UserError) as error:
+        link_translation_data(tiny_corpus.path, tmp_path, ("en", "fr"))
+    assert str(error.value) == f"{tiny_corpus.path}: has no parallel 'train' text of en-fr"
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_it_trains_for_as_long_as_the_steps_it_is_compared_with(tmp_path, shared):
+    steps = [Step(name, call=lambda: None) for name in ("one", "two")]
+    for step, seconds in zip(steps, (1000.0, 800.0), strict=True):
+        write_json(tmp_path / ".steps" / f"{step.name}.json", {"seconds": seconds})
+    step = autoregressive_step(
+        "peer",
+        tmp_path,
+        tmp_path / "save",
+        tmp_path / "log",
+        ("en", "de"),
+        lambda: seconds_taken(tmp_path, steps),
+        layers=2,
+        dim=64,
+        max_tokens=512,
+        lr=1e-3,
+        seed=1,
+        shared=shared,
+    )
+    assert step.late() == ["--stop-time-hours", "0.5"]
+    assert "--ignore-unused-valid-subsets" in step.commands[0]
+    assert ("--share-all-embeddings" in step.commands[0]) == shared
+    assert "--cpu" in step.commands[0]
+
+
+REFERENCES = ["a b c d e", "f g h i"]
+GIVEN = {"transfer_steps": 3, "translator_steps": 3, "autoregressive_lenpens": "0.6,1"}
+
+
+def planned(settings, facts):
+    return {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts})}
+
+
+def test_each_penalty_is_tried_on_the_validation_text_and_the_best_one_translates(config, facts):
+    steps = planned(config(**GIVEN, autoregressive=True), facts())
+    tried = [f"lenpen-autoregressive-de-1-{value}" for value in ("0.6", "1")]
+    for name, value in zip(tried, ("0.6", "1"), strict=True):
+        (command,) = steps[name].commands
+        assert command[command.index("--gen-subset") + 1] == "valid"
+        assert command[command.index("--lenpen") + 1] == value
+        assert steps["lenpen-autoregressive-de-1"].reads(steps[name])
+    translation = steps["translate-autoregressive-de-1"]
+    assert translation.reads(steps["lenpen-autoregressive-de-1"]) and translation.late
+
+
+def test_a_teacher_that_is_given_is_searched_once_for_all_seeds(config, facts, tmp_path):
+    (tmp_path / "teacher.pt").touch()
+    settings = config(**GIVEN, teacher=str(tmp_path / "teacher.pt"), seeds="1,2")
+    names = [name for name in planned(settings, facts()) if name.startswith("lenpen")]
+    assert names == ["lenpen-teacher-de-0.6", "lenpen-teacher-de-1", "lenpen-teacher-de"]
+
+
+@pytest.mark.parametrize("changed", [{"autoregressive_lenpens": ""}, {}])
+def test_without_values_or_a_validation_text_nothing_is_tried(config, facts, changed):
+    text = facts(**({} if changed else {"parallel": {"train", "test"}}))
+    steps = planned(config(**(GIVEN | changed), autoregressive=True), text)
+    assert not [name for name in steps if name.startswith("lenpen")]
+    assert steps["translate-autoregressive-de-1"].late is None
+
+
+def outputs(folder, texts):
+    for number, text in enumerate(texts):
+        lines = [
+            f"{kind}-{n}\t{'-1.0' + chr(9) if kind == 'D' else ''}{line}\n"
+            for kind, side in (("S", REFERENCES), ("T", REFERENCES), ("D", text))
+            for n, line in enumerate(side)
+        ]
+        (folder / f"{number}.txt").write_text("".join(lines))
+        yield folder / f"{number}.txt"
+
+
+def test_the_highest_bleu_is_chosen_and_what_was_tried_is_kept(tmp_path):
+    texts = [["a b c", "f g h i"], REFERENCES, ["a b c d e x", "f g h i x"]]
+    files = list(outputs(tmp_path, texts))
+    choose_penalty([0.6, 1.4, 1.8], files, "13a", tmp_path / "found.json")
+    found = read_json(tmp_path / "found.json")
+    assert [one["lenpen"] for one in found["tried"]] == [0.6, 1.4, 1.8]
+    assert found["tried"][1]["bleu"] == pytest.approx(100)
+    assert found["chosen"] == 1.4 and "tok:13a" in found["signature"]
+    assert chosen_penalty(tmp_path / "found.json") == ["--lenpen", "1.4"]
+
+
+def test_among_equals_it_is_the_one_nearest_to_one(tmp_path):
+    files = list(outputs(tmp_path, [REFERENCES] * 3))
+    choose_penalty([0.2, 1.2, 2.0], files, "13a", tmp_path / "found.json")
+    assert read_json(tmp_path / "found.json")["chosen"] == 1.2

@@ -1,0 +1,185 @@
+import argparse
+import dataclasses
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.adversarial_options import AdversarialOptions
+from fairseq_xling.mapping.methods import METHODS
+from fairseq_xling.options import add_fields
+from fairseq_xling.papers.trelm.config import PRESETS, TrelmConfig
+from fairseq_xling.papers.trelm.plan import optimisation
+from tests.unit.studies.paper_fields import NO_FILES
+
+# TreLM, Appendix A.5, and the released code for warm-up, epsilon and clipping (SPEC P9).
+PAPER_PHASES = {
+    "commonality": (20_000, 3e-5),
+    "transfer": (20_000, 3e-5),
+    "language": (80_000, 2e-5),
+}
+
+
+@pytest.mark.row("P9")
+@pytest.mark.parametrize(("phase", "expected"), PAPER_PHASES.items())
+def test_the_preset_trains_as_the_paper_says(phase, expected):
+    config = TrelmConfig(**PRESETS["trelm"])
+    stage = config.stage(phase)
+    assert (stage.steps, stage.lr) == expected
+    steps, rate = expected
+    assert " ".join(optimisation(config, stage)) == (
+        "--optimizer adam --adam-betas (0.9,0.999) --adam-eps 1e-06 --weight-decay 0.01 "
+        f"--clip-norm 5.0 --lr {rate} --lr-scheduler polynomial_decay --warmup-updates 500 "
+        f"--total-num-update {steps}"
+    )
+    assert (config.batch_size, config.max_positions, config.update_freq) == (128, 512, 1)
+    assert (config.max_tokens, config.precision) == (0, "auto")
+
+
+@pytest.mark.row("G8")
+def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_release(config):
+    """SPEC G8: 2e-5 in the last phase and 5 epochs of the game; the release has 3e-5 and 50."""
+    preset = TrelmConfig(**PRESETS["trelm"])
+    assert preset.stage("language").lr == 2e-5
+    assert not preset.map_args and AdversarialOptions().epochs == 5
+    parser = argparse.ArgumentParser()
+    add_fields(parser, METHODS["adversarial"].options)
+    assert parser.parse_args([]).epochs == 5
+    release = dataclasses.replace(preset, language_lr=3e-5, map_args="--epochs 50")
+    assert optimisation(release, release.stage("language"))[10:12] == ["--lr", "3e-05"]
+    assert parser.parse_args(release.words("map_args")).epochs == 50
+
+
+# Every setting; those without a mark are neither the paper's nor its release's.
+SNAPSHOT = {
+    **NO_FILES,
+    "tasks": "",
+    "preset": "",
+    "source": "",
+    "source_data": "",
+    "source_language": "",
+    "languages": "en,de",
+    "text": "",
+    "mono": (),
+    "parallel": (),
+    "alignment": (),
+    "data": "",
+    "vocab": "joint",  # A.5
+    "vocab_type": "wordpiece",  # A.5
+    "vocab_size": 80_000,  # A.5, English and Chinese
+    "segment": "",
+    "aligner": "fast_align",  # A.5
+    "prepare_args": "--alphabet 30000 --vocab-sample 250",  # A.5: 30K characters
+    "commonality_limit": 1_000_000,  # A.5: 1M of each language
+    "parallel_limit": 1_000_000,  # A.5
+    "language_limit": 2_000_000,  # A.5
+    "extra_mono": False,
+    "keep_vocabulary": False,
+    "embeddings": "fasttext",  # A.5
+    "vectors": "",
+    "embed_languages": "both",  # 3.2: the whole vocabulary
+    "copy_shared": False,  # 3.2
+    "embed_epochs": 10,  # release
+    "embed_threads": 1,
+    "embed_args": "--min-n 3 --max-n 6 --buckets 2000000",  # fastText's own
+    "mapping": "adversarial",  # A.1
+    "map_seeds": "1,2,3,4,5",
+    "map_refine": 5,  # A.1
+    "map_keep_failed": False,
+    "map_args": "",
+    "arch": "tri_bert_base",
+    "trilayer": True,  # 3.1
+    "copy_embeddings": False,
+    "separate": "",
+    "max_positions": 512,  # A.5
+    "auxiliary": "",  # no head whose loss reaches the encoder
+    "init_args": "",
+    "commonality_steps": 20_000,  # A.5
+    "commonality_lr": 3e-5,  # A.5
+    "commonality_objectives": "mlm",  # 3.2
+    "commonality_args": "",
+    "transfer_steps": 20_000,  # A.5
+    "transfer_lr": 3e-5,  # A.5
+    "transfer_objectives": "cdlm,mlm",  # 3.2
+    "transfer_args": "",
+    "language_steps": 80_000,  # A.5
+    "language_lr": 2e-5,  # A.5
+    "language_objectives": "mlm",  # 3.2
+    "language_args": "",
+    "nsp": False,
+    "batch_size": 128,  # A.5
+    "max_tokens": 0,
+    "update_freq": 1,
+    "warmup": 500,  # release
+    "schedule": "polynomial_decay",
+    "adam_betas": "0.9,0.999",  # A.5
+    "adam_eps": 1e-6,  # release
+    "weight_decay": 0.01,  # A.5
+    "clip": 5.0,  # release
+    "every": 2000,
+    "checkpoint": "last",
+    "train_args": "",
+    "seeds": "1",
+    "device": "cuda",
+    "precision": "auto",
+    "translator_steps": 0,
+    "translator_start": "forward",
+    "translator_lr": 7e-4,
+    "emission": "lattice",
+    "upsample": 0,
+    "slot_layers": 0,
+    "glancing": 0.0,
+    "translator_args": "",
+    "slot_beam": 1,
+    "teacher": "",
+    "teacher_original": False,
+    "bpw_split": "valid",
+    "orderings": "identity,oracle",  # Table 6
+    "translate_split": "test",
+    "translate_both": False,
+    "bleu_tokenizer": "",
+    "generate_args": "",
+    "autoregressive": False,
+    "autoregressive_args": "",
+    "autoregressive_lenpens": "",
+    "autoregressive_patience": 0,
+    "jobs": 1,
+}
+
+
+@pytest.mark.row("P9", "D3", "T14")
+def test_every_field_of_the_papers_presets():
+    """TreLM, Section 3.2, Appendices A.1 and A.5, for Chinese; Indonesian has less to spell."""
+    assert dataclasses.asdict(TrelmConfig(**PRESETS["trelm"])) == SNAPSHOT
+    assert dataclasses.asdict(TrelmConfig(**PRESETS["trelm-id"])) == {
+        **SNAPSHOT,
+        "vocab_size": 50_000,
+        "prepare_args": "--alphabet 1000 --vocab-sample 250",
+    }
+    assert list(PRESETS) == ["trelm", "trelm-id"]
+
+
+def test_other_schedules_are_not_told_how_long_the_training_is(config):
+    chosen = config(schedule="inverse_sqrt")
+    assert "--total-num-update" not in optimisation(chosen, chosen.stage("language"))
+
+
+def test_every_field_has_a_sentence_of_help():
+    for field in dataclasses.fields(TrelmConfig):
+        text = field.metadata["help"]
+        assert text and not text.endswith("."), field.name
+
+
+def test_the_first_language_is_the_sources_and_the_others_are_targets(config):
+    chosen = config(languages="en,de,zh", segment="zh=char,en=space,de=space", seeds="3,1")
+    assert (chosen.source_lang, chosen.targets, chosen.seed_list) == ("en", ["de", "zh"], [3, 1])
+    assert chosen.segment_of("zh") == ["zh=char", "en=space"]
+    assert chosen.segment_of("de") == ["en=space", "de=space"]
+
+
+def test_options_in_one_text_are_split_as_a_shell_would(config):
+    assert config(train_args="--dropout 0 --x 'a b'").words("train_args") == (
+        *("--dropout", "0", "--x", "a b"),
+    )
+    with pytest.raises(UserError) as error:
+        config(train_args="--x 'a").words("train_args")
+    assert str(error.value) == '`--train-args`: No closing quotation, got "--x \'a"'

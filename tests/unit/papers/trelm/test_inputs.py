@@ -1,0 +1,275 @@
+"""Settings that do not go together, and what there is before anything runs."""
+
+import argparse
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.papers.trelm.config import TrelmConfig
+from fairseq_xling.papers.trelm.inputs import (
+    check_config,
+    read_config,
+    read_shape,
+    summarize_inputs,
+)
+from fairseq_xling.runs.options import add_options
+from tests.tiny_sources import write_folder
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.pt").touch()
+    return tmp_path
+
+
+def test_settings_that_hang_together_pass(here, config):
+    check_config(config())
+    check_config(config(auxiliary="", orderings="identity,oracle"))
+    check_config(config(trilayer=False, transfer_objectives="tlm,mlm"))
+    check_config(config(batch_size=0, max_tokens=100, commonality_steps=0, languages="en,de,id"))
+
+
+@pytest.mark.parametrize(
+    ("options", "run", "study"),
+    [
+        ("", 700, 0),
+        ("--translator-steps 300", 300, 300),
+        ("--translator-steps 0", 0, 0),
+        ("--transfer-steps 0", 0, 0),
+        ("--transfer-objectives tlm,mlm", 0, 0),
+        ("--translator-steps 0 --preset trelm", 0, 0),
+        ("--preset trelm", 0, 0),
+    ],
+)
+def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
+    here, options, run, study
+):
+    parser = argparse.ArgumentParser()
+    add_options(parser, TrelmConfig)
+    call = f"--source source.pt --text text --transfer-steps 700 {options}".split()
+    found = [read_config(parser.parse_args(call), translates) for translates in (True, False)]
+    assert [config.translator_steps for config in found] == [run, study]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"source": ""}, "`--source` must name a source encoder (a folder or a checkpoint)"),
+        ({"source": "none.pt"}, "`--source` none.pt: no such source encoder"),
+        (
+            {"languages": "en"},
+            "`--languages` must name the source's language and at least one more, got 'en'",
+        ),
+        ({"languages": "en,en"}, "`--languages`: language 'en' is named twice in 'en,en'"),
+        ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
+        ({"map_seeds": "x"}, "`--map-seeds` must be whole numbers, got 'x'"),
+        (
+            {"translate_split": "test,dev"},
+            "`--translate-split`: split must be train, valid or test, the last two also with a "
+            "number, as in test1, got 'dev'",
+        ),
+        (
+            {"translate_split": "test1,test1"},
+            "`--translate-split` must name one or several different splits, got 'test1,test1'",
+        ),
+        ({"language_args": "'"}, '`--language-args`: No closing quotation, got "\'"'),
+        (
+            {"data": "data-bin"},
+            "`--data` is a ready folder; it cannot be used with `--text` or other text",
+        ),
+        ({"text": ""}, "`--text` must name a folder of text (or give `--mono` and `--parallel`)"),
+        (
+            {"vocab_type": "wordpieces"},
+            "`--vocab-type`: unknown vocabulary type 'wordpieces'; did you mean 'wordpiece'",
+        ),
+        (
+            {"aligner": "fastalign"},
+            "`--aligner`: unknown aligner 'fastalign'; did you mean 'fast_align'",
+        ),
+        ({"auxiliary": ""}, "`--orderings` predicted needs `--auxiliary order`, got ''"),
+        ({"orderings": "orakle"}, "unknown `--ordering` 'orakle'; did you mean 'oracle'"),
+        ({"segment": "de"}, "`--segment` must look like zh=char, got 'de'"),
+        (
+            {"keep_vocabulary": True},
+            "`--keep-vocabulary` needs `--source-data`, the data folder of the source checkpoint "
+            "source.pt",
+        ),
+        (
+            {"keep_vocabulary": True, "source_data": "first", "vocab": "union"},
+            "`--vocab` must be joint with `--keep-vocabulary`, got 'union'",
+        ),
+        (
+            {"keep_vocabulary": True, "source_data": "first", "vectors": "a.vec"},
+            "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
+            "'a.vec'",
+        ),
+        ({"slot_layers": 1}, "`--slot-layers` is a translator's: give `--translator-steps`"),
+        ({"batch_size": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
+        (
+            {"commonality_steps": 0, "transfer_steps": 0, "language_steps": 0},
+            "nothing to train: `--commonality-steps` and the others are all 0",
+        ),
+        (
+            {"warmup": 50, "transfer_steps": 50},
+            "`--warmup` must be less than `--transfer-steps` 50, got 50",
+        ),
+        (
+            {"trilayer": False},
+            "`--transfer-objectives` cdlm needs a TRILayer; without one use tlm,mlm, got "
+            "'cdlm,mlm'",
+        ),
+        ({"embeddings": "link"}, "unknown `--embeddings` 'link'; did you mean 'linked'"),
+        (
+            {"embeddings": "linked"},
+            "`--mapping` must be none with `--embeddings linked`, whose vectors are already "
+            "in the source's embedding space, got 'adversarial'",
+        ),
+        (
+            {"language_objectives": "mlmm"},
+            "`--language-objectives`: unknown objective 'mlmm'; did you mean 'mlm'",
+        ),
+    ],
+)
+def test_settings_that_do_not_go_together_are_one_line(here, config, changes, message):
+    with pytest.raises(UserError) as error:
+        check_config(config(**changes))
+    assert str(error.value).startswith(message)
+    assert "\n" not in str(error.value)
+
+
+SHAPE = EncoderShape(4, 16, 32, 2, 64)
+
+
+@pytest.fixture
+def text(tmp_path):
+    """``text("mono/train.en", ...)``: a folder with these files, as `synthesize` names them."""
+
+    def make(*names):
+        for name in names:
+            path = tmp_path / "text" / f"{name}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("a line\n")
+        return str(tmp_path / "text")
+
+    return make
+
+
+MONO = [f"mono/{split}.{lang}" for split in ("train", "valid") for lang in ("en", "de")]
+PAIRS = [f"parallel/train.en-de.{lang}" for lang in ("en", "de")]
+
+
+def test_the_facts_of_text_files(text, config):
+    found = summarize_inputs(config(text=text(*MONO, *PAIRS)), "de", SHAPE)
+    assert found.mono == {(s, lang) for s in ("train", "valid") for lang in ("en", "de")}
+    assert found.parallel == {"train"}
+    assert found.dictionaries == (("en", "de"),)
+    assert len(found.files) == 6
+    assert found.validates(["en", "de"], mono_text=True, pairs=False)
+    assert not found.validates(["en", "de"], mono_text=False, pairs=True)
+
+
+def test_only_the_files_of_the_pair_count(text, config):
+    folder = text(*MONO, *PAIRS, "mono/train.id", "mono/valid.id")
+    mono = (f"test.id={folder}/mono/train.id.txt", f"test.de={folder}/mono/train.de.txt")
+    found = summarize_inputs(config(text=folder, languages="en,de,id", mono=mono), "de", SHAPE)
+    assert ("test", "de") in found.mono
+    assert not any(lang == "id" for _, lang in found.mono)
+
+
+def test_a_vocabulary_of_each_language_is_two_dictionaries(text, config):
+    separate = config(text=text(*MONO, *PAIRS), vocab="separate", separate="tokens,softmax")
+    assert summarize_inputs(separate, "de", SHAPE).dictionaries == (("en",), ("de",))
+
+
+def test_a_split_to_translate_that_is_named_must_be_there(text, config):
+    folder = text(*MONO, *PAIRS, *(f"parallel/test1.en-de.{lang}" for lang in ("en", "de")))
+    assert summarize_inputs(config(text=folder), "de", SHAPE).parallel == {"train", "test1"}
+    summarize_inputs(config(text=folder, translate_split="test1"), "de", SHAPE)
+    with pytest.raises(UserError) as error:
+        summarize_inputs(config(text=folder, translate_split="test1,test2"), "de", SHAPE)
+    assert str(error.value) == (
+        "`--translate-split` test2: there is no parallel text of en-de in it; splits that have "
+        "some: train, test1; did you mean 'test1'?"
+    )
+
+
+def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
+    found = summarize_inputs(config(text="", data=str(tiny_corpus.path)), "de", SHAPE)
+    assert ("test", "de") in found.mono
+    assert found.parallel == {"train", "valid", "test"}
+    assert (found.dictionaries, found.files) == ((("en", "de"),), ())
+
+
+@pytest.mark.parametrize(
+    ("files", "changes", "message"),
+    [
+        (
+            [*MONO[1:], *PAIRS],
+            {},
+            "no monolingual training text of 'en': give `--mono train.en=FILE`",
+        ),
+        (
+            [*MONO, *PAIRS],
+            {"bpw_split": "test"},
+            "`--bpw-split` test: there is no monolingual text of 'en' in it",
+        ),
+        (
+            MONO,
+            {"embeddings": "linked", "mapping": "none", "transfer_steps": 0},
+            "`--embeddings linked` needs parallel training text of en-de; give `--parallel "
+            "train.en-de=FILE,FILE`",
+        ),
+        (
+            MONO,
+            {},
+            "the transfer phases need parallel training text of en-de; give `--parallel "
+            "train.en-de=FILE,FILE`, or `--transfer-steps 0`",
+        ),
+        (
+            [*MONO, *PAIRS],
+            {"checkpoint": "best"},
+            "`--checkpoint best` needs validation text of both languages, parallel and monolingual",
+        ),
+        (
+            [*MONO, *PAIRS],
+            {"vocab": "separate"},
+            "a vocabulary for each language needs `--separate` with tokens,softmax, got ''",
+        ),
+        (
+            [*MONO, *PAIRS],
+            {"mono": ("train.de=none.txt",)},
+            "none.txt: no such file",
+        ),
+    ],
+)
+def test_text_that_is_missing_is_one_line(text, config, files, changes, message):
+    with pytest.raises(UserError) as error:
+        summarize_inputs(config(text=text(*files), **changes), "de", SHAPE)
+    assert str(error.value) == message
+
+
+def test_the_sizes_are_those_of_the_source(tmp_path, config):
+    write_folder(tmp_path / "bert", "bert")
+    shape = read_shape(config(source=str(tmp_path / "bert")))
+    assert (shape.layers, shape.dim, shape.max_positions) == (2, 16, 20)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "changes", "message"),
+    [
+        (
+            {"num_hidden_layers": 3},
+            {},
+            "`--source` {source}: must have an even number of layers, since a migration trains "
+            "halves, got 3",
+        ),
+        ({}, {"max_positions": 64}, "`--max-positions` must be at most the source's 20, got 64"),
+    ],
+)
+def test_a_source_that_cannot_be_migrated_so_is_one_line(tmp_path, config, sizes, changes, message):
+    write_folder(tmp_path / "bert", "bert", **sizes)
+    with pytest.raises(UserError) as error:
+        read_shape(config(source=str(tmp_path / "bert"), **changes))
+    assert str(error.value) == message.format(source=tmp_path / "bert")

@@ -1,0 +1,455 @@
+"""The steps of a migration and of its translator."""
+
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+import torch
+
+from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.cli import main
+from fairseq_xling.interop.sources import read_source
+from fairseq_xling.papers.trelm.config import PRESETS
+from fairseq_xling.papers.trelm.initialise import InitOptions
+from fairseq_xling.papers.trelm.migration import add_migration
+from fairseq_xling.papers.trelm.plan import StepGraph
+from fairseq_xling.papers.trelm.preparation import plan_migration
+from fairseq_xling.papers.trelm.run import trelm_steps
+from fairseq_xling.papers.trelm.start import ModelOptions, make_start
+from fairseq_xling.text.encoder import TextEncoder
+from tests.tiny_sources import tiny_source
+
+RUN = Path("run")
+
+
+@pytest.fixture
+def plan(config, facts):
+    """``plan(nsp=True)``: the steps of a migration by name, and where it leaves what."""
+
+    def make(target="de", seed=1, known=None, **changes):
+        graph = StepGraph(RUN)
+        planned = plan_migration(graph, config(**changes), known or facts(), target, seed)
+        add_migration(planned)
+        return graph.steps, planned.artifacts
+
+    return make
+
+
+def value(step, option):
+    """What follows ``option`` in the step's command."""
+    (command,) = step.commands
+    assert command.count(option) == 1, f"{option} in {command}"
+    return command[command.index(option) + 1]
+
+
+def flag(step, option):
+    return option in step.commands[0]
+
+
+def test_the_algorithm_is_a_chain_of_checkpoints(plan):
+    steps, outcome = plan()
+    assert [name for name in steps if not name.startswith(("bpw", "translate"))] == [
+        *("prepare-de", "source-vectors", "embed-de", "map-de", "init-de-1"),
+        *("commonality-de-1", "forward-de-1", "backward-de-1", "combine-de-1", "language-de-1"),
+    ]
+    start = "--finetune-from-model"
+    common = "run/models/commonality-de-1/checkpoint_last.pt"
+    assert value(steps["commonality-de-1"], start) == "run/models/init-de-1.pt"
+    assert value(steps["forward-de-1"], start) == common
+    assert value(steps["backward-de-1"], start) == common
+    assert steps["combine-de-1"].commands[0][2:4] == [
+        "run/models/forward-de-1/checkpoint_last.pt",
+        "run/models/backward-de-1/checkpoint_last.pt",
+    ]
+    assert value(steps["language-de-1"], start) == "run/models/combine-de-1.pt"
+    assert list(outcome.checkpoints) == [
+        *("init", "commonality", "forward", "backward", "combined", "language"),
+    ]
+
+
+@pytest.mark.row("T6")
+@pytest.mark.parametrize(
+    ("phase", "objectives", "mono", "directions"),
+    [
+        ("commonality", "mlm", "en,de", None),
+        ("forward", "cdlm,mlm", "de", "en-de"),
+        ("backward", "cdlm,mlm", "de", "de-en"),
+        ("language", "mlm", "de", None),
+    ],
+)
+def test_each_phase_reads_what_the_paper_says(plan, phase, objectives, mono, directions):
+    step = plan()[0][f"{phase}-de-1"]
+    assert value(step, "--trelm-phase") == phase
+    assert value(step, "--objectives") == objectives
+    assert value(step, "--mono-languages") == mono
+    if directions:  # MLM on the target language in both, drawn from the parallel text
+        assert value(step, "--directions") == directions
+        assert value(step, "--mono-text") == "parallel"
+        assert value(step, "--auxiliary") == "order"
+    else:
+        assert not flag(step, "--mono-text") and not flag(step, "--auxiliary")
+
+
+def test_every_phase_is_a_model_of_the_sources_sizes(plan):
+    steps, _ = plan(max_positions=32, train_args="--dropout 0", transfer_args="--seed 9")
+    for phase in ("commonality", "forward", "backward", "language"):
+        step = steps[f"{phase}-de-1"]
+        for option, expected in (
+            ("--encoder-layers", "4"),
+            ("--encoder-embed-dim", "16"),
+            ("--encoder-ffn-embed-dim", "32"),
+            ("--encoder-attention-heads", "2"),
+            ("--max-positions", "32"),
+            ("--num-segments", "2"),
+            ("--norm-eps", "1e-12"),
+            ("--lm-head", "bert"),
+            ("--dropout", "0"),
+        ):
+            assert value(step, option) == expected
+    assert steps["forward-de-1"].commands[0][-2:] == ["--seed", "9"]
+    assert value(steps["init-de-1"], "--max-positions") == "32"
+
+
+@pytest.mark.row("P9", "D3", "T14")
+def test_the_steps_of_the_papers_preset(plan):
+    steps, _ = plan(**PRESETS["trelm"])
+    prepare = steps["prepare-de"]
+    assert value(prepare, "--vocab-type") == "wordpiece" and value(prepare, "--vocab") == "joint"
+    assert value(prepare, "--vocab-size") == "80000" and value(prepare, "--alphabet") == "30000"
+    embed = steps["embed-de"]
+    assert value(embed, "--method") == "fasttext" and value(embed, "--languages") == "en,de"
+    assert value(embed, "--min-n") == "3" and value(embed, "--max-n") == "6"
+    # The whole vocabulary has mapped vectors, and no embedding of equal spelling.
+    assert value(steps["map-de"], "--vectors") == "run/vectors/embed-de.safetensors"
+    assert value(steps["init-de-1"], "--vectors") == "run/vectors/map-de.safetensors"
+    assert not flag(steps["init-de-1"], "--copy-shared")
+    # Each phase reads its own share of the text, and has no head besides the language model's.
+    limits = {
+        "commonality-text-de": {"languages": ["en", "de"], "count": 1_000_000},
+        "subset-de": {"pair": ["en", "de"], "count": 1_000_000},
+        "language-text-de": {"languages": ["de"], "count": 2_000_000},
+    }
+    for name, expected in limits.items():
+        assert expected.items() <= dict(steps[name].settings).items()
+    folders = ("commonality-text-de", "subset-de", "subset-de", "language-text-de")
+    phases = ("commonality", "forward", "backward", "language")
+    for phase, folder in zip(phases, folders, strict=True):
+        step = steps[f"{phase}-de-1"]
+        assert step.commands[0][1] == f"run/data/{folder}"
+        assert Path(f"run/data/{folder}") in step.inputs
+        assert not flag(step, "--auxiliary")
+    assert [name for name in steps if name.startswith("translate")] == [
+        *("translate-identity-de-1", "translate-oracle-de-1"),
+    ]
+
+
+def test_extra_text_is_added_to_the_limited_one(plan):
+    steps, _ = plan(language_limit=5, extra_mono=True)
+    assert steps["extra-de"].inputs == [Path("run/data/language-text-de")]
+    assert steps["language-de-1"].commands[0][1] == "run/data/extra-de"
+
+
+@pytest.mark.parametrize(
+    ("embeddings", "mapping", "expected"),
+    [
+        ("random", "none", []),
+        ("skip-gram", "none", ["embed-de"]),
+        ("random", "adversarial", ["source-vectors", "embed-de", "map-de"]),
+        ("linked", "none", ["source-vectors", "embed-de"]),
+        ("fasttext", "none", ["embed-de"]),
+        ("skip-gram", "identical", ["source-vectors", "embed-de", "map-de"]),
+    ],
+)
+def test_vectors_are_made_where_they_are_asked_for(plan, embeddings, mapping, expected):
+    steps, _ = plan(embeddings=embeddings, mapping=mapping)
+    found = list(steps)
+    assert found[1 : found.index("init-de-1")] == expected
+    (command,) = steps["init-de-1"].commands
+    last = f"run/vectors/{expected[-1]}.safetensors" if expected else None
+    assert [b for a, b in itertools.pairwise(command) if a == "--vectors"] == (
+        [last] if last else []
+    )
+    if mapping == "adversarial":
+        assert value(steps["map-de"], "--seeds") == "1,2,3,4,5"
+    elif mapping == "identical":
+        assert not flag(steps["map-de"], "--seeds")
+
+
+def test_linked_vectors_are_made_from_the_sources_embeddings(plan):
+    steps, _ = plan(embeddings="linked", mapping="none")
+    source = "run/vectors/source-vectors.safetensors"
+    assert value(steps["embed-de"], "--source-vectors") == source
+    assert value(steps["embed-de"], "--pair") == "en-de"
+    assert Path(source) in steps["embed-de"].inputs
+
+
+@pytest.mark.row("T23")
+def test_a_kept_vocabulary_needs_no_vectors_and_no_map(plan):
+    before, _ = plan()
+    steps, outcome = plan(keep_vocabulary=True, source_data="first")
+    assert before.keys() - steps.keys() == {"source-vectors", "embed-de", "map-de"}
+    assert not outcome.vectors and not steps.keys() - before.keys()
+    (command,) = steps["prepare-de"].commands
+    given = [b for a, b in itertools.pairwise(command) if a == "--tokenizer"]
+    assert given == ["en=first", "de=first"] and Path("first") in steps["prepare-de"].inputs
+    init = steps["init-de-1"]
+    assert value(init, "--embeddings") == "source"
+    assert not flag(init, "--vectors") and not flag(init, "--copy-shared")
+    assert value(init, "--arch") == "tri_bert_base" and not flag(init, "--no-trilayer")
+    for phase in ("commonality", "forward", "backward", "language"):
+        assert steps[f"{phase}-de-1"].commands == before[f"{phase}-de-1"].commands
+
+
+@pytest.mark.row("T23")
+def test_a_kept_vocabulary_has_the_sources_ids_and_word_table_bit_for_bit(config, facts, tmp_path):
+    text = tmp_path / "text"
+    for name in ("mono/train.en", "mono/train.de", "new/train.en", "new/train.de"):
+        path = text.joinpath(f"{name}.txt")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"the cat of {name} sees a dog\n" * 3)
+    first, source = tmp_path / "first", tmp_path / "source.pt"
+    sizes = ["--languages", "en,de", "--vocab-size", "40"]
+    assert main(["prepare", str(first), "--from", str(text), *sizes]) == 0
+    plain = ModelOptions(arch="separable_transformer_tiny", trilayer=False)
+    make_start(source, tiny_source(), first, plain, InitOptions())
+    chosen = config(
+        source=str(source), source_data=str(first), keep_vocabulary=True, arch="tri_bert_tiny",
+        text="", mono=tuple(f"train.{lang}={text}/new/train.{lang}.txt" for lang in ("en", "de")),
+    )  # fmt: skip
+    graph = StepGraph(tmp_path / "run")
+    inputs = dataclasses.replace(facts(), shape=read_source(source, first).shape)
+    planned = plan_migration(graph, chosen, inputs, "de", 1)
+    add_migration(planned)
+    outcome = planned.artifacts
+    for name in ("prepare-de", "init-de-1"):
+        (command,) = graph[name].commands
+        assert main(command[1:]) == 0
+    assert (outcome.data / "dict.txt").read_text().split()[::2] == [
+        *(first / "dict.txt").read_text().split()[::2]
+    ]
+    theirs, ours = (TextEncoder.load(data, "de") for data in (first, outcome.data))
+    lines = ["the dog sees", "a new cat"]
+    for one, other in zip(theirs.encode(lines), ours.encode(lines), strict=True):
+        assert one.tolist() == other.tolist()
+    table = "encoder.tokens.shared.weight"
+    states = [load_plain(path)["model"] for path in (source, outcome.checkpoints["init"])]
+    assert torch.equal(states[0][table], states[1][table])
+    assert "encoder.language_table.weight" in states[1]
+    assert any(name.startswith("encoder.trilayer.") for name in states[1])
+
+
+def test_vocabularies_of_their_own_have_vectors_of_their_own(plan, facts):
+    known = facts(dictionaries=(("en",), ("de",)))
+    steps, _ = plan(known=known, vocab="separate", separate="tokens,softmax")
+    assert value(steps["embed-de-en"], "--languages") == "en"
+    assert value(steps["embed-de-de"], "--languages") == "de"
+    command = steps["init-de-1"].commands[0]
+    assert command.count("--vectors") == 2
+    assert value(steps["prepare-de"], "--vocab-size") == "4000"
+    assert flag(steps["forward-de-1"], "--alternate")
+    assert not flag(steps["forward-de-1"], "--mix-in-batch")
+
+
+def test_words_of_the_source_are_copied_and_only_the_target_gets_new_vectors(plan):
+    steps, _ = plan()
+    assert value(steps["embed-de"], "--languages") == "de"
+    assert flag(steps["init-de-1"], "--copy-shared")
+    steps, _ = plan(embed_languages="both", copy_shared=False)
+    assert value(steps["embed-de"], "--languages") == "en,de"
+    assert not flag(steps["init-de-1"], "--copy-shared")
+
+
+def test_ready_vectors_are_imported(plan):
+    steps, _ = plan(vectors="words.vec")
+    assert value(steps["embed-de"], "--vec") == "words.vec"
+    assert not flag(steps["embed-de"], "--dim")
+    assert Path("words.vec") in steps["embed-de"].inputs
+
+
+def test_phases_without_steps_are_left_out(plan):
+    steps, outcome = plan(transfer_steps=0)
+    assert list(outcome.checkpoints) == ["init", "commonality", "language"]
+    assert value(steps["language-de-1"], "--finetune-from-model") == (
+        "run/models/commonality-de-1/checkpoint_last.pt"
+    )
+    assert not outcome.translations
+    steps, outcome = plan(commonality_steps=0, language_steps=0)
+    assert list(outcome.checkpoints) == ["init", "forward", "backward", "combined"]
+    assert value(steps["forward-de-1"], "--finetune-from-model") == "run/models/init-de-1.pt"
+
+
+def test_next_sentence_prediction_takes_the_place_of_mlm_in_the_last_phase(plan):
+    steps, _ = plan(nsp=True)
+    assert value(steps["language-de-1"], "--objectives") == "nsp"
+    assert value(steps["language-de-1"], "--auxiliary") == "nsp"
+    assert value(steps["commonality-de-1"], "--objectives") == "mlm"
+
+
+def test_without_cdlm_nothing_is_translated(plan):
+    steps, outcome = plan(transfer_objectives="tlm,mlm", trilayer=False)
+    assert not outcome.translations
+    assert not flag(steps["forward-de-1"], "--auxiliary")
+    for phase in ("commonality", "forward", "language"):
+        assert flag(steps[f"{phase}-de-1"], "--no-trilayer")
+    assert flag(steps["init-de-1"], "--no-trilayer")
+
+
+def test_translation_takes_the_forward_model_in_every_ordering(plan, facts):
+    steps, outcome = plan()
+    assert list(outcome.translations) == ["identity", "predicted", "oracle"]
+    step = steps["translate-oracle-de-1"]
+    assert value(step, "--path") == "run/models/forward-de-1/checkpoint_last.pt"
+    assert (value(step, "-s"), value(step, "-t"), value(step, "--ordering")) == (
+        *("en", "de", "oracle"),
+    )
+    assert not plan(known=facts(parallel=frozenset({"train"})))[1].translations
+
+
+def test_each_test_set_is_translated_and_the_first_keeps_its_names(plan, facts):
+    known = facts(parallel=frozenset({"train", "test", "test1"}))
+    steps, outcome = plan(translate_split="test,test1", orderings="identity,oracle", known=known)
+    assert list(outcome.translations) == [
+        *("identity", "oracle", "identity, test1", "oracle, test1")
+    ]
+    assert outcome.translations["oracle, test1"] == Path(
+        "run/translations/translate-test1-oracle-de-1/generate-test1.txt"
+    )
+    assert value(steps["translate-test1-oracle-de-1"], "--gen-subset") == "test1"
+    alone = plan(orderings="identity,oracle", known=known)[0]["translate-oracle-de-1"]
+    assert steps["translate-oracle-de-1"].commands == alone.commands
+
+
+@pytest.mark.row("T18")
+def test_in_both_directions_the_backward_model_translates_the_target(plan):
+    before, _ = plan(orderings="identity,oracle")
+    steps, outcome = plan(orderings="identity,oracle", translate_both=True)
+    assert list(outcome.translations) == [
+        *("identity", "oracle", "identity, backward", "oracle, backward")
+    ]
+    assert outcome.backward == ["identity, backward", "oracle, backward"]
+    step = steps["translate-back-identity-de-1"]
+    assert value(step, "--path") == "run/models/backward-de-1/checkpoint_last.pt"
+    assert (value(step, "-s"), value(step, "-t"), value(step, "--ordering")) == (
+        *("de", "en", "identity"),
+    )
+    added = {"translate-back-identity-de-1", "translate-back-oracle-de-1"}
+    assert steps.keys() - before.keys() == added
+    for name, step in before.items():
+        assert (steps[name].commands, steps[name].inputs) == (step.commands, step.inputs)
+
+
+@pytest.mark.row("T18")
+def test_in_both_directions_models_without_cdlm_keep_the_order_of_the_sentence(plan):
+    steps, outcome = plan(transfer_objectives="tlm,mlm", translate_both=True)
+    assert list(outcome.translations) == ["identity", "identity, backward"]
+    for name, phase in (("", "forward"), ("back-", "backward")):
+        step = steps[f"translate-{name}identity-de-1"]
+        assert value(step, "--path") == f"run/models/{phase}-de-1/checkpoint_last.pt"
+    # Without a TRILayer there is no position at which a word of another language is predicted.
+    for changes in ({"trilayer": False}, {"transfer_steps": 0}):
+        changes = {"transfer_objectives": "tlm,mlm", "translate_both": True, **changes}
+        assert not plan(**changes)[1].translations
+
+
+def test_without_validation_text_there_is_no_validation(plan, facts):
+    known = facts(parallel=frozenset({"train", "test"}))
+    steps, _ = plan(known=known)
+    assert flag(steps["forward-de-1"], "--disable-validation")
+    assert not flag(steps["language-de-1"], "--disable-validation")
+    known = facts(mono=frozenset({("train", "en"), ("train", "de"), ("valid", "de")}))
+    steps, _ = plan(known=known)
+    assert flag(steps["commonality-de-1"], "--disable-validation")
+    assert not flag(steps["language-de-1"], "--disable-validation")
+    assert not flag(steps["forward-de-1"], "--disable-validation")
+
+
+def test_device_and_precision_become_options_of_the_training(plan):
+    known = {"--cpu", "--cpu-bf16", "--bf16", "--fp16"}
+    step = plan(device="cpu", precision="bf16")[0]["forward-de-1"]
+    assert known & set(step.commands[0]) == {"--cpu", "--cpu-bf16"}
+    step = plan(device="cuda", precision="fp16")[0]["forward-de-1"]
+    assert known & set(step.commands[0]) == {"--fp16"}
+
+
+def test_fewer_pairs_change_only_the_transfer_and_extra_text_only_the_last_phase(plan):
+    steps, _ = plan(parallel_limit=50, extra_mono=True)
+    data = {name: step.commands[0][1] for name, step in steps.items() if "de-1" in name}
+    assert data["commonality-de-1"] == "run/data/prepare-de"
+    assert data["forward-de-1"] == data["backward-de-1"] == "run/data/subset-de"
+    assert data["language-de-1"] == "run/data/extra-de"
+
+
+def test_the_forward_and_the_backward_phase_do_not_wait_for_each_other(plan):
+    steps, _ = plan()
+    assert not steps["backward-de-1"].reads(steps["forward-de-1"])
+    assert steps["combine-de-1"].reads(steps["forward-de-1"])
+    assert steps["combine-de-1"].reads(steps["backward-de-1"])
+
+
+def test_languages_and_seeds_are_configuration_only(config, facts):
+    chosen = config(languages="en,de,id", seeds="1,2")
+    known = {lang: facts(languages=("en", lang)) for lang in ("de", "id")}
+    names = [step.name for step in trelm_steps(RUN, chosen, known)]
+    assert len(set(names)) == len(names)
+    for lang in ("de", "id"):
+        assert f"prepare-{lang}" in names
+        for seed in (1, 2):
+            assert f"language-{lang}-{seed}" in names
+    assert names.count("source-vectors") == 1
+    assert names[-1] == "report"
+
+
+def test_the_ordinary_translator_has_the_time_of_all_that_the_forward_model_is_built_on(
+    config, facts
+):
+    known = {"de": facts()}
+    steps = {step.name: step for step in trelm_steps(RUN, config(autoregressive=True), known)}
+    step = steps["autoregressive-de-1"]
+    assert step.reads(steps["forward-de-1"])  # and so knows how long that took
+    assert value(step, "--encoder-layers") == value(step, "--decoder-layers") == "2"
+    assert value(step, "--encoder-embed-dim") == "16"
+    assert steps["translate-autoregressive-de-1"].reads(step)
+    assert "autoregressive-de-1" not in [s.name for s in trelm_steps(RUN, config(), known)]
+
+
+@pytest.mark.row("T18")
+def test_in_both_directions_there_is_an_ordinary_translator_for_each(config, facts):
+    chosen = config(autoregressive=True, translate_both=True)
+    steps = {step.name: step for step in trelm_steps(RUN, chosen, {"de": facts()})}
+    for prefix, phase, pair in (
+        ("", "forward", ("en", "de")),
+        ("back-", "backward", ("de", "en")),
+    ):
+        data, trained = (steps[f"autoregressive-{kind}{prefix}de{end}"] for kind, end in (
+            ("data-", ""), ("", "-1")
+        ))  # fmt: skip
+        assert dict(data.settings)["pair"] == list(pair)
+        assert trained.reads(data) and trained.reads(steps[f"{phase}-de-1"])
+        assert (value(trained, "--source-lang"), value(trained, "--target-lang")) == pair
+        written = steps[f"translate-{prefix}autoregressive-de-1"]
+        assert written.reads(trained) and (value(written, "-s"), value(written, "-t")) == pair
+    chosen = config(autoregressive=True, translate_both=True, transfer_objectives="tlm,mlm")
+    names = [step.name for step in trelm_steps(RUN, chosen, {"de": facts()})]
+    assert "translate-back-identity-de-1" in names
+    assert not any("autoregressive" in name for name in names)
+
+
+@pytest.mark.parametrize("start", ["forward", "scratch"])
+def test_a_translator_starts_from_the_forward_model_or_from_nothing(config, facts, start):
+    settings = config(transfer_steps=3, translator_steps=3, translator_start=start)
+    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    translator = steps["translator-de-1"]
+    (command,) = translator.commands
+    assert ("--finetune-from-model" in command) == (start == "forward")
+    assert translator.reads(steps["forward-de-1"]) == (start == "forward")
+    assert translator.reads(steps["prepare-de"])
+
+
+def test_a_search_over_slots_is_a_further_translation(config, facts):
+    settings = config(transfer_steps=3, translator_steps=3, slot_beam=7)
+    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    rows = [name for name in steps if name.startswith("translate-lattice")]
+    assert rows == ["translate-lattice-de-1", "translate-lattice-beam-de-1"]
+    plain, beam = (steps[name].commands[0] for name in rows)
+    assert "--slot-beam" not in plain and beam[beam.index("--slot-beam") + 1] == "7"

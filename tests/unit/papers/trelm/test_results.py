@@ -1,0 +1,153 @@
+"""What is read from the files of a migration."""
+
+import json
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.papers.trelm.config import TrelmConfig
+from fairseq_xling.papers.trelm.plan import Artifacts
+from fairseq_xling.papers.trelm.results import (
+    Cost,
+    cost_record,
+    cost_sums,
+    cost_table,
+    read_artifacts,
+    read_cost,
+)
+from fairseq_xling.papers.trelm.run_result import bleu_table
+
+
+def generated(path, pairs):
+    rows = [f"S-{n}\tsource {n}\nT-{n}\t{t}\nD-{n}\t0\t{d}\n" for n, (t, d) in enumerate(pairs)]
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(rows))
+    return path
+
+
+def migration(root, target):
+    """Of a migration without trainings, all but its translations."""
+    write_json(root / "meta.json", {"mono": {}, "parallel": {}})
+    bpw = {lang: {"bpw": 5.0} for lang in ("en", target)}
+    write_json(
+        root / "bpw.json",
+        {"results": [{"measures": {"bpw": {"scores": bpw, "chance": bpw}}}]},
+    )
+    outcome = Artifacts(target, 1, "", root, bpw=root / "bpw.json")
+    outcome.checkpoints["init"] = root / "init.pt"
+    return outcome
+
+
+def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path):
+    right, wrong = ("a b c d e", "a b c d e"), ("a b c d e", "a b x y e")
+    outcome = migration(tmp_path, "de")
+    outcome.translations = {
+        "oracle": generated(tmp_path / "a" / "generate-test.txt", [right]),
+        "oracle, test1": generated(tmp_path / "b" / "generate-test1.txt", [right, wrong]),
+    }
+    found = read_artifacts(TrelmConfig(translate_split="test,test1"), outcome)
+    header, rows = bleu_table([found])
+    names = [row[header.index("ordering")] for row in rows]
+    precisions = [str(row[header.index("1-gram precision")]) for row in rows]
+    assert (names, precisions) == (["oracle", "oracle, test1"], ["100.0", "80.0"])
+    assert found["samples"] == [
+        {"source": "source 0", "reference": "a b c d e", "oracle": "a b c d e"}
+    ]
+
+
+@pytest.mark.row("T18")
+def test_a_backward_translation_is_cut_as_its_own_language_and_has_its_own_samples(tmp_path):
+    outcome = migration(tmp_path, "zh")
+    chinese, english = ("我们来了吗", "我们来了呢"), ("a dog runs home", "a dog runs away")
+    outcome.translations = {
+        "identity": generated(tmp_path / "a" / "generate-test.txt", [chinese]),
+        "identity, backward": generated(tmp_path / "b" / "generate-test.txt", [english]),
+    }
+    outcome.backward = ["identity, backward"]
+    found = read_artifacts(TrelmConfig(languages="en,zh"), outcome)
+    scores = found["translation"]
+    assert "tok:zh" in scores["identity"]["signature"]
+    assert "tok:13a" in scores["identity, backward"]["signature"]
+    assert scores["identity"]["precisions"][0] == pytest.approx(80.0)  # of characters
+    assert scores["identity, backward"]["precisions"][0] == pytest.approx(75.0)  # of words
+    # A tokenizer that is chosen is the target's.
+    chosen = TrelmConfig(languages="en,zh", bleu_tokenizer="char")
+    scores = read_artifacts(chosen, outcome)["translation"]
+    assert "tok:char" in scores["identity"]["signature"]
+    assert "tok:13a" in scores["identity, backward"]["signature"]
+    assert found["samples"] == [
+        {"source": "source 0", "reference": "我们来了吗", "identity": "我们来了呢"}
+    ]
+    assert found["samples_backward"] == [
+        {
+            "source": "source 0",
+            "reference": "a dog runs home",
+            "identity, backward": "a dog runs away",
+        }
+    ]
+
+
+HEAD = (
+    "2026 | INFO | fairseq_cli.train | num. shared model params: 12,345 (num. trained: 2,345)\n"
+    "2026 | INFO | fairseq_cli.train | training on 2 devices (GPUs/TPUs)\n"
+)
+
+
+def epoch(updates, wall, words=100.0, rows=8.0):
+    record = {"train_num_updates": updates, "train_wpb": words, "train_bsz": rows}
+    record["train_wall"] = wall
+    return f"2026 | INFO | train | {json.dumps({k: str(v) for k, v in record.items()})}\n"
+
+
+@pytest.mark.row("T25")
+def test_the_cost_of_a_training_is_summed_over_its_epochs(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text(HEAD + epoch(10, 5) + epoch(15, 9, words=200.0, rows=4.0))
+    found = read_cost("forward", log)
+    assert found == Cost(
+        "forward",
+        parameters=12_345,
+        trained=2_345,
+        steps=15,
+        sentences=10 * 8 + 5 * 4,
+        tokens=10 * 100 + 5 * 200,
+        seconds=9.0,
+        devices=2,
+    )
+    assert found.device_days == pytest.approx(2 * 9 / 86_400)
+
+
+def test_an_epoch_that_was_repeated_after_a_kill_counts_once(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_text(HEAD + epoch(10, 5) + epoch(20, 9) + HEAD + epoch(20, 12))
+    found = read_cost("language", log)
+    assert (found.steps, found.tokens, found.seconds) == (20, 2000, 12.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD, "train.log: contains no finished training"),
+        (epoch(1, 1), "train.log: this training log has no parameter count"),
+    ],
+)
+def test_a_log_without_a_training_is_an_error(tmp_path, text, message):
+    (tmp_path / "train.log").write_text(text)
+    with pytest.raises(UserError, match=f"{message}$"):
+        read_cost("forward", tmp_path / "train.log")
+
+
+@pytest.mark.row("T25", "G9")
+def test_the_paper_counts_both_directions_of_transfer_as_one():
+    phases = {"commonality": 20_000, "forward": 20_000, "backward": 20_000, "language": 80_000}
+    costs = [Cost(name, 10, 5, steps, steps, 2 * steps, 60.0, 1) for name, steps in phases.items()]
+    found = cost_sums(costs)
+    assert found["steps"] == 140_000
+    assert found["steps_as_the_paper_counts"] == 120_000
+    assert found["tokens"] == 280_000
+    assert found["device_days"] == pytest.approx(4 * 60 / 86_400)
+    header, rows = cost_table(cost_record(costs))
+    assert all(len(row) == len(header) for row in rows)
+    place = header.index("steps")
+    assert [row[place] for row in rows[-2:]] == [140_000, 120_000]

@@ -1,0 +1,498 @@
+"""The plans of the studies."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.papers.trelm import run
+from fairseq_xling.papers.trelm.inputs import read_config
+from fairseq_xling.papers.trelm.run import choose_rows, row_config, study_steps
+from fairseq_xling.papers.trelm.study import Variation
+from fairseq_xling.papers.trelm.study_result import study_table
+from fairseq_xling.papers.trelm.transfers import budget
+from fairseq_xling.studies.ablations import STUDIES
+
+NAMES = [name for name in STUDIES if name.startswith("trelm-")]
+SHAPE = EncoderShape(4, 16, 32, 2, 64)
+
+
+@pytest.fixture
+def study(monkeypatch, tmp_path, config, facts):
+    """``study("trelm-init", codes, seeds="1,2")``: its rows, and the steps of the chosen ones."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.pt").touch()
+
+    def known(chosen, target, shape):
+        separate = chosen.vocab == "separate"
+        return facts(dictionaries=(("en",), (target,)) if separate else (("en", target),))
+
+    monkeypatch.setattr(run, "summarize_inputs", known)
+    monkeypatch.setattr(run, "read_shape", lambda chosen: SHAPE)
+    (tmp_path / "many.pt").touch()
+    usual = {
+        "trelm-parallel": ("--sizes", "50,100"),
+        "trelm-transfers": ("--multilingual", "many.pt", "--multilingual-data", "many"),
+    }
+
+    def make(name, codes=None, options=None, **changes):
+        one, parser = STUDIES[name](), argparse.ArgumentParser()
+        one.add_arguments(parser)
+        given = usual.get(name, ()) if options is None else options
+        args = parser.parse_args(["--output", "run", *given])
+        chosen = config(**changes)
+        rows = one.rows(chosen, args)
+        picked = choose_rows(rows, codes, ready_data=False)
+        return rows, study_steps(one, tmp_path / "run", chosen, rows, picked, SHAPE)
+
+    return make
+
+
+def names(steps):
+    return [step.name for step in steps]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_study_has_a_plan_that_ends_with_its_table(study, name):
+    rows, steps = study(name)
+    found = names(steps)
+    assert len(set(found)) == len(found)
+    assert found[-1] == "table"
+    assert found.count("prepare-de") == 1
+    assert len({row.code for row in rows}) == len(rows)
+    for row in rows:
+        assert any(step.endswith(f"-{row.code}") for step in found), row.code
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_paper_says_is_of_rows_that_there_are(study, name):
+    rows, _ = study(name)
+    codes, claims = {row.code for row in rows}, STUDIES[name]().claims(rows)
+    assert {code for one in claims for code in (one.better, one.worse)} <= codes
+    assert all(one.better != one.worse and one.text.endswith(".") for one in claims)
+
+
+def test_one_size_of_parallel_text_shows_no_trend(study):
+    rows, _ = study("trelm-parallel", options=("--sizes", "50"))
+    assert STUDIES["trelm-parallel"]().claims(rows) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_alone_takes_steps_of_the_same_names(study, name):
+    rows, steps = study(name)
+    for row in rows:
+        _, alone = study(name, row.code)
+        assert set(names(alone)) <= set(names(steps))
+
+
+def test_a_teacher_that_is_given_needs_no_number_of_steps(tmp_path, monkeypatch):
+    for name in ("source.pt", "teacher.pt", "text"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    study, parser = STUDIES["trelm-translators"](), argparse.ArgumentParser()
+    study.add_arguments(parser)
+    text = ("--mono", "train.en=text", "--mono", "train.de=text", "--parallel")
+    given = ("--output", "run", "--source", "source.pt", *text, "train.en-de=text,text")
+    options = ("--teacher", "teacher.pt", "--teacher-original", "yes", "--transfer-steps", "700")
+    args = parser.parse_args([*given, *options])
+    settings = read_config(args, study.translates)
+    rows = {row.code: row_config(settings, row) for row in study.rows(settings, args)}
+    assert {row.translator_steps for row in rows.values()} == {700}
+    original = {code for code, row in rows.items() if row.teacher_original}
+    assert not rows["ctc"].teacher and original == {"ctc-both"}
+
+
+def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):
+    given = tmp_path / "teacher.pt"
+    given.touch()
+    for option, expected in (("", "autoregressive"), (str(given), str(given))):
+        rows, _ = study("trelm-translators", teacher=option, transfer_steps=5)
+        teachers = {row.code: row.changes["teacher"] for row in rows}
+        taught = {"ctc-teacher", "ctc-all", "ctc-both", "lattice-teacher", "lattice-all"}
+        assert {code for code, teacher in teachers.items() if teacher} == taught
+        assert {teachers[code] for code in taught} == {expected}
+
+
+def test_readings_are_added_to_the_options_that_are_there(study):
+    given = {"prepare_args": "--align-unit word", "init_args": "--seed 2"}
+    rows, steps = study("trelm-readings", **given)
+    plain, *others = rows
+    assert not plain.changes and [row.code for row in others if row.needs_text] == ["last", "mean"]
+    known = {step.name: step for step in steps}
+    for code, step, words in (
+        ("last", "prepare-de-last", "--align-unit word --many-to-one last"),
+        ("layer", "init-de-1-layer", "--seed 2 --trilayer-from text"),
+    ):
+        assert code in {row.code for row in others}
+        (command,) = known[step].commands
+        assert words in " ".join(command)
+    assert sum("--compat" in step.commands[0] for step in steps if step.commands) == 4
+
+
+def test_cdlm_is_compared_with_tlm_under_each_condition_from_the_same_start(study):
+    rows, steps = study("trelm-bits", options=("--less-text", "30"), transfer_steps=10)
+    by_code = {row.code: dict(row.changes) for row in rows}
+    conditions = {code.removeprefix("cdlm") for code in by_code if code.startswith("cdlm")}
+    assert len(conditions) == 5 and len(rows) == 2 * len(conditions) + 2
+    for condition in conditions:
+        ours, other = by_code[f"cdlm{condition}"], by_code[f"tlm{condition}"]
+        assert ours.pop("transfer_objectives") == "cdlm,mlm"
+        assert (other.pop("transfer_objectives"), other.pop("auxiliary")) == ("tlm,mlm", "")
+        assert ours == other
+    assert by_code["cdlm-steps"]["transfer_steps"] == 30
+    assert by_code["cdlm-text"]["parallel_limit"] == 30
+    claims = {(one.better, one.worse) for one in STUDIES["trelm-bits"]().claims(rows)}
+    assert claims == {
+        *((f"cdlm{condition}", f"tlm{condition}") for condition in conditions),
+        ("mlm", "mlm-no-trilayer"),
+    }
+    # A long last phase follows the same transfer, which is not trained again.
+    known = {step.name: step for step in steps}
+    assert "language-de-1-cdlm-last" in known and "forward-de-1-cdlm-last" not in known
+    (weighted,) = known["forward-de-1-tlm-mlm"].commands
+    assert "--objective-weights mlm=4" in " ".join(weighted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"parallel_limit": 30}, "`--less-text` must be below `--parallel-limit` 30, got 30"),
+        (
+            {"transfer_args": "--objective-weights tlm=2"},
+            "`--transfer-args` must not have --objective-weights, which rows of this study set",
+        ),
+    ],
+)
+def test_settings_that_leave_no_room_for_a_condition_are_refused(study, changes, message):
+    with pytest.raises(UserError) as error:
+        study("trelm-bits", options=("--less-text", "30"), **changes)
+    assert str(error.value) == message
+
+
+def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
+    rows, steps = study("trelm-init", commonality_steps=100)
+    figures = {row.code: row.paper for row in rows if row.paper is not None}
+    assert figures == {"random": 6.99, "random-adv": 6.77, "skipgram": 6.53, "skipgram-adv": 5.93}
+    lengths = sorted(row.changes["commonality_steps"] for row in rows)
+    assert lengths == [100] * 4 + [200] * 4
+    # Both lengths start from the same weights, and no phase follows.
+    assert names(steps).count("init-de-1-skipgram") == 1
+    assert "init-de-1-skipgram-2x" not in names(steps)
+    assert not any(name.startswith(("forward", "language")) for name in names(steps))
+
+
+@pytest.mark.row("T15")
+def test_all_rows_are_measured_with_the_same_masks_and_text(study):
+    _, steps = study("trelm-init")
+    measured = [step.commands[0] for step in steps if step.name.startswith("bpw")]
+    assert len(measured) == 8
+    ends = {
+        tuple(command[command.index("--data") : command.index("--output")]) for command in measured
+    }
+    assert len(ends) == 1
+
+
+def test_objectives_carry_the_papers_figures_and_share_the_first_phase(study):
+    rows, steps = study("trelm-objectives")
+    figures = {row.code: row.paper for row in rows if row.paper}
+    assert figures == {"cdlm": 1.548, "tlm": 3.028, "tlm-no-trilayer": 3.469}
+    firsts = [name for name in names(steps) if name.startswith("commonality")]
+    assert firsts == [
+        f"commonality-de-1-{code}" for code in ("cdlm", "cdlm-star", "tlm-no-trilayer")
+    ]
+
+
+def test_cdlm_star_has_tables_of_its_own_no_language_embeddings_and_takes_turns(study):
+    _, steps = study("trelm-objectives", "cdlm-star")
+    by_name = {step.name: step for step in steps}
+    command = by_name["forward-de-1-cdlm-star"].commands[0]
+    assert command[command.index("--separate") + 1] == "tokens,softmax"
+    assert command[command.index("--arch") + 1] == "tri_encoder"
+    assert "--language-embeddings" not in command
+    assert "--alternate" in command
+    prepare = by_name["prepare-de-cdlm-star"].commands[0]
+    assert prepare[prepare.index("--vocab") + 1] == "separate"
+
+
+@pytest.mark.row("T19")
+def test_every_objective_gets_the_same_number_of_steps(study, config):
+    rows, _ = study("trelm-objectives")
+    budgets = {row.code: budget(row_config(config(), row)) for row in rows}
+    assert len(set(budgets.values())) == 1
+
+
+@pytest.mark.row("T21")
+def test_compensation_equals_the_budget_of_the_whole_migration(study, config):
+    rows, steps = study("trelm-compensated")
+    chosen = config()
+    budgets = {row.code: budget(row_config(chosen, row)) for row in rows}
+    assert budgets["same-steps"] == budgets["full"]
+    assert budgets["without"] == budgets["full"] - 2 * chosen.transfer_steps
+    assert budgets["paper"] == budgets["without"] + chosen.language_steps
+    by_name = {step.name: step for step in steps}
+    for code in ("same-steps", "paper"):
+        assert by_name[f"language-de-1-{code}"].commands[0][1].endswith("data/extra-de")
+    assert by_name["language-de-1-without"].commands[0][1].endswith("data/prepare-de")
+
+
+def test_subsets_share_all_that_does_not_depend_on_them(study):
+    rows, steps = study("trelm-parallel")
+    assert [row.changes["parallel_limit"] for row in rows] == [100, 50]
+    assert [name for name in names(steps) if name.startswith("commonality")] == [
+        "commonality-de-1-pairs-100"
+    ]
+    subsets = [step for step in steps if step.name.startswith("subset")]
+    assert [dict(step.settings)["count"] for step in subsets] == [100, 50]
+    assert len({dict(step.settings)["seed"] for step in subsets}) == 1
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ("10,x", "`--sizes` must be different whole numbers above 0, got '10,x'"),
+        ("0,5", "`--sizes` must be different whole numbers above 0, got '0,5'"),
+        ("5,5", "`--sizes` must be different whole numbers above 0, got '5,5'"),
+    ],
+)
+def test_sizes_are_different_numbers(study, sizes, message):
+    with pytest.raises(UserError) as error:
+        study("trelm-parallel", options=("--sizes", sizes))
+    assert str(error.value) == message
+
+
+@pytest.mark.row("P11")
+def test_encoders_from_scratch_take_as_many_steps_as_the_migration(study, config):
+    _, steps = study("trelm-baselines", commonality_steps=30, transfer_steps=40, language_steps=50)
+    for code in ("small-bert", "mlm", "mlm-tlm"):
+        (step,) = (s for s in steps if s.name == f"scratch-de-1-{code}")
+        command = step.commands[0]
+        assert command[command.index("--max-update") + 1] == str(30 + 2 * 40 + 50)
+        assert "--finetune-from-model" not in command
+        assert "--trelm-phase" not in command
+        mono = command[command.index("--mono-languages") + 1]
+        assert mono == ("de" if code == "small-bert" else "en,de")
+        objectives = command[command.index("--objectives") + 1]
+        assert objectives == ("mlm,tlm" if code == "mlm-tlm" else "mlm")
+        assert ("--no-trilayer" in command) == (code != "small-bert")
+
+
+@pytest.mark.row("P11")
+def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study, config):
+    """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
+    rows, _ = study("trelm-baselines")
+
+    def run(tokens, bpw):
+        training = {"parameters": 1000}
+        return {
+            "target": "de",
+            "phases": [{"bpw": {"en": 9.0, "de": bpw}}],
+            "orderings": [],
+            "translation": {},
+            "cost": {"trainings": [training], "sums": {"steps": 160, "tokens": tokens}},
+        }
+
+    read = {"migrated": (5000, 5200), "mlm": (4900, 5100), "mlm-tlm": (5600, 5800)}
+    found = {code: [run(n, 4.0 + k) for k, n in enumerate(read[code])] for code in read}
+    variations = [
+        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in read
+    ]
+    header, cells = study_table({"variations": variations, "migrations": found})
+    columns = [header.index(name) for name in ("row", "steps", "tokens", "parameters")]
+    assert [[cell[i] for i in columns] for cell in cells] == [
+        ["migrated", 160, 5100, 1000],
+        ["mlm", 160, 5000, 1000],
+        ["mlm-tlm", 160, 5700, 1000],
+    ]
+
+
+def write_trees(root):
+    """Files of the task parsing in the target."""
+    (root / "text/gold").mkdir(parents=True)
+    for split in ("train", "valid", "test"):
+        (root / "text/gold" / f"{split}.de.conllu").touch()
+
+
+@pytest.mark.row("T19", "T20", "T21", "T23", "T26", "P11")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_task_is_trained_and_tested_in_the_target_on_the_last_checkpoint_of_its_row(
+    study, monkeypatch, tmp_path, name
+):
+    write_trees(tmp_path)
+    rows, _ = study(name)
+    for row in rows:
+        _, steps = study(name, row.code, tasks="parsing")
+        (task,) = [step for step in steps if step.name.startswith("task-")]
+        bpw = next(step for step in steps if step.name.startswith("bpw-"))
+        data, *saved = bpw.inputs
+        gold = [Path(f"text/gold/{split}.de.conllu") for split in ("train", "valid")]
+        assert task.inputs[:4] == [*gold, saved[-1], data]
+        read = [step.name for step in steps if task.reads(step)]
+        assert read[0].startswith("prepare-de")
+        mapped = {"mim": ["fit-"], "rosita-word": ["map-", "fit-"]}.get(row.code, [])
+        kinds = sorted(f"{name.partition('-')[0]}-" for name in read[2:])
+        assert kinds == sorted(mapped)
+        (command,) = task.commands
+        files = {split: command[command.index(f"--{split}") + 1] for split in ("train", "test")}
+        assert files == {split: f"de=text/gold/{split}.de.conllu" for split in files}
+        assert not any("en=" in word for word in command)
+        assert steps[-1].reads(task)
+
+
+def test_rows_are_chosen_by_code():
+    rows = [Variation("a", "one"), Variation("b", "two", needs_text=True)]
+    assert choose_rows(rows, None, ready_data=False) == rows
+    assert choose_rows(rows, None, ready_data=True) == rows[:1]
+    assert choose_rows(rows, "b", ready_data=False) == rows[1:]
+    with pytest.raises(UserError) as error:
+        choose_rows(rows, "c", ready_data=False)
+    assert str(error.value) == "`--rows`: unknown row 'c'; known: a, b"
+    with pytest.raises(UserError) as error:
+        choose_rows(rows, "b", ready_data=True)
+    assert str(error.value) == (
+        "`--rows` b needs its own vocabulary: give `--text` instead of `--data`"
+    )
+
+
+def test_a_row_whose_settings_do_not_go_together_is_named(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.pt").touch()
+    with pytest.raises(UserError) as error:
+        row_config(config(), Variation("bad", "", {"trilayer": False}))
+    assert str(error.value).startswith("row bad: `--transfer-objectives` cdlm needs a TRILayer")
+    kept = row_config(config(), Variation("good", "", {"language_steps": 7}))
+    assert kept == dataclasses.replace(config(), language_steps=7)
+
+
+def test_without_a_part_all_else_is_the_same_and_only_the_whole_has_a_translation_model_beside_it(
+    study,
+):
+    _, steps = study("trelm-parts", autoregressive=True)
+    by_name = {step.name: step for step in steps}
+    full, other = (by_name[f"forward-de-1-{code}"].commands[0] for code in ("full", "no-cdlm"))
+    objectives = [command[command.index("--objectives") + 1] for command in (full, other)]
+    assert objectives == ["cdlm,mlm", "tlm,mlm"]
+    assert "map-de-no-alignment" not in names(steps)
+    assert [name for name in names(steps) if name.startswith("autoregressive-de-1")] == [
+        "autoregressive-de-1-full"
+    ]
+    assert not any(name.startswith("translate") and "no-cdlm" in name for name in names(steps))
+    assert any(name.startswith("translate-predicted-de-1-no-al") for name in names(steps))
+
+
+def command(step):
+    (words,) = step.commands
+    return words
+
+
+def value(step, option):
+    words = command(step)
+    return words[words.index(option) + 1]
+
+
+@pytest.mark.row("T23")
+def test_transfers_are_of_one_multilingual_encoder_and_take_the_steps_of_a_migration(study, config):
+    rows, steps = study(
+        "trelm-transfers", commonality_steps=30, transfer_steps=60, language_steps=90
+    )
+    by_name = {step.name: step for step in steps}
+    assert [row.code for row in rows] == [
+        *("as-is", "target-mlm", "rosita-word", "mim", "word-alignment"),
+        *("tri-bert", "tri-mbert", "tri-bert-long", "tri-mbert-long"),
+    ]
+    # The encoder is taken once, with its own words, and without a TRILayer.
+    (first,) = [step for step in steps if step.name.startswith("as-is")]
+    assert command(first)[:3] == ["fairseq-xling", "init", "many.pt"]
+    assert value(first, "--embeddings") == "source" and "--no-trilayer" in command(first)
+    for code, criterion in (("target-mlm", "unified_lm"), ("word-alignment", "word_alignment")):
+        training = by_name[f"{code}-de-1-{code}"]
+        assert value(training, "--criterion") == criterion
+        assert value(training, "--max-update") == str(30 + 2 * 60 + 90)
+        assert value(training, "--finetune-from-model") == str(first.outputs[0])
+    aligned = by_name["word-alignment-de-1-word-alignment"]
+    assert value(aligned, "--initial-encoder") == str(first.outputs[0])
+    # The larger budget is the paper's 400K by 120K: 100 + 2 * 200 + 300.
+    budgets = {row.code: budget(row_config(config(), row)) for row in rows[5:]}
+    assert budgets["tri-bert"] == budgets["tri-mbert"] and budgets["tri-bert-long"] == 800
+    # Only the source encoder gets new words.
+    assert [name for name in by_name if name.startswith("init-")] == [
+        *("init-de-1-tri-bert", "init-de-1-tri-mbert"),
+    ]
+    assert value(by_name["init-de-1-tri-mbert"], "--embeddings") == "source"
+    assert {name for name in by_name if name.startswith("map-de")} == {"map-de"}
+    assert not by_name["init-de-1-tri-mbert"].reads(by_name["map-de"])
+
+
+@pytest.mark.row("T23")
+def test_states_of_the_target_are_mapped_to_the_sources_and_heads_read_them_mapped(study, tmp_path):
+    write_trees(tmp_path)
+    _, steps = study("trelm-transfers", tasks="parsing")
+    by_name = {step.name: step for step in steps}
+    for code, method in (("mim", "meeting"), ("rosita-word", "procrustes")):
+        (fit,) = [step for step in steps if step.name == f"fit-{method}-de-1-{code}"]
+        assert command(fit)[2] == method and value(fit, "--normalize") == "centre"
+        folders = [Path(word).name for word in command(fit)[3:5]]
+        assert [name.split("-")[2] for name in folders] == ["de", "en"]  # moving, fixed
+        texts = [value(by_name[name], "--text").split("/")[-1] for name in folders]
+        assert texts == ["fit.de.txt", "fit.en.txt"]
+        distance = by_name[f"distance-de-1-{code}"]
+        assert value(distance, "--map") == str(fit.outputs[0])
+        held = [by_name[Path(word).name] for word in command(distance)[3:5]]
+        assert [value(step, "--text").split("/")[-1] for step in held] == [
+            *("held-out.de.txt", "held-out.en.txt"),
+        ]
+        task = by_name[f"task-parsing-de-1-{code}"]
+        assert f"--map {fit.outputs[0]}" in value(task, "--train-args")
+        assert task.reads(fit)
+        vectors = ["--concat-vectors" in command(step) for step in held]
+        assert vectors == [code == "rosita-word"] * 2
+        assert ("--concat-vectors" in value(task, "--train-args")) == (code == "rosita-word")
+    # Of a migrated model the TRILayer counts, of the others there is none.
+    layers = {
+        code: value(by_name[f"distance-de-1-{code}"], "--layers") for code in ("as-is", "tri-bert")
+    }
+    assert layers == {"as-is": "4", "tri-bert": "5"}
+    assert "--train-args" not in command(by_name["task-parsing-de-1-as-is"])
+
+
+def test_given_word_vectors_are_of_both_languages(study):
+    many = ("--multilingual", "many.pt", "--multilingual-data", "many")
+    _, steps = study(
+        "trelm-transfers",
+        options=(*many, "--word-vectors", "en=a.vec", "--word-vectors", "de=b.vec"),
+    )
+    assert not [step.name for step in steps if "words" in step.name]
+    with pytest.raises(UserError) as error:
+        study("trelm-transfers", options=(*many, "--word-vectors", "en=a.vec"))
+    assert str(error.value) == "`--word-vectors` must have a file of 'de', as in de=FILE"
+    with pytest.raises(
+        UserError, match=r"^`--data`: this study has two vocabularies; give `--text`"
+    ):
+        study("trelm-transfers", text="", data="data")
+
+
+@pytest.mark.row("T23")
+def test_the_table_has_a_column_for_each_distance_and_a_row_that_trains_nothing(study):
+    rows, _ = study("trelm-transfers")
+
+    def run(near, trainings):
+        distances = {"distance of aligned words": near, "distance of words at random": 8.0}
+        return {
+            **{"target": "de", "phases": [{"bpw": {"en": 9.0, "de": 4.0}}], "orderings": []},
+            **{"translation": {}, "tasks": [["LAS", 50.0]], "distances": distances},
+            "cost": {"trainings": trainings, "sums": {"steps": 0, "tokens": 0}},
+        }
+
+    found = {"as-is": [run(4.0, [])], "mim": [run(1.5, [{"parameters": 10}])]}
+    variations = [
+        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in found
+    ]
+    header, cells = study_table({"variations": variations, "migrations": found})
+    columns = ["parameters", "LAS, de", "distance of aligned words, de"]
+    columns = [header.index(name) for name in [*columns, "distance of words at random, de"]]
+    assert [[str(cell[i]) for i in columns] for cell in cells] == [
+        ["None", "50.00", "4.000", "8.000"],
+        ["10", "50.00", "1.500", "8.000"],
+    ]

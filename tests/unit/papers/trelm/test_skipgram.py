@@ -1,0 +1,133 @@
+"""fastText for subwords: its n-grams, what they give to rare subwords, and resumption."""
+
+import numpy as np
+import pytest
+from gensim.models.fasttext import compute_ngrams, ft_ngram_hashes
+
+from fairseq_xling.cli import main
+from fairseq_xling.data.folder import SEP, SPECIALS, DataFolder
+from fairseq_xling.data.mmap import TokenFile, best_dtype, write_items
+from fairseq_xling.errors import UserError
+from fairseq_xling.mapping.vectors_file import read_vectors
+from fairseq_xling.papers.trelm.skipgram import (
+    FastTextOptions,
+    FastTextSubwords,
+    SkipGram,
+    SkipGramOptions,
+    embedders,
+)
+from fairseq_xling.papers.trelm.vectors import count_ids, train_vectors
+
+# Ids of two families of subwords, each in its own frame; the last of each never occurs.
+FAMILIES = (
+    ["▁walking", "▁walked", "▁walker", "▁walks"],
+    ["▁blauer", "▁blaues", "▁blauen", "▁blaue"],
+)
+FRAMES = (["▁i", "▁now"], ["▁ein", "▁ding"])
+SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<null>"]
+SYMBOLS += [*FAMILIES[0], *FAMILIES[1], *FRAMES[0], *FRAMES[1], "▁q"]
+NUMBER = {symbol: number for number, symbol in enumerate(SYMBOLS)}
+OPTIONS = FastTextOptions(dim=16, epochs=10, sample=0.0, lr=0.1, buckets=50_000)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path, rng = tmp_path_factory.mktemp("text") / "x", np.random.default_rng(0)
+    rows = []
+    for _ in range(800):
+        kind = int(rng.integers(2))
+        middle = FAMILIES[kind][int(rng.integers(3))]
+        rows.append([*(NUMBER[s] for s in (FRAMES[kind][0], middle, FRAMES[kind][1])), SEP])
+    write_items(path, [np.array(row) for row in rows], best_dtype(100))
+    return TokenFile(path)
+
+
+def trained(file, kind, options):
+    model = kind([file], count_ids([file], len(SYMBOLS)), options, SYMBOLS)
+    for epoch in range(options.epochs):
+        model.train_epoch(epoch, lambda ids: None)
+    return model
+
+
+@pytest.fixture(scope="module")
+def model(file):
+    return trained(file, FastTextSubwords, OPTIONS)
+
+
+def cosine(table, a, b):
+    x, y = table[NUMBER[a]], table[NUMBER[b]]
+    return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+
+
+@pytest.mark.row("T14")
+def test_a_vector_is_the_mean_of_its_own_row_and_its_n_grams(model):
+    state, _ = model.state()
+    table, known = model.table()
+    for place, number in enumerate(model.ids.tolist()):
+        buckets = ft_ngram_hashes(SYMBOLS[number], 3, 6, OPTIONS.buckets)
+        rows = np.concatenate([state["words"][place][None], state["ngrams"][buckets]])
+        np.testing.assert_allclose(table[number], rows.mean(0), rtol=1e-4, atol=1e-6)
+        grams = compute_ngrams(SYMBOLS[number], 3, 6)
+        assert {len(gram) for gram in grams} <= {3, 4, 5, 6} and len(buckets) == len(grams)
+    assert known[model.ids].all() and not known[:SPECIALS].any()
+
+
+@pytest.mark.row("T14")
+def test_a_subword_that_does_not_occur_is_like_those_spelt_like_it(model):
+    table, known = model.table()
+    assert known[NUMBER["▁walks"]] and not known[NUMBER["▁q"]]  # which shares no n-gram
+    assert cosine(table, "▁walks", "▁walking") > 0.8 > 0.5 > cosine(table, "▁walks", "▁blauer")
+    assert cosine(table, "▁blaue", "▁blauen") > 0.8 > 0.5 > cosine(table, "▁blaue", "▁walked")
+
+
+def test_skip_gram_knows_nothing_of_it(file):
+    options = SkipGramOptions(dim=16, epochs=1, sample=0.0)
+    _, known = trained(file, SkipGram, options).table()
+    assert not known[[NUMBER["▁walks"], NUMBER["▁blaue"]]].any()
+
+
+def test_a_state_continues_as_if_it_had_not_been_interrupted(file, model):
+    first = FastTextSubwords([file], count_ids([file], len(SYMBOLS)), OPTIONS, SYMBOLS)
+    for epoch in range(4):
+        first.train_epoch(epoch, lambda ids: None)
+    arrays, random = first.state()
+    arrays = {name: np.array(array) for name, array in arrays.items()}
+    second = FastTextSubwords([file], count_ids([file], len(SYMBOLS)), OPTIONS, SYMBOLS)
+    second.restore(arrays, random)
+    np.testing.assert_array_equal(second.vectors(), first.vectors())
+    for epoch in range(4, OPTIONS.epochs):
+        second.train_epoch(epoch, lambda ids: None)
+    np.testing.assert_array_equal(second.table()[0], model.table()[0])
+
+
+def test_defaults_are_those_of_the_program_and_of_the_papers_readme():
+    options = FastTextOptions()
+    assert (options.min_n, options.max_n, options.lr, options.sample) == (3, 6, 0.05, 1e-4)
+    assert (options.epochs, options.window, options.negative, options.min_count) == (10, 5, 10, 0)
+    with pytest.raises(UserError, match="`--max-n` must be at least 3, got 2"):
+        FastTextOptions(max_n=2)
+
+
+def test_the_file_says_how_its_vectors_were_made(tiny_corpus, tmp_path):
+    options = FastTextOptions(dim=8, epochs=1, buckets=100)
+    report = train_vectors(tiny_corpus.path, tmp_path / "v", ["en"], options, "fasttext")
+    found = read_vectors(tmp_path / "v")
+    assert found.settings["method"] == "fasttext" and found.settings["max_n"] == 6
+    size = DataFolder(tiny_corpus.path).vocab_sizes["en"]
+    parts = [report[f"{part}_ids"] for part in ("trained", "composed", "untrained")]
+    assert sum(parts) == size - SPECIALS and parts[1] > 0
+
+
+def test_the_command_has_options_of_its_method_only(tiny_corpus, tmp_path, capsys):
+    call = ["embed", "train", str(tiny_corpus.path), "--languages", "en", "--dim", "4"]
+    call += ["--epochs", "1", "--output", str(tmp_path / "v")]
+    assert main([*call, "--min-n", "2"]) == 1
+    assert "`--min-n` needs `--method fasttext`" in capsys.readouterr().err
+    assert main([*call, "--method", "fastext"]) == 1
+    assert "unknown `--method` 'fastext'; did you mean 'fasttext'" in capsys.readouterr().err
+    fasttext = ["--method", "fasttext", "--min-n", "2", "--max-n", "3", "--buckets", "50"]
+    assert main([*call, *fasttext]) == 0
+    assert "composed of n-grams" in capsys.readouterr().out
+    settings = read_vectors(tmp_path / "v").settings
+    assert (settings["min_n"], settings["max_n"], settings["lr"]) == (2, 3, 0.05)
+    assert list(embedders) == ["fasttext", "skip-gram"]
