@@ -44,7 +44,9 @@ class Kind:
 
 
 KINDS: Registry[type[Kind]] = Registry(
-    "kind of result", "fairseq_xling.verbs", "fairseq_xling.studies", named="result"
+    "kind of result",
+    *("fairseq_xling.verbs", "fairseq_xling.studies", "fairseq_xling.papers"),
+    named="result",
 )
 
 

@@ -29,4 +29,6 @@ class Study(Protocol):
         """
 
 
-STUDIES: Registry[type[Study]] = Registry("study", "fairseq_xling.studies.ablations")
+STUDIES: Registry[type[Study]] = Registry(
+    "study", "fairseq_xling.studies.ablations", "fairseq_xling.papers.clcr.ablations"
+)
