@@ -120,11 +120,7 @@ class OrderHead(nn.Module):
 
 
 def reordered_side(name: str, option: str = "--reorder") -> int:
-    """0 or 1, the side that ``option`` names.
-
-    Raises:
-        UserError: for a name that is not of `SIDES`.
-    """
+    """0 or 1, the side that ``option`` names."""
     if name not in SIDES:
         raise unknown_name(f"`{option}`", name, list(SIDES))
     return SIDES.index(name)

@@ -60,11 +60,7 @@ class AbsoluteOrder(OrderHead):
         self.output = nn.Linear(self.reader.width, positions)
 
     def forward(self, states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
-        """As the base class.
-
-        Raises:
-            UserError: for a sentence of more than N key-points.
-        """
+        """As the base class."""
         lengths = lengths_of(states, padding_mask)
         known = self.output.out_features
         if states.shape[1] > known and (longest := int(lengths.max())) > known:
@@ -126,9 +122,6 @@ class AbsoluteOrder(OrderHead):
 
         Args:
             weigh: the cost of a position, of `WEIGHTS` (default: ``likelihood``).
-
-        Raises:
-            UserError: for an unknown ``weigh``.
         """
         if weigh and weigh not in WEIGHTS:
             raise unknown_name("weight of positions", weigh, list(WEIGHTS))

@@ -36,11 +36,7 @@ MOST_CELLS = 1 << 22  # hypotheses times key-points of the sentences that are se
 
 @absolute_searches.register("beam")
 def assign_by_beam(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
-    """Ranks (B, K) from costs (B, K, K) of key-point i at position p.
-
-    Raises:
-        UserError: for more than `MOST_WIDTH` hypotheses.
-    """
+    """Ranks (B, K) from costs (B, K, K) of key-point i at position p."""
     return _in_parts(_assign, costs, lengths, width)
 
 

@@ -48,9 +48,6 @@ def disagreement(scores: Tensor, weigh: str = "likelihood") -> Tensor:
     >>> import torch
     >>> disagreement(torch.tensor([[[0.0, 2.0], [-2.0, 0.0]]]), "sign").tolist()
     [[[0.0, 0.0], [1.0, 0.0]]]
-
-    Raises:
-        UserError: for an unknown ``weigh``.
     """
     if weigh not in WEIGHTS:
         raise unknown_name("weight of disagreements", weigh, list(WEIGHTS))

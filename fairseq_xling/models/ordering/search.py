@@ -190,9 +190,6 @@ def arrange_exactly(costs: Tensor, lengths: Tensor, width: int) -> Tensor:
 
     It takes O(2^K K) for a sentence; it serves to measure how far a faster search is from the
     optimum. Ranks (B, K) from costs (B, K, K) of key-point i before j; ``width`` is not read.
-
-    Raises:
-        UserError: for a sentence of more than 14 key-points.
     """
     size = costs.shape[1]
     if size > MOST:

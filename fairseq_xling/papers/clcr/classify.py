@@ -28,6 +28,7 @@ from fairseq_xling.papers.clcr.classify_config import (
     RowFolders,
     folder,
     labelled_files,
+    labelled_pairs,
     table_rows,
 )
 from fairseq_xling.papers.clcr.classify_result import named_runs, read_beside, write_classified
@@ -40,8 +41,7 @@ from fairseq_xling.papers.clcr.sequences import (
 from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.tasks.esim import Esim, EsimOptions, Trained, fit_pairs
-from fairseq_xling.tasks.formats import Format, find_format
-from fairseq_xling.tasks.formats.tsv import TextItem
+from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
 
 
@@ -51,9 +51,6 @@ class Pairs:
 
     Attributes:
         labels: (N,) int64, -1 if the label is unknown, or not among those trained on.
-
-    Raises:
-        UserError: if the folders do not pair up.
     """
 
     premises: Sequences
@@ -121,12 +118,7 @@ class Labels:
 
 
 def run_classify(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.papers.clcr.commands.clcr_classify`.
-
-    Raises:
-        UserError: for invalid options, and for missing, damaged or inconsistent files or folders,
-            before anything is trained.
-    """
+    """See `fairseq_xling.papers.clcr.commands.clcr_classify`."""
     config = load_config(ClassifyConfig, args)
     options, rows = config.esim(), table_rows(config)
     usable_device(config.device)
@@ -165,33 +157,16 @@ def run_classify(args: argparse.Namespace) -> None:
 
 
 def _labels(file: LabelledFile, config: ClassifyConfig) -> Labels:
-    item: TextItem
-    found: list[str | None] = []
-    for item in _format(config).read(file.path, parse_columns(config.columns)):
-        if len(item.texts) != 2:
-            raise UserError(
-                f"{item.place}: must have a premise and a hypothesis, got one text; name both with "
-                "`--columns text=0,pair=1,label=2`"
-            )
-        found.append(item.label)
+    found = [item.label for item in labelled_pairs(file.path, config.format, config.columns)]
     if file.name in (TRAIN, VALID) and not any(found):
         raise UserError(f"{file.path}: has no labels to learn from")
     return Labels(file, found)
 
 
-def _format(config: ClassifyConfig) -> type[Format]:
-    return find_format("tsv", config.format)
-
-
 def _open(
     row: RowFolders, labelled: Sequence[Labels], names: Sequence[str], seed: int
 ) -> list[Pairs]:
-    """The pairs of every file as the row's sequences, mapped.
-
-    Raises:
-        UserError: if a folder is missing or damaged, or has another number of sentences, language
-            or width than it should.
-    """
+    """The pairs of every file as the row's sequences, mapped."""
     numbers = {name: number for number, name in enumerate(names)}
     found: list[Pairs] = []
     for one in labelled:
@@ -267,7 +242,7 @@ def _write(
     file: LabelledFile, predicted: Sequence[str], config: ClassifyConfig, output: Path
 ) -> None:
     """Predictions in the format of the file, instead of its labels."""
-    form, columns = _format(config), parse_columns(config.columns)
+    form, columns = find_format("tsv", config.format), parse_columns(config.columns)
     items = list(form.read(file.path, columns))
     form.write(output / file.name.removesuffix(".gz"), items, predicted, columns)
 

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import re
 import string
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from fairseq_xling.options import option, reads
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.formats import find_format
+from fairseq_xling.tasks.formats.tsv import TextItem
 from fairseq_xling.tasks.items import parse_columns, parse_files
 from fairseq_xling.tasks.offsets import on_one_line
 
@@ -79,9 +80,6 @@ def parse_rows(option: str, texts: Sequence[str], more: Sequence[str] = ()) -> l
     >>> [row] = parse_rows("--vectors", ["T+E(.2)=seq/{file}"])
     >>> row.name, row.code
     ('T+E(.2)', 'T+E(.2)')
-
-    Raises:
-        UserError: for none, a malformed one, or two with the same name.
     """
     if not texts:
         raise UserError(f"`{option}` must be given")
@@ -157,11 +155,7 @@ class ClassifyConfig:
     device: str = option("cpu", "cpu, cuda or cuda:N")
 
     def esim(self) -> "list[EsimOptions]":
-        """The settings of each training: one for each seed.
-
-        Raises:
-            UserError: if one is out of range.
-        """
+        """The settings of each training: one for each seed."""
         from fairseq_xling.tasks.esim import EsimOptions
 
         names = [field.name for field in dataclasses.fields(EsimOptions) if field.name != "seed"]
@@ -221,22 +215,24 @@ def folder(row: RowFolders, file: LabelledFile, side: str, seed: int) -> Path:
 
 
 def write_texts(source: Path, output: str, form: str = "", columns: str = "") -> int:
-    """Write ``OUTPUT.premise`` and ``OUTPUT.hypothesis``, a line per pair; returns their number.
-
-    Raises:
-        UserError: for a malformed file, or a row of one text.
-    """
+    """Write ``OUTPUT.premise`` and ``OUTPUT.hypothesis``, a line per pair; returns their number."""
     check_files(source)
     count = 0
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(atomic_write(f"{output}.{side}", "w")) for side in SIDES]
-        for item in find_format("tsv", form).read(source, parse_columns(columns)):
-            if len(item.texts) != len(SIDES):
-                raise UserError(
-                    f"{item.place}: must have a premise and a hypothesis, got one text; name both "
-                    "with `--columns text=0,pair=1,label=2`"
-                )
+        for item in labelled_pairs(source, form, columns):
             for file, text in zip(files, item.texts, strict=True):
                 file.write(on_one_line(text) + "\n")
             count += 1
     return count
+
+
+def labelled_pairs(path: Path, form: str, columns: str) -> Iterator[TextItem]:
+    """The items of a labelled file, each of a premise and a hypothesis."""
+    for item in find_format("tsv", form).read(path, parse_columns(columns)):
+        if len(item.texts) != len(SIDES):
+            raise UserError(
+                f"{item.place}: must have a premise and a hypothesis, got one text; name both with "
+                "`--columns text=0,pair=1,label=2`"
+            )
+        yield item

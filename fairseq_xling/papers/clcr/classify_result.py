@@ -97,9 +97,6 @@ def named_runs(texts: Sequence[str]) -> dict[str, str]:
 
     >>> named_runs(["mBERT=runs/mbert"])
     {'mBERT': 'runs/mbert'}
-
-    Raises:
-        UserError: for another form, or a name used twice.
     """
     found: dict[str, str] = {}
     for text in texts:
@@ -119,9 +116,6 @@ def read_beside(
 
     Args:
         called: the name of its only model, or what those of several begin with (`--baseline`).
-
-    Raises:
-        UserError: for a run that is not finished, or that measured something other than accuracy.
     """
     option = "--baseline" if called else "--beside"
     found = []

@@ -212,9 +212,6 @@ def compare(near: np.ndarray, far: np.ndarray) -> dict[str, Any]:
     >>> found = compare(np.array([1.0, 2.0, np.nan]), np.array([2.0, 4.0]))
     >>> found["translations"]["mean"], found["random"]["mean"], found["auc"]
     (1.5, 3.0, 0.875)
-
-    Raises:
-        UserError: if either has none.
     """
     near, far = near[np.isfinite(near)], far[np.isfinite(far)]
     if not (len(near) and len(far)):

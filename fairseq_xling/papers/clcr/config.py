@@ -56,11 +56,7 @@ class Text:
 
 
 def texts(config: Any, pair: tuple[str, str]) -> list[Text]:
-    """All texts to encode.
-
-    Raises:
-        UserError: for another form, another language, a missing file, or a name used twice.
-    """
+    """All texts to encode."""
     found = []
     for item in config.encode_pairs:
         name, _, files = item.partition("=")
@@ -213,11 +209,7 @@ class ClcrRunConfig:
 
 
 def check_config(config: ClcrRunConfig) -> tuple[DataFolder, tuple[str, str]]:
-    """The data folder and the pair of a run.
-
-    Raises:
-        UserError: for incompatible settings, or missing files.
-    """
+    """The data folder and the pair of a run."""
     if not config.data:
         raise UserError("`--data` must name a data folder with parallel text")
     folder = DataFolder(config.data)

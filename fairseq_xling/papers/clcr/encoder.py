@@ -61,11 +61,7 @@ _COUNTS = ("size", "entries", "languages", "language")
 
 
 def read_config(text: Any, origin: Any) -> dict[str, Any]:
-    """``pair``, ``encoders`` by language and ``modules`` by key, as `ClcrModel` takes them.
-
-    Raises:
-        UserError: names ``origin`` and what is wrong.
-    """
+    """``pair``, ``encoders`` by language and ``modules`` by key, as `ClcrModel` takes them."""
     try:
         config = json.loads(text)
     except (TypeError, ValueError, RecursionError):

@@ -112,9 +112,6 @@ def order_bleu(predicted: Sequence[Sequence[int]], gold: Sequence[Sequence[int]]
     >>> found = order_bleu([[0, 1, 3, 2, 4]], [[0, 1, 2, 3, 4]])  # 0 1 is kept, of four
     >>> found.precisions[2], found.precisions[3]
     (0.25, 0.0)
-
-    Raises:
-        UserError: if there are not as many predicted sentences as gold ones.
     """
     if len(predicted) != len(gold):
         raise UserError(

@@ -18,7 +18,7 @@ matter; pivots outside all blocks, and blocks without a pivot, count as errors.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -32,6 +32,7 @@ from fairseq_xling.files import atomic_write, read_json, write_json
 from fairseq_xling.folders import is_finished, new_folder
 from fairseq_xling.papers.clcr.pivots import (
     Blocks,
+    Pivots,
     Tuned,
     blocks_of_pairs,
     finest_blocks,
@@ -46,11 +47,7 @@ META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy"
 
 
 class Labels:
-    """A finished folder of pivots.
-
-    Raises:
-        UserError: if it is missing, or was not finished.
-    """
+    """A finished folder of pivots."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -114,27 +111,13 @@ class Aligned(Protocol):
         """T12 or T21."""
 
 
-class Found(NamedTuple):
-    """Mutual best pairs, sorted by sentence pair and token of s1, (n,) each; tokens from 0."""
-
-    row: np.ndarray
-    source: np.ndarray
-    target: np.ndarray
-    distance: np.ndarray
-
-    def below(self, threshold: float) -> "Found":
-        """Those under ``threshold``."""
-        kept = self.distance < threshold
-        return Found(*(part[kept] for part in self))
-
-
 def find_pivots(
     model: Aligned,
     first: Sequence[np.ndarray],
     second: Sequence[np.ndarray],
     max_tokens: int = 8192,
-) -> Found:
-    """All mutual best pairs of some sentence pairs, whatever their distance.
+) -> Pivots:
+    """All mutual best pairs of some sentence pairs, whatever their distance; tokens from 0.
 
     Args:
         first: ids of each sentence, ``</s>`` last; second: those of its translation.
@@ -144,13 +127,13 @@ def find_pivots(
         moved = (model.transform(0, states[0]), model.transform(1, states[1]))
         found = mutual_best(pair_distances(*states, *moved, model.norm), *masks)
         row, source, target, distance = (part.cpu().numpy() for part in found)
-        parts.append(Found(indices[row], source - 1, target - 1, distance))  # after <s>
+        parts.append(Pivots(indices[row], source - 1, target - 1, distance))  # after <s>
     if not parts:
         none = np.zeros(0, dtype=np.int64)
-        return Found(none, none, none, none.astype(np.float32))
-    joined = Found(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        return Pivots(none, none, none, none.astype(np.float32))
+    joined = Pivots(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     order = np.lexsort((joined.source, joined.row))
-    return Found(*(part[order] for part in joined))
+    return Pivots(*(part[order] for part in joined))
 
 
 def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
@@ -171,7 +154,7 @@ def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tun
             found = find_pivots(model, *texts, max_tokens)
             parts.append(found._replace(row=found.row + start))
             bar.update(len(texts[0]))
-    found = Found(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    found = Pivots(*(np.concatenate(part) for part in zip(*parts, strict=True)))
     places = blocks_of_pairs(blocks, found.row, found.source, found.target)
     try:
         return tune_threshold(found.distance, places, len(blocks.row))
@@ -226,7 +209,7 @@ def write_labels(
     return meta
 
 
-def _arrays(found: Found, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, np.ndarray]:
+def _arrays(found: Pivots, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, np.ndarray]:
     """The contribution of a block of pairs to each array."""
     sizes = np.array([len(ids) for ids in texts[1]])
     order = np.zeros(int(sizes.sum()), dtype=np.int64)
@@ -281,23 +264,15 @@ def blocks_of_text(
 def gold_links(
     folder: DataFolder, split: str, pair: tuple[str, str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``.
-
-    Raises:
-        UserError: if neither direction of the split has been aligned.
-    """
+    """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``."""
     found = []
     for source, target in (pair, pair[::-1]):
         if not folder.is_aligned(split, source, target):
             continue  # one direction is enough
         order = folder.order(split, source, target)
-        values, sizes = order.block(0, len(order))
-        row = np.repeat(np.arange(len(sizes)), sizes)
-        ends = np.cumsum(sizes) - 1
-        place = np.arange(len(values)) - (ends + 1 - sizes)[row]
-        linked = values > 0
-        linked[ends] = False
-        links = [row[linked], values[linked] - 1, place[linked]]
+        row, linked, place = _linked(order)
+        words = place < order.sizes[row] - 1
+        links = [row[words], linked[words], place[words]]
         found.append(links if source == pair[0] else [links[0], links[2], links[1]])
     if not found:
         folder.order(split, *pair)  # raises: there is none
@@ -330,16 +305,13 @@ def gold_pivots(blocks: Blocks, links: TokenPairs, found: TokenPairs) -> TokenPa
 def write_gold(folder: DataFolder, labels: str | Path, output: str | Path) -> dict[str, float]:
     """Write the gold pivots against which ``labels`` (a split's folder of `clcr label`) can be
     measured; returns the precision, recall and F1 of ``labels``, in [0, 1].
-
-    Raises:
-        UserError: if there are no labels, or the split has no word alignment.
     """
     pseudo, output = Labels(labels), Path(output)
     split = pseudo.meta["settings"]["split"]
     sides = folder.parallel(split, *pseudo.pair)
     links = gold_links(folder, split, pseudo.pair)
     blocks = finest_blocks(*links)
-    found = _token_pairs(pseudo.order(sides, pseudo.pair))
+    found = _linked(pseudo.order(sides, pseudo.pair))
     row, source, target = gold_pivots(blocks, links, found)
     sizes = sides[1].sizes
     order = np.zeros(int(sizes.sum()), dtype="<i4")
@@ -368,8 +340,9 @@ def write_gold(folder: DataFolder, labels: str | Path, output: str | Path) -> di
     return shares
 
 
-def _token_pairs(order: object) -> TokenPairs:
-    values, sizes = order.block(0, len(order))  # type: ignore[attr-defined]
+def _linked(order: TokenFile) -> TokenPairs:
+    """Of each linked token: its sentence, the token that it is linked to, and its own place."""
+    values, sizes = order.block(0, len(order))
     row = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(values)) - (np.cumsum(sizes) - sizes)[row]
     linked = values > 0

@@ -288,7 +288,7 @@ def _by_score(axis: Axes, points: Sequence[Sequence[float]]) -> None:
 
 
 def _context_table(found: Mapping[str, Any]) -> Table:
-    """How far a vector moves by language and change, and the distance of two words beside it."""
+    """How far a vector moves by language and change, with the distance of two words."""
     header = ["language", "sentences", *CHANGES, BETWEEN, *(f"{c} / {BETWEEN}" for c in CHANGES)]
     rows = [
         [

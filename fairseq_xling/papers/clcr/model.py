@@ -22,106 +22,77 @@ from fairseq_xling.models.identity import KEY, Identified, first_difference
 from fairseq_xling.papers.clcr.encoder import LayerEncoder, positions_of, read_config
 from fairseq_xling.papers.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import phases
-from fairseq_xling.ranges import NOT_NEGATIVE, SHARE, ranged
+from fairseq_xling.ranges import NOT_NEGATIVE, SHARE, Range, ranged
+
+
+def described(default: Any, help: str, range: Range | None = None) -> Any:
+    """A field of fairseq's options with its help, and the range of its numbers."""
+    metadata = {"help": help} if range is None else ranged(help, range)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass
 class ClcrModelConfig(FairseqDataclass):
-    encoder: str = field(
-        default="",
-        metadata={
-            "help": "the two encoders, e.g. en=bert-folder,de=model.pt: Hugging Face folders, or "
-            "fairseq checkpoints"
-        },
+    encoder: str = described(
+        "",
+        "the two encoders, e.g. en=bert-folder,de=model.pt: Hugging Face folders, or "
+        "fairseq checkpoints",
     )
-    encoder_data: str = field(
-        default="",
-        metadata={
-            "help": "location of an encoder's own data folder or dict.txt, e.g. de=data-bin "
-            "(default: "
-            "as in its training)"
-        },
+    encoder_data: str = described(
+        "",
+        "location of an encoder's own data folder or dict.txt, e.g. de=data-bin (default: as in "
+        "its training)",
     )
-    clcr_layer: str = field(
-        default="",
-        metadata={
-            "help": "layer whose states are used, e.g. 9, or en=9,de=4; 0 is the embeddings "
-            "(default: three quarters up, 9 of 12)"
-        },
+    clcr_layer: str = described(
+        "",
+        "layer whose states are used, e.g. 9, or en=9,de=4; 0 is the embeddings "
+        "(default: three quarters up, 9 of 12)",
     )
-    clcr_start: str = field(
-        default="",
-        metadata={
-            "help": "checkpoint of an earlier clcr training to start from, instead of --encoder"
-        },
+    clcr_start: str = described(
+        "", "checkpoint of an earlier clcr training to start from, instead of --encoder"
     )
-    clcr_config: str = field(
-        default="", metadata={"help": "model configuration, as JSON (default: read from those)"}
+    clcr_config: str = described("", "model configuration, as JSON (default: read from those)")
+    transform: str = described("residual", "T: residual, or linear")
+    transform_hidden: int = described(
+        0, "hidden width of a residual T; 0 is the width of its input", NOT_NEGATIVE
     )
-    transform: str = field(default="residual", metadata={"help": "T: residual, or linear"})
-    transform_hidden: int = field(
-        default=0,
-        metadata=ranged("hidden width of a residual T; 0 is the width of its input", NOT_NEGATIVE),
+    attention_score: str = described(
+        "transformed", "attention score: transformed, exclusive, raw, or keys"
     )
-    attention_score: str = field(
-        default="transformed",
-        metadata={"help": "attention score: transformed, exclusive, raw, or keys"},
+    distance_norm: str = described("l2", "norm of a distance: l2, or l1")
+    anneal_beta: float = described(
+        0.01, "temperature 1 / (1 + beta * updates) of attention; 0 is no annealing", NOT_NEGATIVE
     )
-    distance_norm: str = field(default="l2", metadata={"help": "norm of a distance: l2, or l1"})
-    anneal_beta: float = field(
-        default=0.01,
-        metadata=ranged(
-            "temperature 1 / (1 + beta * updates) of attention; 0 is no annealing", NOT_NEGATIVE
-        ),
+    anneal_phases: str = described(
+        "transform,lm1,lm2",
+        "phases whose attention is annealed, and whose updates count; in others the "
+        "temperature is 1",
     )
-    anneal_phases: str = field(
-        default="transform,lm1,lm2",
-        metadata={
-            "help": "phases whose attention is annealed, and whose updates count; in others the "
-            "temperature is 1"
-        },
+    extract_hidden: int = described(
+        0, "hidden width of the key-point classifier; 0 is linear", NOT_NEGATIVE
     )
-    extract_hidden: int = field(
-        default=0,
-        metadata=ranged("hidden width of the key-point classifier; 0 is linear", NOT_NEGATIVE),
+    extract_encoder: str = described(
+        "frozen",
+        "states the key-point classifier reads: frozen, the aligned ones, or finetune, "
+        "those of its own copy of the encoder, which is trained with it",
     )
-    extract_encoder: str = field(
-        default="frozen",
-        metadata={
-            "help": "states the key-point classifier reads: frozen, the aligned ones, or finetune, "
-            "those of its own copy of the encoder, which is trained with it"
-        },
+    delta: float = described(0.2, "keep tokens with p(key-point) above this", SHARE)
+    confident: bool = described(False, "reweight labels that are probably wrong")
+    flip_rates: str = described(
+        "",
+        "shares of wrong labels among key-points and other tokens, e.g. 0.2,0.1 "
+        "(default: estimated in training)",
     )
-    delta: float = field(
-        default=0.2, metadata=ranged("keep tokens with p(key-point) above this", SHARE)
+    order: str = described("rel", "head of the module `order`: rel, or abs")
+    order_side: str = described(
+        "first",
+        "language whose key-points are put into the order of the other: first, or "
+        "second of --clcr-pair",
     )
-    confident: bool = field(
-        default=False, metadata={"help": "reweight labels that are probably wrong"}
+    order_positions: int = described(
+        0, "rows of the table of `abs`; 0 is the encoders' longest sentence", NOT_NEGATIVE
     )
-    flip_rates: str = field(
-        default="",
-        metadata={
-            "help": "shares of wrong labels among key-points and other tokens, e.g. 0.2,0.1 "
-            "(default: estimated in training)"
-        },
-    )
-    order: str = field(default="rel", metadata={"help": "head of the module `order`: rel, or abs"})
-    order_side: str = field(
-        default="first",
-        metadata={
-            "help": "language whose key-points are put into the order of the other: first, or "
-            "second of --clcr-pair"
-        },
-    )
-    order_positions: int = field(
-        default=0,
-        metadata=ranged(
-            "rows of the table of `abs`; 0 is the encoders' longest sentence", NOT_NEGATIVE
-        ),
-    )
-    module_options: str = field(
-        default="", metadata={"help": "settings of your own module, in its own format"}
-    )
+    module_options: str = described("", "settings of your own module, in its own format")
 
 
 @register_model("clcr", dataclass=ClcrModelConfig)
@@ -230,11 +201,7 @@ class ClcrModel(Identified, BaseFairseqModel):
         return matching.move(states)
 
     def require(self, key: str, checkpoint: str | Path, name: str = "") -> nn.Module:
-        """The module ``key``.
-
-        Raises:
-            UserError: if it was not trained.
-        """
+        """The module ``key``."""
         if key not in self.parts:
             raise UserError(
                 f"{checkpoint}: has no trained module {name or key!r}, only "

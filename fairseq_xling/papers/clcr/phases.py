@@ -40,9 +40,6 @@ def annealed_phases(text: str) -> list[str]:
 
     >>> annealed_phases("lm1,lm2")
     ['lm1', 'lm2']
-
-    Raises:
-        UserError: for no name, an unknown one, or one named twice.
     """
     names = [name.strip() for name in text.split(",")]
     unknown = [repr(name) for name in names if name not in phases]

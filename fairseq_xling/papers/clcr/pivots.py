@@ -34,7 +34,7 @@ A token without links between two tokens of a block belongs to that block; other
 B sentence pairs, M tokens of s1, N of s2, D and E widths of the encoders, n pairs found.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -166,7 +166,7 @@ def distances_between(x: Tensor, y: Tensor, norm: str = "l2") -> Tensor:
 
 
 class Pivots(NamedTuple):
-    """Pairs, sorted by sentence and then by token of s1.
+    """Pairs, sorted by sentence and then by token of s1, as tensors or arrays.
 
     Attributes:
         row, source, target: (n,) int64; token ``source`` of s1 and ``target`` of s2, in the pair
@@ -174,10 +174,15 @@ class Pivots(NamedTuple):
         distance: (n,) float32.
     """
 
-    row: Tensor
-    source: Tensor
-    target: Tensor
-    distance: Tensor
+    row: Any
+    source: Any
+    target: Any
+    distance: Any
+
+    def below(self, threshold: float) -> "Pivots":
+        """Those under ``threshold``."""
+        kept = self.distance < threshold
+        return Pivots(*(part[kept] for part in self))
 
 
 def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:

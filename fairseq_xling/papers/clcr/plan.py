@@ -58,11 +58,7 @@ class Artifacts:
 
 
 def run_clcr(args: argparse.Namespace, everything: bool) -> None:
-    """Plan and run all, or only the transforms and encoders; or print the plan (``args.dry_run``).
-
-    Raises:
-        UserError: for bad settings, missing input, or a step that fails.
-    """
+    """Plan and run all, or only the transforms and encoders, or print the plan (`--dry-run`)."""
     config, run = load_config(ClcrRunConfig, args, PRESETS), Path(args.output)
     folder, pair = check_config(config)
     config, settled = settle_config(run, config)
@@ -328,11 +324,7 @@ def _threshold(labels: Path) -> list[str]:
 
 
 def output_of(args: argparse.Namespace) -> str:
-    """The run's folder.
-
-    Raises:
-        UserError: if neither it nor a configuration file is named.
-    """
+    """The run's folder."""
     if not (args.output or args.config):
         raise UserError("`--output` must name a folder where there is no configuration file")
     return args.output or str(Path("runs", "clcr", Path(args.config).stem))

@@ -107,12 +107,7 @@ def _alike(sequences: Sequences, placed: Placed) -> np.ndarray:
 
 
 def run_clcr_probe(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.papers.clcr.commands.clcr_probe`.
-
-    Raises:
-        UserError: for invalid options, and for missing, damaged or inconsistent files or folders,
-            before anything is trained.
-    """
+    """See `fairseq_xling.papers.clcr.commands.clcr_probe`."""
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
     rows = parse_rows("--vectors", args.vectors)

@@ -181,11 +181,7 @@ class Sequences:
 
 
 def check_same_sentences(x: Sequences, y: Sequences) -> None:
-    """Reject two folders whose sentences do not pair up, or whose vectors differ in width.
-
-    Raises:
-        UserError: see above.
-    """
+    """Reject two folders whose sentences do not pair up, or whose vectors differ in width."""
     names = f"{x.path} and {y.path}"
     if x.sentences != y.sentences:
         raise UserError(
@@ -195,11 +191,7 @@ def check_same_sentences(x: Sequences, y: Sequences) -> None:
 
 
 def check_same_width(x: Sequences, y: Sequences) -> None:
-    """Reject two folders whose vectors differ in width.
-
-    Raises:
-        UserError: see above.
-    """
+    """Reject two folders whose vectors differ in width."""
     if x.width != y.width:
         raise UserError(
             f"{x.path} and {y.path}: must have vectors of one width, got {x.width} and {y.width}"
@@ -207,11 +199,7 @@ def check_same_width(x: Sequences, y: Sequences) -> None:
 
 
 def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
-    """Whether ``output`` is a finished folder of these settings; False if there is nothing.
-
-    Raises:
-        UserError: if it contains anything else.
-    """
+    """Whether ``output`` is a finished folder of these settings; False if there is nothing."""
     return is_finished(Path(output), _plain(settings))
 
 
@@ -226,9 +214,6 @@ def write_sequences(
         ``lang``,
             ``dtype`` (of `DTYPES`) and others. Unfinished work of other settings is discarded.
         width: D.
-
-    Raises:
-        UserError: if another process is writing it.
     """
     if settings["dtype"] not in DTYPES or not settings["lang"]:
         raise ValueError(f"dtype must be one of {', '.join(DTYPES)} and lang a code: {settings}")

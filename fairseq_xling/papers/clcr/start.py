@@ -117,9 +117,6 @@ def by_language(option: str, text: str, languages: tuple[str, ...]) -> dict[str,
 
     >>> by_language("--encoder", "en=a.pt,de=b", ("en", "de"))
     {'en': 'a.pt', 'de': 'b'}
-
-    Raises:
-        UserError: for another form, another language, or one named twice.
     """
     found: dict[str, str] = {}
     for item in filter(None, (piece.strip() for piece in text.split(","))):
@@ -139,9 +136,6 @@ def parse_layers(option: str, text: str, pair: tuple[str, str]) -> dict[str, int
 
     >>> parse_layers("--clcr-layer", "9", ("en", "de"))
     {'en': 9, 'de': 9}
-
-    Raises:
-        UserError: for anything but whole numbers, or another language.
     """
     if text.isdecimal():
         return dict.fromkeys(pair, int(text))

@@ -11,7 +11,7 @@ import json
 import logging
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, List, Optional
 
@@ -32,11 +32,11 @@ from fairseq_xling.data.sources import Pairs, Row
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.papers.clcr.labels import Labels
-from fairseq_xling.papers.clcr.model import ClcrModelConfig
+from fairseq_xling.papers.clcr.model import ClcrModelConfig, described
 from fairseq_xling.papers.clcr.modules import modules
 from fairseq_xling.papers.clcr.phases import phases
 from fairseq_xling.papers.clcr.start import gather
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, check_fields, ranged
+from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, check_fields
 from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.planned import PlannedTask
 from fairseq_xling.training.precision import PrecisionConfig, check_precision
@@ -44,44 +44,29 @@ from fairseq_xling.training.precision import PrecisionConfig, check_precision
 
 @dataclass
 class ClcrConfig(PrecisionConfig):
-    data: str = field(
-        default=MISSING, metadata={"help": "data folder made by `fairseq-xling prepare`"}
+    data: str = described(MISSING, "data folder made by `fairseq-xling prepare`")
+    clcr_pair: Optional[str] = described(
+        None,
+        "the two languages, e.g. en,de: states of the first are mapped to the second's "
+        "(default: the data folder's only pair)",
     )
-    clcr_pair: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "the two languages, e.g. en,de: states of the first are mapped to the second's "
-            "(default: the data folder's only pair)"
-        },
+    clcr_module: str = described("transform", "what is trained: transform, extract, order")
+    clcr_phase: str = described(
+        "transform",
+        "with the module `transform`: transform (both encoders frozen), lm1 or lm2 (also train "
+        "the first or the second encoder)",
     )
-    clcr_module: str = field(
-        default="transform", metadata={"help": "what is trained: transform, extract, order"}
+    clcr_labels: str = described(
+        "", "folder of `fairseq-xling clcr label`, with pivots of each split"
     )
-    clcr_phase: str = field(
-        default="transform",
-        metadata={
-            "help": "with the module `transform`: transform (both encoders frozen), lm1 or lm2 "
-            "(also "
-            "train the first or the second encoder)"
-        },
+    too_long: str = described(
+        "truncate", "sentences longer than the position table: truncate, or refuse"
     )
-    clcr_labels: str = field(
-        default="",
-        metadata={"help": "folder of `fairseq-xling clcr label`, with pivots of each split"},
+    epoch_updates: int = described(
+        0, "optimiser steps per epoch; 0 is about one pass over the data", NOT_NEGATIVE
     )
-    too_long: str = field(
-        default="truncate",
-        metadata={"help": "sentences longer than the position table: truncate, or refuse"},
-    )
-    epoch_updates: int = field(
-        default=0,
-        metadata=ranged(
-            "optimiser steps per epoch; 0 is about one pass over the data", NOT_NEGATIVE
-        ),
-    )
-    sort_window: int = field(
-        default=32768,
-        metadata=ranged("rows sorted by length together; more rows, less padding", COUNT),
+    sort_window: int = described(
+        32768, "rows sorted by length together; more rows, less padding", COUNT
     )
     seed: int = II("common.seed")
     amp: bool = II("common.amp")
@@ -175,11 +160,7 @@ class ClcrTask(PlannedTask):
 
 
 def choose_pair(folder: DataFolder, text: str | None) -> tuple[str, str]:
-    """The two languages that ``text`` names, or the only pair with training text.
-
-    Raises:
-        UserError: if it does not name two, or there are several and none is named.
-    """
+    """The two languages that ``text`` names, or the only pair with training text."""
     if text:
         pair = parse_languages(text, "--clcr-pair")
         if len(pair) != 2:

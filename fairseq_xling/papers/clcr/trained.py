@@ -96,11 +96,7 @@ class Clcr:
         return self.model.max_positions()
 
     def side(self, lang: str) -> int:
-        """0 for the first language, 1 for the second.
-
-        Raises:
-            UserError: for another one.
-        """
+        """0 for the first language, 1 for the second."""
         if lang not in self.pair:
             raise UserError(f"{self.checkpoint}: is of {' and '.join(self.pair)}, not of {lang!r}")
         return self.pair.index(lang)

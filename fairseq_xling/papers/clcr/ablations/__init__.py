@@ -4,6 +4,7 @@ A part is what is trained in one way, with every seed.
 """
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,3 +162,22 @@ def _reading(config: ClcrTaskConfig) -> list[str]:
     """How labelled files are read."""
     given = {"--format": config.format, "--columns": config.columns}
     return [word for option, value in given.items() if value for word in (option, value)]
+
+
+def table_step(
+    run: Path,
+    config: ClcrTaskConfig,
+    kind: str,
+    parts: Sequence[Part],
+    write: Callable[[], None],
+) -> Step:
+    """The step that makes the table of a study from its parts."""
+    from fairseq_xling.papers.clcr.ablations_result import FILES
+
+    return Step(
+        "table",
+        call=write,
+        settings={"config": dataclasses.asdict(config), "kind": kind},
+        inputs=[path for part in parts for path in part.results],
+        outputs=[run / name for name in FILES],
+    )

@@ -15,6 +15,7 @@ from fairseq_xling.papers.clcr.ablations import (
     ClcrTaskConfig,
     Part,
     check_task,
+    table_step,
     texts_of_all,
     texts_steps,
 )
@@ -52,6 +53,7 @@ class ClcrPairs:
         add_options(parser, ClcrPairsConfig)
 
     def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.papers.clcr.ablations_result import write_pairs
         from fairseq_xling.papers.clcr.plan import Plan
         from fairseq_xling.runs.carry_out import carry_out
         from fairseq_xling.runs.settled import settle_config
@@ -78,7 +80,8 @@ class ClcrPairs:
                 steps += plan.steps
             steps += part.classify()
             parts.append(part)
-        steps.append(_table_step(run, config, pair, parts, list(steps)))
+        write = functools.partial(write_pairs, run, config, pair, parts, list(steps))
+        steps.append(table_step(run, config, "clcr-pairs", parts, write))
         carry_out(run, steps, config.jobs, args, settled)
 
 
@@ -93,22 +96,4 @@ def _subset_step(run: Path, config: ClcrPairsConfig, pair: Sequence[str], size: 
         settings=settings,
         inputs=[data],
         outputs=[output],
-    )
-
-
-def _table_step(
-    run: Path,
-    config: ClcrPairsConfig,
-    pair: tuple[str, str],
-    parts: Sequence[Part],
-    steps: Sequence[Step],
-) -> Step:
-    from fairseq_xling.papers.clcr.ablations_result import FILES, write_pairs
-
-    return Step(
-        "table",
-        call=functools.partial(write_pairs, run, config, pair, parts, steps),
-        settings={"config": dataclasses.asdict(config), "kind": "clcr-pairs"},
-        inputs=[path for part in parts for path in part.results],
-        outputs=[run / name for name in FILES],
     )

@@ -17,13 +17,13 @@ from fairseq_xling.papers.clcr.ablations import (
     ClcrTaskConfig,
     Part,
     check_task,
+    table_step,
     texts_of_all,
     texts_steps,
 )
 from fairseq_xling.papers.clcr.config import PRESETS, Text, check_config, check_sequences
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import add_options, load_config
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
 
 # The stages of a training in their order; a reading shares those before the first that it changes.
@@ -87,12 +87,7 @@ class ClcrReadingsConfig(ClcrTaskConfig):
 
     @property
     def reading_list(self) -> list[Reading]:
-        """The chosen ones, after the defaults; without a choice, those that change something.
-
-        Raises:
-            UserError: for a name that there is none of, or twice, and for a reading that changes
-                nothing, or only what is not trained.
-        """
+        """The chosen ones, after the defaults; without a choice, those that change something."""
         named = {one.name: one for one in READINGS if one is not DEFAULTS}
         if not self.readings:
             return [DEFAULTS, *(one for one in named.values() if self._changes(one))]
@@ -131,6 +126,7 @@ class ClcrReadings:
         add_options(parser, ClcrReadingsConfig)
 
     def run(self, args: argparse.Namespace) -> None:
+        from fairseq_xling.papers.clcr.ablations_result import write_readings
         from fairseq_xling.papers.clcr.plan import Plan
         from fairseq_xling.runs.carry_out import carry_out
         from fairseq_xling.runs.settled import settle_config
@@ -153,7 +149,8 @@ class ClcrReadings:
                 steps += plan.steps
             steps += part.classify()
             parts.append(part)
-        steps.append(_table_step(run, config, pair, readings, parts, list(steps)))
+        write = functools.partial(write_readings, run, config, pair, readings, parts, list(steps))
+        steps.append(table_step(run, config, "clcr-readings", parts, write))
         carry_out(run, steps, config.jobs, args, settled)
 
 
@@ -180,22 +177,3 @@ def _stages(
     plan.tables()
     plan.encode(encoded)
     return plan.artifacts
-
-
-def _table_step(
-    run: Path,
-    config: ClcrReadingsConfig,
-    pair: tuple[str, str],
-    readings: Sequence[Reading],
-    parts: Sequence[Part],
-    steps: Sequence[Step],
-) -> Step:
-    from fairseq_xling.papers.clcr.ablations_result import FILES, write_readings
-
-    return Step(
-        "table",
-        call=functools.partial(write_readings, run, config, pair, readings, parts, steps),
-        settings={"config": dataclasses.asdict(config), "kind": "clcr-readings"},
-        inputs=[path for part in parts for path in part.results],
-        outputs=[run / name for name in FILES],
-    )

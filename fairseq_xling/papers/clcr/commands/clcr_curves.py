@@ -87,11 +87,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def read_training(text: str, tag: str) -> Training:
-    """``NAME=LOG`` or ``NAME=LOG,LOG``, the phases of one training in their order.
-
-    Raises:
-        UserError: for anything else, a log that is missing, or one without distances.
-    """
+    """``NAME=LOG`` or ``NAME=LOG,LOG``, the phases of one training in their order."""
     from fairseq_xling.runs.training_log import read_curves
 
     name, equals, paths = text.partition("=")

@@ -21,8 +21,9 @@ from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, sha256
-from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
-from fairseq_xling.ranges import COUNT, POSITIVE, SHARE, Number, Range
+from fairseq_xling.named_files import FILE, NEW_FOLDER
+from fairseq_xling.papers.clcr.commands import add_batches, add_trained
+from fairseq_xling.ranges import POSITIVE, SHARE, Number, Range
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C14",)
@@ -32,8 +33,7 @@ _SAMPLE = 1000  # lines whose words are looked up
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr")
-    add("--data", metavar=DATA, help="its data folder, if it has moved")
+    add_trained(parser)
     add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
     add(
@@ -71,13 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pivots are closer than D, for rows T+pGA and T+pGA-target",
     )
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add_batches(parser, "batch")
     add(
         "--output",
         required=True,

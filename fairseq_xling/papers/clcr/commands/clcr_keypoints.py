@@ -10,8 +10,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C10",)
@@ -19,24 +18,10 @@ SPEC_ROWS = ("C10",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr, with extraction")
-    add("--data", metavar=DATA, help="its data folder, if it has moved")
-    add("--labels", required=True, metavar=LABELS, help="folder of `fairseq-xling clcr label`")
-    add("--split", default="valid", help="of the data folder's parallel text")
+    add_labelled(parser, ", with extraction")
     add("--delta", default="0.2,0.5", metavar="P,P", help="thresholds of p(key-point)")
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per side and batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add(
-        "--output",
-        metavar=NEW_RESULTS,
-        help="file for the results; the table is written next to it as .csv",
-    )
-    parser.set_defaults(figure=None)
+    add_batches(parser)
+    add_table(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -79,9 +64,6 @@ def parse_deltas(text: str) -> list[float]:
 
     >>> parse_deltas("0.2, 0.5")
     [0.2, 0.5]
-
-    Raises:
-        UserError: for anything but different numbers in [0, 1].
     """
     found = []
     for piece in filter(None, (piece.strip() for piece in text.split(","))):

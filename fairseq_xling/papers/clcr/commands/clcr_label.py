@@ -23,8 +23,9 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, sha256, write_json
 from fairseq_xling.folders import begun_settings
-from fairseq_xling.named_files import CHECKPOINT, DATA, NEW_FOLDER
-from fairseq_xling.ranges import COUNT, POSITIVE, Number
+from fairseq_xling.named_files import NEW_FOLDER
+from fairseq_xling.papers.clcr.commands import add_batches, add_trained
+from fairseq_xling.ranges import POSITIVE, Number
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C6",)
@@ -32,8 +33,7 @@ SPEC_ROWS = ("C6",)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr, with a transform")
-    add("--data", metavar=DATA, help="its data folder, if it has moved")
+    add_trained(parser, ", with a transform")
     add("--splits", default="train,valid", help="of the data folder's parallel text")
     add(
         "--threshold",
@@ -47,13 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SPLIT",
         help="split with a word alignment, for tuning",
     )
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per side and batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add_batches(parser)
     add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 

@@ -13,8 +13,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C11", "C12", "C13")
@@ -22,27 +21,13 @@ SPEC_ROWS = ("C11", "C12", "C13")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr --clcr-module order")
-    add("--data", metavar=DATA, help="its data folder, if it has moved")
-    add("--labels", required=True, metavar=LABELS, help="folder of `fairseq-xling clcr label`")
-    add("--split", default="valid", help="of the data folder's parallel text")
+    add_labelled(parser, " --clcr-module order")
     add("--searches", default="beam:1,beam:10,hungarian,local", metavar="NAMES",
         help="searches for an order from a head's scores; :N is the beam width, and :N:COST "
         "the cost of a pair in the wrong order or, for abs, of a position: probability or "
         "likelihood (the default); for rel also sign, the paper's")  # fmt: skip
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per side and batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add(
-        "--output",
-        metavar=NEW_RESULTS,
-        help="file for the results; the table is written next to it as .csv",
-    )
-    parser.set_defaults(figure=None)
+    add_batches(parser)
+    add_table(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -95,9 +80,6 @@ def parse_searches(text: str) -> list[tuple[str, int, str]]:
 
     >>> parse_searches("beam:1, local, beam:10:sign")
     [('beam', 1, ''), ('local', 0, ''), ('beam', 10, 'sign')]
-
-    Raises:
-        UserError: for a width that is no number above 0, and where nothing is named.
     """
     found = []
     for piece in filter(None, (piece.strip() for piece in text.split(","))):

@@ -217,11 +217,7 @@ def _context_notes(found: Mapping[str, Any]) -> list[str]:
 
 
 def _measure_contexts(args: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Mean distances by language and change, and the files that were read.
-
-    Raises:
-        UserError: for a model or text that cannot be read, and for too little text.
-    """
+    """Mean distances by language and change, and the files that were read."""
     import numpy as np
 
     from fairseq_xling.papers.clcr.conditions import BETWEEN, context_shifts
@@ -255,9 +251,6 @@ def read_scores(path: str | Path, column: str, count: int) -> Any:
     Args:
         column: a number from 0, negative from the end, or a heading: the first line then contains
             headings.
-
-    Raises:
-        UserError: for a line without that column, a value that is not a number, or another count.
     """
     import numpy as np
 

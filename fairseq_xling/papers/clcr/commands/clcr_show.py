@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS
+from fairseq_xling.papers.clcr.commands import add_labelled
 from fairseq_xling.ranges import COUNT, Number
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.parts.comparison import add_output
 
     add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="of fairseq-train --task clcr, with extraction")
-    add("--data", metavar=DATA, help="its data folder, if it has moved")
-    add("--labels", required=True, metavar=LABELS, help="folder of `fairseq-xling clcr label`")
-    add("--split", default="valid", help="of the data folder's parallel text")
+    add_labelled(parser, ", with extraction")
     add(
         "--sentence",
         type=Number(int, COUNT),

@@ -79,11 +79,7 @@ class Module(nn.Module):
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        """The settings to rebuild it from a checkpoint, from the model's options: JSON values.
-
-        Raises:
-            UserError: for an invalid option.
-        """
+        """The settings to rebuild it from a checkpoint, from the model's options: JSON values."""
         raise NotImplementedError(cls.__name__)
 
     def forward(self, batch: PairStates) -> Loss:
@@ -95,9 +91,6 @@ class Module(nn.Module):
 
         Args:
             cfg: the model's options; ``phase`` is that of `--clcr-phase`.
-
-        Raises:
-            UserError: for an invalid option.
         """
 
     def at_update(self, number: int) -> None:

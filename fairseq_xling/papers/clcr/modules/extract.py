@@ -333,11 +333,7 @@ def partner_of_source(batch: PairStates) -> Tensor:
 
 
 def check_encoder(name: str) -> None:
-    """Check `--extract-encoder`.
-
-    Raises:
-        UserError: for an unknown name.
-    """
+    """Check `--extract-encoder`."""
     if name not in ENCODERS:
         raise unknown_name("`--extract-encoder`", name, ENCODERS)
 
@@ -347,9 +343,6 @@ def parse_rates(text: str) -> list[float] | None:
 
     >>> parse_rates("0.2,0.1")
     [0.2, 0.1]
-
-    Raises:
-        UserError: unless they are two shares of less than 0.5.
     """
     if not text:
         return None
