@@ -36,7 +36,6 @@ from fairseq_xling.runs.step import Step
 if TYPE_CHECKING:
     from fairseq_xling.papers.clcr.ablations import Part
 
-FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 PAIRS_SOURCE = "CLCR, Appendix C"
 
 
@@ -47,7 +46,7 @@ def write_pairs(
     parts: Sequence["Part"],
     steps: Sequence[Step],
 ) -> None:
-    """Write `FILES` into ``run``."""
+    """Write the results of all parts into ``run``, and what their page shows."""
     found, tests = read_parts(parts, pair)
     sizes = [{"pairs": size, **one} for size, one in zip(config.size_list, found, strict=True)]
     record = {"config": dataclasses.asdict(config), "pair": list(pair), "sizes": sizes, **tests}
@@ -194,7 +193,7 @@ def write_readings(
     parts: Sequence["Part"],
     steps: Sequence[Step],
 ) -> None:
-    """Write `FILES` into ``run``."""
+    """Write the results of all parts into ``run``, and what their page shows."""
     found, tests = read_parts(parts, pair, lambda one: {"tables": reading_tables(one, config)})
     for reading, one in zip(readings, found, strict=True):
         one |= {"name": reading.name, "title": reading.title, "changes": dict(reading.changes)}

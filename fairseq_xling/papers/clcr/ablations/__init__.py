@@ -23,6 +23,8 @@ from fairseq_xling.runs.step import Step
 if TYPE_CHECKING:
     from fairseq_xling.papers.clcr.plan import Artifacts
 
+FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
+
 
 @dataclasses.dataclass(frozen=True)
 class ClcrTaskConfig(ClcrRunConfig):
@@ -172,8 +174,6 @@ def table_step(
     write: Callable[[], None],
 ) -> Step:
     """The step that makes the table of a study from its parts."""
-    from fairseq_xling.papers.clcr.ablations_result import FILES
-
     return Step(
         "table",
         call=write,
