@@ -16,10 +16,10 @@ import torch
 from common import Step, heading, table, take_turns, turn_arguments
 from torch import Tensor
 
-from fairseq_xling.models.clcr.search import HIGHEST, UNIT, arrange, assign
-from fairseq_xling.models.clcr.search.beam import CANDIDATES
-from fairseq_xling.models.clcr.search.disagreement import disagreement
-from fairseq_xling.verbs.parts.clcr_order_bleu import ngrams_kept
+from fairseq_xling.models.ordering.beam import CANDIDATES
+from fairseq_xling.models.ordering.relative import disagreement
+from fairseq_xling.models.ordering.search import HIGHEST, UNIT, arrange, assign
+from fairseq_xling.papers.clcr.evaluation import ngrams_kept
 
 System = Callable[[Tensor], Tensor]  # costs (B, K, K) to ranks (B, K)
 
@@ -51,7 +51,7 @@ def costs_of(args: argparse.Namespace) -> tuple[Tensor, dict[str, list[Tensor]]]
 
 
 def plain_beam(first: list[int], change: Callable[[int, int], list[int]], width: int) -> list[int]:
-    """Ranks of one sentence, as `fairseq_xling.models.clcr.search.beam` finds them.
+    """Ranks of one sentence, as `fairseq_xling.models.ordering.beam` finds them.
 
     Args:
         first: what each key-point costs at the first position.

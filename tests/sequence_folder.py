@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.clcr.sequences import Sequences
-from fairseq_xling.clcr.sequences_writer import write_sequences
+from fairseq_xling.papers.clcr.sequences import Sequences, write_sequences
 
 WORDS, FILLERS, WIDTH = 5, 3, 8
 FOLLOWS, DENIED = "entailment", "contradiction"

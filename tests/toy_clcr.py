@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from fairseq_xling.data.folder import SEP, SPECIALS
-from fairseq_xling.interop.clcr import Clcr
-from fairseq_xling.models.clcr.model import ClcrModel
-from fairseq_xling.models.clcr.order.relative import RelativeOrder
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.ordering.relative import RelativeOrder
+from fairseq_xling.papers.clcr.model import ClcrModel
+from fairseq_xling.papers.clcr.trained import Clcr
 
 PAIR, DIM, PIVOTS, FILLERS, POSITIONS = ("en", "de"), 16, 12, 8, 40
 WORDS = PIVOTS + 2 * FILLERS  # fillers of English, then of German

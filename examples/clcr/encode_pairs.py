@@ -12,11 +12,11 @@ import argparse
 import itertools
 from pathlib import Path
 
-from fairseq_xling.clcr.labels import Labels
-from fairseq_xling.clcr.rows import rows
 from fairseq_xling.cli import main as fairseq_xling
 from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.studies.clcr.classify_texts import write_texts
+from fairseq_xling.papers.clcr.classify_config import write_texts
+from fairseq_xling.papers.clcr.labels import Labels
+from fairseq_xling.papers.clcr.sequence_variants import rows
 
 ROWS = ("T+pGA", "T", "T+E", "T+E+R")
 SIDES = ("premise", "hypothesis")

@@ -16,7 +16,7 @@ from typing import Any
 
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_json, write_json
-from fairseq_xling.models.clcr.keypoints import SHARES
+from fairseq_xling.papers.clcr.modules.extract import SHARES
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.statistics import mean_and_spread
 from fairseq_xling.results.tables import text_table

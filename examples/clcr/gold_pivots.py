@@ -2,14 +2,15 @@
 
     python examples/clcr/gold_pivots.py DATA LABELS/test GOLD/test
 
-See `fairseq_xling.clcr.gold`; `clcr keypoints` and `clcr order` read the folder GOLD as LABELS.
+See `fairseq_xling.papers.clcr.labels`; `clcr keypoints` and `clcr order` read the folder GOLD as
+LABELS.
 """
 
 import argparse
 
-from fairseq_xling.clcr.gold import write_gold
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import exits_on_user_error
+from fairseq_xling.papers.clcr.labels import write_gold
 
 
 @exits_on_user_error

@@ -31,7 +31,11 @@ from fairseq_xling.options import add_fields, values_of
 from fairseq_xling.ranges import Number
 from fairseq_xling.registry import check_parts
 
-FOLDERS = ("fairseq_xling.verbs", "fairseq_xling.studies.verbs")
+FOLDERS = (
+    "fairseq_xling.verbs",
+    "fairseq_xling.studies.verbs",
+    "fairseq_xling.papers.clcr.commands",
+)
 # In the order of the list of verbs, which is that of the work.
 GROUPS = (
     "Start",

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.clcr.labels import Labels
-from fairseq_xling.clcr.sequences import Sequences
-from fairseq_xling.models.clcr.modules import Loss, Module
-from fairseq_xling.models.clcr.modules import modules as own_modules
+from fairseq_xling.papers.clcr.labels import Labels
+from fairseq_xling.papers.clcr.modules import Loss, Module
+from fairseq_xling.papers.clcr.modules import modules as own_modules
+from fairseq_xling.papers.clcr.sequences import Sequences
 from tests.end_to_end.clcr_world import WIDTHS, encoders, fails, last, make_world, train, xling
 from tests.end_to_end.engine import assert_same_training, load, logged
 
@@ -127,7 +127,7 @@ def test_labels_are_one_to_one_and_under_the_tuned_threshold(world, labels):
 
 def test_labelling_goes_on_with_the_threshold_that_it_was_begun_with(world, labels, monkeypatch):
     before = {path: path.read_bytes() for path in labels.rglob("*") if path.is_file()}
-    monkeypatch.setattr("fairseq_xling.verbs.parts.clcr_label.tune", None)  # cannot be called
+    monkeypatch.setattr("fairseq_xling.papers.clcr.labels.tune", None)  # cannot be called
     xling("clcr", "label", last(world, "lm2"), "--max-tokens", "64", "--output", labels)
     assert before == {path: path.read_bytes() for path in labels.rglob("*") if path.is_file()}
     xling("clcr", "label", last(world, "lm2"), "--splits", "valid,test", "--output", labels)

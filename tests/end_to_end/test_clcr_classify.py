@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.studies.clcr import classify
-from fairseq_xling.studies.clcr.classify_result import table
+from fairseq_xling.papers.clcr import classify
+from fairseq_xling.papers.clcr.classify_result import table
 from tests.sequence_folder import OrderTask, write_folder
 
 SMALL = "--hidden 16 --dropout 0.1 --lr 0.015 --epochs 8 --patience 8".split()

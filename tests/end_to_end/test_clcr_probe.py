@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fairseq_xling.clcr.sequences import Sequences
 from fairseq_xling.cli import main
+from fairseq_xling.papers.clcr.sequences import Sequences
 from fairseq_xling.verbs.parts import probe as probing
 from tests.sequence_folder import write_folder
 

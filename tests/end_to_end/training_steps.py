@@ -15,8 +15,8 @@ from fairseq_xling.cli import main
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
 from fairseq_xling.mapping.steps import Step
 from fairseq_xling.models.auxiliary import auxiliary_heads
-from fairseq_xling.models.clcr.order import order_heads
 from fairseq_xling.models.emissions import emissions
+from fairseq_xling.models.ordering import order_heads
 from fairseq_xling.models.tagging.adversaries import adversaries
 from fairseq_xling.models.tagging.outputs import outputs
 from fairseq_xling.tasks.heads import heads

@@ -1,6 +1,6 @@
 """Which source tokens a translation keeps, and their pairwise order, learnt together with CdLM.
 
-The relative order of key-points (CLCR, section 3.3; `fairseq_xling.models.clcr.order.relative`)
+The relative order of key-points (CLCR, section 3.3; `fairseq_xling.models.ordering.relative`)
 applied to translation: an aligned source token is kept, at the position of the first target token
 that it is aligned with; the others are dropped. So a target is a permutation of a subset of the
 source: at most as long, without nulls, each source token once. The head `order` has fertilities and
@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from fairseq_xling.models.auxiliary import AuxiliaryHead, View, auxiliary_heads
 from fairseq_xling.models.auxiliary.order import Proposal, choose, ends_of, padding_of
 from fairseq_xling.models.auxiliary.slots import Slots, assemble, expand
-from fairseq_xling.models.clcr.order.relative import RelativeOrder
 from fairseq_xling.models.encoder import EncoderShape
+from fairseq_xling.models.ordering.relative import RelativeOrder
 
 WIDTH = 10
 

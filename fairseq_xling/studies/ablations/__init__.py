@@ -30,5 +30,8 @@ class Study(Protocol):
 
 
 STUDIES: Registry[type[Study]] = Registry(
-    "study", "fairseq_xling.studies.ablations", "fairseq_xling.papers.trelm.ablations"
+    "study",
+    "fairseq_xling.studies.ablations",
+    "fairseq_xling.papers.clcr.ablations",
+    "fairseq_xling.papers.trelm.ablations",
 )

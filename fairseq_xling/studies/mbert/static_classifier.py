@@ -21,14 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.clcr.esim import Esim, mean
-from fairseq_xling.clcr.esim_fit import EsimOptions, fit_pairs
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import read_vectors
 from fairseq_xling.provenance import provenance
 from fairseq_xling.studies.gold_tasks import GoldTask
+from fairseq_xling.tasks.esim import Esim, EsimOptions, fit_pairs, mean
 from fairseq_xling.tasks.formats.texts import Tsv
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.text.encoder import TextEncoder

@@ -20,13 +20,13 @@ from fairseq_xling.studies.pages.rows import check_codes, parse_codes
 _NAMED = {
     "fairseq_xling.papers.transfer.config": "fairseq-xling eval transfer --preset {}",
     "fairseq_xling.studies.emerging.config": "fairseq-xling ablate emerging-structure --preset {}",
-    "fairseq_xling.studies.clcr.config": "fairseq-xling clcr run --preset {}",
+    "fairseq_xling.papers.clcr.config": "fairseq-xling clcr run --preset {}",
     "fairseq_xling.papers.trelm.config": "fairseq-xling trelm run --preset {}",
     "fairseq_xling.models.separable_transformer": "fairseq-train --arch {}",
     "fairseq_xling.models.tri_encoder": "fairseq-train --arch {}",
     "fairseq_xling.training.bilingual_mlm": "fairseq-train --task {}",
     "fairseq_xling.training.cross_lingual_transfer": "fairseq-train --task {}",
-    "fairseq_xling.training.clcr": "fairseq-train --task {}",
+    "fairseq_xling.papers.clcr.task": "fairseq-train --task {}",
     "fairseq_xling.training.bilstm_baseline": "fairseq-train --task {}",
     "fairseq_xling.generation.orderings": "fairseq-generate --ordering {}",
 }

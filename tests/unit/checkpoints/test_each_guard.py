@@ -492,7 +492,8 @@ def _(tools: Tools) -> None:
 
 
 def _no_inner(patch: pytest.MonkeyPatch) -> None:
-    from fairseq_xling.training import clcr, cross_lingual_transfer
+    from fairseq_xling.papers.clcr import task as clcr
+    from fairseq_xling.training import cross_lingual_transfer
 
     for module in (clcr, cross_lingual_transfer):
         put(module, "check_complete")(patch)
@@ -512,7 +513,7 @@ def _(tools: Tools) -> None:
 
 @guard("no encoders for those that CLCR lacks", _no_inner)
 def _(tools: Tools) -> None:
-    from fairseq_xling.training import clcr
+    from fairseq_xling.papers.clcr import task as clcr
 
     data = tools.state["cfg"]["task"]["data"]
     model = {"_name": "clcr", "clcr_config": "", "encoder": "en=another.pt"}

@@ -1,1 +1,0 @@
-"""The models of CLCR: transform, extract, reorder."""

@@ -1,0 +1,1 @@
+"""CLCR: two pretrained encoders made one, by transforming, extracting and reordering."""

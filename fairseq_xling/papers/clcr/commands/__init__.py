@@ -1,0 +1,44 @@
+"""The verbs of CLCR, one file each; and the options that several of them have."""
+
+import argparse
+
+from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
+from fairseq_xling.ranges import COUNT, Number
+
+
+def add_trained(parser: argparse.ArgumentParser, having: str = "") -> None:
+    """The checkpoint whose modules are used, ``having`` what it must have, and its data folder."""
+    parser.add_argument(
+        "checkpoint", metavar=CHECKPOINT, help=f"of fairseq-train --task clcr{having}"
+    )
+    parser.add_argument("--data", metavar=DATA, help="its data folder, if it has moved")
+
+
+def add_labelled(parser: argparse.ArgumentParser, having: str) -> None:
+    """Those of `add_trained`, and labelled sentence pairs that the modules are measured on."""
+    add_trained(parser, having)
+    add = parser.add_argument
+    add("--labels", required=True, metavar=LABELS, help="folder of `fairseq-xling clcr label`")
+    add("--split", default="valid", help="of the data folder's parallel text")
+
+
+def add_batches(parser: argparse.ArgumentParser, of: str = "side and batch") -> None:
+    """How large batches are, and where they are computed."""
+    add = parser.add_argument
+    add(
+        "--max-tokens",
+        type=Number(int, COUNT),
+        default=8192,
+        help=f"maximum padded tokens per {of}",
+    )
+    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Where the results of a verb go that makes a table alone."""
+    parser.add_argument(
+        "--output",
+        metavar=NEW_RESULTS,
+        help="file for the results; the table is written next to it as .csv",
+    )
+    parser.set_defaults(figure=None)

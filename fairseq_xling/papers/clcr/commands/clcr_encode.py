@@ -1,0 +1,181 @@
+"""Write sequences of vectors, alike for a sentence and its translation as far as this was learnt.
+
+  fairseq-xling clcr encode model.pt --lang en --text en.txt --row T+E+R --output sequences/en
+  fairseq-xling clcr encode model.pt --lang de --text de.txt --row T,T+E --output seq/{row}/de
+
+Rows: T (all words), T+E (key-points), T+E+R (key-points in the second language's order), T+pGA
+(pivots found with --translation, in their order), T+pGA-target (pivots of the first language, all
+words of the second) and states (all words before T, for probes).
+States of the model's first language are transformed; those of the second are unchanged.
+
+OUTPUT is read by `fairseq-xling clcr classify` and `clcr report`, and in Python by
+fairseq_xling.papers.clcr.sequences.Sequences. An interrupted call resumes when repeated.
+"""
+
+import argparse
+import sys
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import check_files, sha256
+from fairseq_xling.named_files import FILE, NEW_FOLDER
+from fairseq_xling.papers.clcr.commands import add_batches, add_trained
+from fairseq_xling.ranges import POSITIVE, SHARE, Number, Range
+
+GROUP = "CLCR"
+SPEC_ROWS = ("C14",)
+ROW = "{row}"
+_SAMPLE = 1000  # lines whose words are looked up
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add_trained(parser)
+    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
+    add("--lang", required=True, help="language of the text, one of the model's two")
+    add(
+        "--row",
+        default="T+E+R",
+        help="T, T+E, T+E+R, T+pGA, T+pGA-target or states, comma-separated",
+    )
+    add("--delta", type=Number(float, SHARE), metavar="P",
+        help="words with p(key-point) above P are kept (default: as in training)")  # fmt: skip
+    add("--order", default="rel", help="order head of row T+E+R: rel or abs")
+    add("--reorder", default="first", metavar="SIDE",
+        help="language that rows T+E+R and T+pGA put into the other's order: first or second of "
+        "the model's two")  # fmt: skip
+    add("--search", default="beam", metavar="NAME",
+        help="search for its order: beam; local or exact for rel, hungarian for abs")  # fmt: skip
+    add(
+        "--beam",
+        type=Number(int, Range(1, 10_000)),
+        default=10,
+        metavar="N",
+        help="beam width",
+    )
+    add("--weigh", default="", metavar="NAME",
+        help="cost of a pair in the wrong order or, for abs, of a position: probability or "
+        "likelihood; for rel also sign, the paper's (default: likelihood)")  # fmt: skip
+    add(
+        "--translation",
+        metavar=FILE,
+        help="the text in the other language, for rows T+pGA and T+pGA-target",
+    )
+    add(
+        "--threshold",
+        type=Number(float, POSITIVE),
+        metavar="D",
+        help="pivots are closer than D, for rows T+pGA and T+pGA-target",
+    )
+    add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
+    add_batches(parser, "batch")
+    add(
+        "--output",
+        required=True,
+        metavar=NEW_FOLDER,
+        help="folder to write; it must be new; {row} in it stands for the row's name",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.papers.clcr.encoding import encode
+    from fairseq_xling.papers.clcr.sequence_variants import RowOptions, rows
+    from fairseq_xling.papers.clcr.sequences import Sequences
+    from fairseq_xling.provenance import provenance
+
+    names = [name.strip() for name in args.row.split(",") if name.strip()]
+    kinds = {name: rows[name] for name in names}
+    if not names or len(kinds) < len(names):
+        raise UserError(f"`--row` must name one row or several different ones, got {args.row!r}")
+    if len(names) > 1 and ROW not in args.output:
+        raise UserError(
+            f"`--output` must contain {ROW}, which stands for the row's name, if `--row` names "
+            f"several, got {args.output!r}"
+        )
+    readers = " and ".join(name for name in rows if rows[name].reads_translation)
+    if any(kind.reads_translation for kind in kinds.values()) != bool(args.translation):
+        raise UserError(
+            f"`--translation` is needed by rows {readers} and read by no other, got row {args.row}"
+            + (f" and {args.translation!r}" if args.translation else " without it")
+        )
+    if args.threshold is not None and not args.translation:
+        raise UserError(f"`--threshold` is only for rows {readers}, got it with row {args.row}")
+    files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
+    if args.translation:
+        files["translation"] = Path(args.translation)
+    check_files(*files.values())
+    from fairseq_xling.papers.clcr.trained import Clcr
+
+    model = Clcr.load(args.checkpoint, args.data, args.device)
+    options = RowOptions(**{one.name: getattr(args, one.name) for one in fields(RowOptions)})
+    side = model.side(args.lang)
+    made = {name: kind(model, side, options) for name, kind in kinds.items()}
+    _check_known(model, files["text"], args.lang)
+    digests = {name: sha256(path) for name, path in files.items()}
+    for name, row in made.items():
+        read = {file: files[file] for file in files if file != "translation"}
+        if row.reads_translation:
+            read = files
+        settings = {
+            "lang": args.lang,
+            "dtype": args.dtype,
+            "row": name,
+            **{option: getattr(options, option) for option in row.reads},
+            **{file: digests[file] for file in read},
+        }
+        output = Path(args.output.replace(ROW, name))
+        origin = {**read, "data": model.folder.path / "meta.json"}
+        meta = encode(
+            model,
+            row,
+            files["text"],
+            args.lang,
+            output,
+            settings,
+            lambda origin=origin: {"provenance": provenance(origin)},
+            read.get("translation"),
+            args.max_tokens,
+        )
+        mean = meta["rows"] / max(meta["sentences"], 1)
+        if not meta["rows"]:
+            raises = "raise `--threshold`" if row.reads_translation else "lower `--delta`"
+            print(
+                f"fairseq-xling: warning: {output}: no word was kept of any sentence; {raises}, or "
+                "train longer",
+                file=sys.stderr,
+            )
+        print(
+            f"{output}: {meta['sentences']:,} sequences of {mean:.1f} vectors in the mean, "
+            f"{meta['width']} wide ({name})"
+        )
+    limit = model.positions - 2  # without <s> and </s>
+    lengths = Sequences(args.output.replace(ROW, names[0])).lengths
+    if cut := int((lengths > limit).sum()):
+        print(
+            f"fairseq-xling: warning: {cut:,} sentences of {args.text} are longer than the "
+            f"encoders' position tables and were cut after {limit} tokens",
+            file=sys.stderr,
+        )
+
+
+def _check_known(model: Any, text: Path, lang: str) -> None:
+    """Warn about a text in another language than `--lang`."""
+    import numpy as np
+
+    from fairseq_xling.data.folder import UNK
+    from fairseq_xling.sentences import read_sentences
+    from fairseq_xling.text.encoder import TextEncoder
+
+    lines = list(islice(read_sentences(text), _SAMPLE))
+    found = TextEncoder.load(model.folder.path, lang).encode(lines)
+    ids = np.concatenate([np.asarray(one[:-1]) for one in found]) if found else np.zeros(0)
+    share = float((ids == UNK).mean()) if len(ids) else 0.0
+    if share > 0.5:
+        print(
+            f"fairseq-xling: warning: {100 * share:.0f} % of the words of {text} are unknown to "
+            f"the vocabulary of {lang}; is `--lang` right?",
+            file=sys.stderr,
+        )

@@ -1,0 +1,47 @@
+"""Probe folders of sequences: what can be probed from spans after T, and after extraction.
+
+  fairseq-xling probe texts pos.train.jsonl --output pos.train.txt      (and so on, then encode)
+  fairseq-xling clcr probe --data data-bin --train en=pos.train.jsonl --valid en=pos.valid.jsonl \\
+      --test en=pos.test.jsonl --vectors "T=seq/T/{file}" --vectors "T+E(.2)=seq/TE2/{file}" \\
+      --vectors "T+E(.5)=seq/TE5/{file}" --output runs/probe
+
+Rows are those of `fairseq-xling probe`, which probes the encoder itself, before T. Each
+--vectors is a row of the table; {file} stands for the name of a file of rows without its ending:
+seq/T/pos.train then holds the sequences of its texts, each text once, in the order of
+`fairseq-xling probe texts`. {name} is {file} without its language, {lang}; use {seed} where each
+of --seeds has its own model.
+
+A span is all kept vectors whose subwords lie within it. Where none was kept, nothing is predicted
+and its labels count as missed. Writes results.json, table.csv and predictions. If interrupted,
+the same command resumes.
+"""
+
+import argparse
+
+from fairseq_xling.named_files import DATA, NEW_FOLDER, Input
+
+GROUP = "CLCR"
+SPEC_ROWS = ("C16",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.verbs.probe import add_examples, add_probe
+
+    add = parser.add_argument
+    add("--data", required=True, metavar=DATA, help="data folder that the texts were encoded with")
+    add(
+        "--vectors",
+        action="append",
+        default=[],
+        metavar=Input("ROW=FOLDERS"),
+        help="a row of the table and its folders of sequences, see above; repeatable",
+    )
+    add_examples(parser)
+    add_probe(parser)
+    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.papers.clcr.probing import run_clcr_probe
+
+    run_clcr_probe(args)

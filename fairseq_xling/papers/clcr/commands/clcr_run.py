@@ -1,0 +1,28 @@
+"""Run all of CLCR with one command, from two pretrained encoders to vectors and a summary.
+
+  fairseq-xling clcr run config.yaml
+  fairseq-xling clcr run config.yaml --output runs/clcr/en-de --seeds 1,2,3 --dry-run
+
+Trains the transforms and, in turn, the encoders; finds pseudo-gold pivots; trains the key-point
+classifiers and the order heads; writes the tables of both, and sequences of the texts named by
+--encode-pairs and --encode-text into OUTPUT/sequences/SEED/ROW/NAME.LANG. If interrupted, the
+same command resumes; what has not changed is not repeated.
+"""
+
+import argparse
+
+GROUP = "CLCR"
+SPEC_ROWS = ("C14", "C17")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.papers.clcr.commands.clcr_train import add_arguments as add
+
+    add(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.papers.clcr.plan import output_of, run_clcr
+
+    args.output = output_of(args)
+    run_clcr(args, everything=True)

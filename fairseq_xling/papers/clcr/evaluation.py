@@ -1,0 +1,368 @@
+"""Trained modules measured on labelled pairs: key-points, their order, and one sentence.
+
+Order BLEU: how much of the gold order a predicted one preserves, by n-grams (CLCR, Table 3).
+
+A sentence is the sequence of its key-points' numbers; the hypothesis lists them in the predicted,
+the reference in the gold order. BLEU-n is reported by both definitions, without smoothing: the
+precision of n-grams alone, as printed by sacrebleu, which is the headline, and the cumulative
+score, the geometric mean of the precisions up to n with the brevity penalty. All are shares, not
+percent.
+
+Counts are pooled over a corpus. A sentence of fewer than n key-points has no n-gram.
+
+B sentences, K key-points (padded at the end).
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.analysis.sampled_bleu import Sample, score
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.ordering import order_heads
+from fairseq_xling.papers.clcr.labels import Labels
+from fairseq_xling.papers.clcr.modules import PairStates
+from fairseq_xling.papers.clcr.modules.extract import COUNTS, DOUBTS, confusion, doubts, pivot_masks
+from fairseq_xling.papers.clcr.modules.order import OrderModule, key_points_of
+from fairseq_xling.papers.clcr.trained import labelled_batches
+from fairseq_xling.progress import progress
+from fairseq_xling.registry import unknown_name
+
+Counts = dict[tuple[str, float], dict[str, int]]  # by language and delta
+Doubts = dict[str, dict[str, float]]  # sums by language
+ORDERS = (2, 3, 4)
+WIDTH = 10  # of a beam whose width is not given
+HEADER = [
+    *("order", "search", "pairs right"),
+    *(f"BLEU-{n}" for n in ORDERS),
+    *(f"cumulative {n}" for n in ORDERS),
+    "sentences/s",
+]
+
+
+@torch.no_grad()
+def count_keypoints(
+    model: Any,
+    sides: tuple[TokenFile, TokenFile],
+    labels: Labels,
+    deltas: Sequence[float],
+    max_tokens: int,
+) -> tuple[Counts, Doubts]:
+    """The confusion matrices of all words of a split, and how ambiguous they are."""
+    order = labels.order(sides, model.pair)
+    counts: Counts = {
+        (lang, delta): dict.fromkeys(COUNTS, 0) for lang in model.pair for delta in deltas
+    }
+    doubt: Doubts = {lang: dict.fromkeys(DOUBTS, 0.0) for lang in model.pair}
+    with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
+        for batch in labelled_batches(model, sides, order, max_tokens):
+            for lang, found, gold in _judged(model, batch):
+                for name, value in doubts(found).items():
+                    doubt[lang][name] += float(value)
+                for delta in deltas:
+                    _add(counts[lang, delta], confusion(found > delta, gold))
+            bar.update(len(batch.masks[0]))
+    return counts, doubt
+
+
+def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:
+    """For each language p(key-point) and labels of its words (n,)."""
+    module, gold = model.parts["extract"], pivot_masks(batch)
+    read = module.read_pair(batch)
+    for side, lang in enumerate(model.pair):
+        mask = batch.masks[side]
+        yield lang, module.sides[side].probability(read[side][mask]), gold[side][mask]
+
+
+def _add(total: dict[str, int], more: Mapping[str, Tensor]) -> None:
+    for name, count in more.items():
+        total[name] += int(count)
+
+
+@dataclass(frozen=True)
+class OrderBleu:
+    """By n: ``precisions`` and ``cumulative`` scores in [0, 1], NaN if there is no n-gram.
+
+    Attributes:
+        sentences: number of compared sentences.
+        signature: sacrebleu's.
+    """
+
+    precisions: dict[int, float]
+    cumulative: dict[int, float]
+    brevity_penalty: float
+    sentences: int
+    signature: str
+
+
+def order_bleu(predicted: Sequence[Sequence[int]], gold: Sequence[Sequence[int]]) -> OrderBleu:
+    """Order BLEU of a corpus.
+
+    Args:
+        predicted: for each sentence the numbers of its key-points in the predicted order. They need
+            not be those of ``gold``, where key-points were predicted too.
+        gold: the same in the gold order.
+
+    >>> found = order_bleu([[0, 1, 3, 2, 4]], [[0, 1, 2, 3, 4]])  # 0 1 is kept, of four
+    >>> found.precisions[2], found.precisions[3]
+    (0.25, 0.0)
+    """
+    if len(predicted) != len(gold):
+        raise UserError(
+            "order BLEU compares as many predicted as gold sentences, "
+            f"got {len(predicted)} and {len(gold)}"
+        )
+    samples = [
+        Sample(number, "", " ".join(map(str, right)), " ".join(map(str, ours)))
+        for number, (ours, right) in enumerate(zip(predicted, gold, strict=True))
+    ]
+    found = score(samples or [Sample(0, "", "", "")], "none")
+    longest = max(map(len, [*predicted, *gold]), default=0)
+    return OrderBleu(
+        {n: _share(found["precisions"][n - 1], n, longest) for n in ORDERS},
+        {n: _share(found["cumulative"][n - 1], n, longest) for n in ORDERS},
+        found["brevity_penalty"],
+        len(samples),
+        found["signature"],
+    )
+
+
+def ngrams_kept(
+    ranks: Tensor, positions: Tensor, n: int, padding_mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The number of n-grams of the predicted order that are in the gold one, and of all: (B,).
+
+    For orders of the same key-points, on tensors: a number occurs once, so n neighbours are in the
+    gold order if their gold positions are consecutive. The ratio of their sums over a corpus is
+    `order_bleu`'s precision; its brevity penalty is 1.
+
+    Args:
+        ranks: (B, K), the predicted position of each key-point.
+        positions: (B, K), the gold one, 0 .. n - 1.
+        padding_mask: (B, K), True at padding.
+
+    >>> import torch
+    >>> kept, count = ngrams_kept(torch.tensor([[0, 1, 3, 2, 4]]), torch.arange(5)[None], 2)
+    >>> kept.tolist(), count.tolist()
+    ([1], [4])
+    """
+    if padding_mask is not None:
+        # Padding ends n-grams, whatever its numbers are.
+        ranks = ranks.masked_fill(padding_mask, ranks.shape[1])
+        positions = positions.masked_fill(padding_mask, -1)
+    order = positions.gather(1, ranks.argsort(dim=1, stable=True))
+    windows = order.unfold(1, n, 1) if order.shape[1] >= n else order.new_zeros(len(order), 0, n)
+    real = (windows >= 0).all(2)
+    follows = (windows[..., 1:] - windows[..., :-1] == 1).all(2)
+    return (follows & real).sum(1), real.sum(1)
+
+
+class OrderCounts:
+    """Order BLEU of orders of the same key-points, as shares, accumulated over batches.
+
+    >>> import torch
+    >>> counts = OrderCounts()
+    >>> counts.add(torch.tensor([[0, 1, 3, 2, 4]]), torch.arange(5)[None])
+    >>> counts.precision(2), counts.precision(3), round(counts.cumulative(2), 6)
+    (0.25, 0.0, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self.kept, self.count = dict.fromkeys(ORDERS, 0), dict.fromkeys(ORDERS, 0)
+
+    def add(self, ranks: Tensor, positions: Tensor, padding_mask: Tensor | None = None) -> None:
+        """Add a batch; arguments as of `ngrams_kept`."""
+        for n in ORDERS:
+            kept, count = ngrams_kept(ranks, positions, n, padding_mask)
+            self.kept[n] += int(kept.sum())
+            self.count[n] += int(count.sum())
+
+    def precision(self, n: int) -> float:
+        """The share of the predicted n-grams that is gold, NaN if there is none."""
+        return self.kept[n] / self.count[n] if self.count[n] else float("nan")
+
+    def cumulative(self, n: int) -> float:
+        """The geometric mean of the precisions up to n; that of 1-grams is 1."""
+        return math.prod(self.precision(k) for k in ORDERS if k <= n) ** (1 / n)
+
+
+def _share(percent: float, n: int, longest: int) -> float:
+    return percent / 100 if longest >= n else float("nan")
+
+
+@dataclass
+class MeasuredOrder:
+    """One row: a head and a search, with its results.
+
+    Attributes:
+        side: whose key-points are ordered, 0 or 1; direction: its name, if not from 0 to 1.
+        right, decisions: individual decisions of the classifier, before any search.
+        seconds: of head and search.
+    """
+
+    order: str
+    search: str
+    width: int
+    weigh: str
+    head: Any = None
+    side: int = 0
+    direction: str = ""
+    counts: OrderCounts = field(default_factory=OrderCounts)
+    right: int = 0
+    decisions: int = 0
+    seconds: float = 0.0
+
+    def add(self, states: Tensor, positions: Tensor, padding: Tensor) -> None:
+        """Order a batch of key-points (B, K, E) and count matches with the gold order (B, K)."""
+        started = _now(states)
+        if self.head is None:
+            ranks = torch.arange(positions.shape[1]).expand_as(positions)
+        else:
+            scores = self.head(states, padding)
+            how = {"search": self.search, "width": self.width or WIDTH, "weigh": self.weigh}
+            ranks = self.head.find(scores, padding, **how).ranks
+        self.seconds += _now(ranks) - started
+        if self.head is not None:
+            right, decisions = self.head.correct(scores, positions, padding)
+            self.right += int(right)
+            self.decisions += int(decisions)
+        self.counts.add(ranks.to(positions), positions, padding)
+
+    def row(self, sentences: int) -> list[Any]:
+        """The row under `HEADER`."""
+        return [
+            f"{self.order} {self.direction}".strip(),
+            " ".join(map(str, filter(None, (self.search, self.width, self.weigh)))),
+            self.right / self.decisions if self.decisions else None,
+            *(_or_none(self.counts.precision(n)) for n in ORDERS),
+            *(_or_none(self.counts.cumulative(n)) for n in ORDERS),
+            round(sentences / self.seconds) if self.head is not None and self.seconds else None,
+        ]
+
+
+def plan_orders(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[MeasuredOrder]:
+    """For each direction with a trained head, a row for the source's order, and one for each head
+    and search that it supports.
+
+    Raises:
+        UserError: if no order head was trained, or for an unknown search or cost.
+
+    A search of a kind of head that was not trained is skipped.
+    """
+    modules = [part for part in model.parts.values() if isinstance(part, OrderModule)]
+    if not modules:
+        raise UserError(
+            f"{model.checkpoint}: has no trained order head; train one with `--clcr-module order`"
+        )
+    kinds = [order_heads[name] for name in order_heads]
+    known = sorted({name for kind in kinds for name in kind.searches})
+    weights = sorted({name for kind in kinds for name in kind.weights})
+    for name, _, weigh in searches:
+        if name not in known:
+            raise unknown_name("search in `--searches`", name, known)
+        if weigh and weigh not in weights:
+            raise unknown_name("weight in `--searches`", weigh, weights)
+    found = []
+    for side in sorted({module.side for module in modules}):
+        direction = "-".join(model.pair[::-1]) if side else ""
+        found.append(MeasuredOrder("as in the source", "", 0, "", None, side, direction))
+        heads = {module.name: module.head for module in modules if module.side == side}
+        for order, head in sorted(heads.items()):
+            for name, width, weigh in searches:
+                if name in head.searches and (not weigh or weigh in head.weights):
+                    found.append(MeasuredOrder(order, name, width, weigh, head, side, direction))
+    return found
+
+
+@torch.no_grad()
+def evaluate_orders(
+    model: Any,
+    sides: tuple[TokenFile, TokenFile],
+    order: TokenFile,
+    measured: Sequence[MeasuredOrder],
+    max_tokens: int,
+) -> tuple[int, int]:
+    """Fill the rows; returns the number of sentences with two or more key-points, and of these."""
+    sentences = points = 0
+    with progress(len(order), "order", "pairs", checks=True) as bar:
+        for labelled in labelled_batches(model, sides, order, max_tokens):
+            bar.update(len(labelled.masks[0]))
+            batches = {}
+            for side in {one.side for one in measured}:
+                *arrays, padding = key_points_of(labelled, side)
+                several = (~padding).sum(1) > 1  # the same ones on both sides
+                batches[side] = [array[several] for array in (*arrays, padding)]
+            if not bool(several.any()):
+                continue
+            sentences += int(several.sum())
+            points += int((~batches[measured[0].side][2]).sum())
+            for one in measured:
+                one.add(*batches[one.side])
+    return sentences, points
+
+
+def _now(made: Tensor) -> float:
+    """Seconds, once ``made`` is computed: a GPU works asynchronously."""
+    if made.is_cuda:
+        torch.cuda.synchronize(made.device)
+    return time.perf_counter()
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+@torch.no_grad()
+def word_rows(model: Any, batch: PairStates, names: list[list[str]]) -> list[dict[str, Any]]:
+    """For each language its words, their p by kind of classifier, and which are pivots."""
+    module, gold = model.parts["extract"], pivot_masks(batch)
+    read = module.read_pair(batch)
+    return [
+        {
+            "lang": lang,
+            "words": names[side],
+            "p": {
+                kind: values.tolist()
+                for kind, values in module.sides[side]
+                .probabilities(read[side][batch.masks[side]])
+                .items()
+            },
+            "pivots": gold[side][batch.masks[side]].tolist(),
+        }
+        for side, lang in enumerate(model.pair)
+    ]
+
+
+@torch.no_grad()
+def order_maps(model: Any, batch: PairStates, names: list[list[str]]) -> list[dict[str, Any]]:
+    """For each trained head the gold matrix (K, K) and its own; none for under 2 pivots."""
+    found: list[dict[str, Any]] = []
+    parts = [part for part in model.parts.values() if isinstance(part, OrderModule)]
+    for part in sorted(parts, key=lambda part: part.side):
+        states, positions, padding = key_points_of(batch, part.side)
+        if states.shape[1] < 2:
+            return []
+        lang, other = model.pair[part.side], model.pair[1 - part.side]
+        pivots = pivot_masks(batch)[part.side][batch.masks[part.side]].tolist()
+        words = [name for name, pivot in zip(names[part.side], pivots, strict=True) if pivot]
+        maps = part.head.maps(part.head(states, padding), positions)
+        for one in maps:
+            found.append(
+                {
+                    "direction": f"{lang} in the order of {other}",
+                    "head": part.name,
+                    "title": one.title,
+                    "words": words,
+                    "pairs": one.pairs,
+                    "matrix": one.matrix[0].tolist(),
+                    "scale": list(one.scale),
+                    "what": one.what,
+                }
+            )
+    return found

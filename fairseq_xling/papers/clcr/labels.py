@@ -1,0 +1,348 @@
+"""A folder of pseudo-gold pivots, as written by `fairseq-xling clcr label` for one split.
+
+pivots.pharaoh   a line of links ``i-j`` for each sentence pair: token i of the first language
+                 and j of the second, counted from 0 over the data folder's tokens, no </s>
+distances.npy    (n,) float32, d_ij of the links in their order
+order.{bin,idx}  for each token of the second language, </s> included, the index + 1 of its
+                 pivot in the first, or 0: read by training, mapped
+meta.json        settings, counts, provenance
+
+It is written in a stream, resumable after a kill.
+
+Gold pivots are those of the finest common granularity of a word alignment, in a folder of the same
+form; pseudo-gold pivots are measured against these if the alignment is known. A block of one token
+on each side is a pivot. A larger block can be represented by any of its tokens: the pseudo-gold
+pivot in it, if there is one, else its first link. So the choice of a token within a block does not
+matter; pivots outside all blocks, and blocks without a pivot, count as errors.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.mmap import TokenFile, first_outside, same_sizes, write_index, write_items
+from fairseq_xling.errors import MALFORMED, UserError
+from fairseq_xling.files import atomic_write, read_json, write_json
+from fairseq_xling.folders import is_finished, new_folder
+from fairseq_xling.papers.clcr.pivots import (
+    Blocks,
+    Pivots,
+    Tuned,
+    blocks_of_pairs,
+    finest_blocks,
+    mutual_best,
+    pair_distances,
+    tune_threshold,
+)
+from fairseq_xling.progress import progress
+from fairseq_xling.text.links import Links, format_pharaoh
+
+META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"
+
+
+class Labels:
+    """A finished folder of pivots."""
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if not (self.path / META).is_file():
+            raise UserError(f"{path}: no pivots; `fairseq-xling clcr label` writes them")
+        self.meta: dict[str, Any] = read_json(self.path / META)
+        try:
+            self.pair = tuple(self.meta["settings"]["pair"])
+            self.threshold = float(self.meta["settings"]["threshold"])
+            self.pivots = int(self.meta["pivots"])
+        except MALFORMED:
+            raise UserError(f"{path}: not a folder of `fairseq-xling clcr label`") from None
+
+    @property
+    def kind(self) -> str:
+        """The kind of its pivots: gold ones, of a word alignment, or pseudo-gold ones."""
+        return "gold pivots" if self.meta["settings"].get("gold") else "pseudo-gold pivots"
+
+    def order(self, sides: tuple[TokenFile, TokenFile], pair: tuple[str, str]) -> TokenFile:
+        """The pivots by tokens of the second side.
+
+        Raises:
+            UserError: if they were made from other text, or for the other direction.
+        """
+        if self.pair != tuple(pair):
+            raise UserError(
+                f"{self.path}: its pairs are of {'-'.join(self.pair)}, not of {'-'.join(pair)}"
+            )
+        order = TokenFile(self.path / ORDER)
+        if not same_sizes(order, sides[1]):
+            raise UserError(
+                f"{self.path}: was made from other text than that of {sides[1].prefix}; label again"
+            )
+        if len(sides[0]) < len(order):
+            raise UserError(f"{self.path}: has more sentences than {sides[0].prefix}; label again")
+        if (found := first_outside(order, sides[0])) is not None:
+            sentence, pivot, length = found
+            raise UserError(
+                f"{order.prefix}.bin: sentence {sentence} has a pivot at token {pivot} of the "
+                f"{length} in {sides[0].prefix}; label again"
+            )
+        return order
+
+
+BLOCK = 2048  # sentence pairs
+_INT, _FLOAT = np.dtype("int32"), np.dtype("float32")
+
+
+class Aligned(Protocol):
+    """The interface of a model for labelling (`fairseq_xling.papers.clcr.trained.Clcr`)."""
+
+    pair: tuple[str, str]
+    norm: str
+
+    def pairs(
+        self, first: Sequence[np.ndarray], second: Sequence[np.ndarray], max_tokens: int
+    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
+        """Batches of (indices (B,), states, content masks) of both sides."""
+
+    def transform(self, side: int, states: Tensor) -> Tensor:
+        """T12 or T21."""
+
+
+def find_pivots(
+    model: Aligned,
+    first: Sequence[np.ndarray],
+    second: Sequence[np.ndarray],
+    max_tokens: int = 8192,
+) -> Pivots:
+    """All mutual best pairs of some sentence pairs, whatever their distance; tokens from 0.
+
+    Args:
+        first: ids of each sentence, ``</s>`` last; second: those of its translation.
+    """
+    parts = []
+    for indices, states, masks in model.pairs(first, second, max_tokens):
+        moved = (model.transform(0, states[0]), model.transform(1, states[1]))
+        found = mutual_best(pair_distances(*states, *moved, model.norm), *masks)
+        row, source, target, distance = (part.cpu().numpy() for part in found)
+        parts.append(Pivots(indices[row], source - 1, target - 1, distance))  # after <s>
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return Pivots(none, none, none, none.astype(np.float32))
+    joined = Pivots(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    order = np.lexsort((joined.source, joined.row))
+    return Pivots(*(part[order] for part in joined))
+
+
+def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
+    """The threshold that best matches the word alignment of ``split``.
+
+    Raises:
+        UserError: if the split has no alignment, or nothing can be found in it.
+    """
+    sides = folder.parallel(split, *model.pair)
+    try:
+        gold = gold_links(folder, split, model.pair)
+    except UserError as error:
+        raise UserError(f"{error}; or give `--threshold` instead of tuning it") from None
+    blocks = finest_blocks(*gold)
+    parts = []
+    with progress(len(sides[0]), "pairs to tune on", "pairs", checks=True) as bar:
+        for start, texts in blocks_of_text(sides, 0):
+            found = find_pivots(model, *texts, max_tokens)
+            parts.append(found._replace(row=found.row + start))
+            bar.update(len(texts[0]))
+    found = Pivots(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    places = blocks_of_pairs(blocks, found.row, found.source, found.target)
+    try:
+        return tune_threshold(found.distance, places, len(blocks.row))
+    except UserError as error:
+        raise UserError(f"`--tune-on` {split} of {folder.path}: {error}") from None
+
+
+def write_labels(
+    model: Aligned,
+    sides: tuple[TokenFile, TokenFile],
+    output: Path,
+    settings: Mapping[str, Any],
+    max_tokens: int,
+) -> dict[str, Any]:
+    """Write the pivots under ``settings["threshold"]`` into the folder ``output``; its meta.
+
+    Args:
+        settings: what determines the result; a folder with other settings is rejected, and
+            unfinished work of others discarded.
+
+    Raises:
+        UserError: if the folder contains anything else, or another command is writing it.
+    """
+    settings = dict(settings)
+    if is_finished(output, settings):
+        return read_json(output / META)
+    with new_folder(output, settings, "clcr label") as folder:
+        shapes = {
+            ORDER: ((), _INT),
+            "distances": ((), _FLOAT),
+            "links": ((2,), _INT),
+            "counts": ((), _INT),
+        }
+        made = folder / "made.json"
+        if not made.is_file():
+            arrays = GrowingArrays(folder, shapes)
+            with progress(len(sides[0]), f"label {output.name}", "pairs") as bar:
+                bar.update(arrays.done)
+                for start, texts in blocks_of_text(sides, arrays.done):
+                    found = find_pivots(model, *texts, max_tokens).below(settings["threshold"])
+                    arrays.append(_arrays(found, texts), start + len(texts[0]))
+                    bar.update(len(texts[0]))
+            counts = {"sentences": len(sides[0]), "pivots": arrays.rows["links"]}
+            arrays.finish()
+            write_json(made, counts)
+        counts = read_json(made)
+        _finish_labels(folder, sides[1])
+        tokens = [int(file.sizes.sum()) - len(file) for file in sides]
+        meta = {"settings": settings, **counts, "tokens": tokens}
+        write_json(folder / META, meta)
+        made.unlink()
+    return meta
+
+
+def _arrays(found: Pivots, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, np.ndarray]:
+    """The contribution of a block of pairs to each array."""
+    sizes = np.array([len(ids) for ids in texts[1]])
+    order = np.zeros(int(sizes.sum()), dtype=np.int64)
+    order[(np.cumsum(sizes) - sizes)[found.row] + found.target] = found.source + 1
+    return {
+        ORDER: order,
+        "distances": found.distance,
+        "links": np.stack([found.source, found.target], axis=1),
+        "counts": np.bincount(found.row, minlength=len(sizes)),
+    }
+
+
+def _finish_labels(folder: Path, target: TokenFile) -> None:
+    """The mapped order and the text of links, from the arrays; can be repeated."""
+    flat = folder / f"{ORDER}.npy"
+    if flat.is_file():  # else all has been written
+        values = np.load(flat, mmap_mode="r", allow_pickle=False)
+        with atomic_write(folder / f"{ORDER}.bin") as file:
+            for start in range(0, len(values), 1 << 20):
+                file.write(values[start : start + (1 << 20)].astype("<i4").tobytes())
+        write_index(folder / ORDER, target.sizes, np.dtype("<i4"))
+        counts = np.load(folder / "counts.npy", mmap_mode="r", allow_pickle=False)
+        links = np.load(folder / "links.npy", mmap_mode="r", allow_pickle=False)
+        with atomic_write(folder / PHARAOH) as file:
+            done = 0
+            for start in range(0, len(counts), BLOCK):
+                some = np.asarray(counts[start : start + BLOCK], dtype=np.int64)
+                source, end = links[done : done + int(some.sum())].T, done + int(some.sum())
+                row = np.repeat(np.arange(len(some)), some)
+                file.write(format_pharaoh(Links(len(some), row, *source)))
+                done = end
+        flat.unlink()  # first: while it is there, the others are read
+    for name in ("counts", "links"):
+        (folder / f"{name}.npy").unlink(missing_ok=True)
+    if not (folder / DISTANCES).is_file():
+        raise ValueError(f"{folder}: the distances are gone")
+
+
+def blocks_of_text(
+    sides: tuple[TokenFile, TokenFile], done: int
+) -> Iterator[tuple[int, tuple[list[np.ndarray], list[np.ndarray]]]]:
+    """Sentence pairs after the first ``done``, up to `BLOCK` at a time, with the number of the
+    first."""
+    for start in range(done, len(sides[0]), BLOCK):
+        texts = []
+        for file in sides:
+            ids, sizes = file.block(start, start + BLOCK)
+            texts.append(np.split(ids, np.cumsum(sizes)[:-1]))
+        yield start, tuple(texts)
+
+
+def gold_links(
+    folder: DataFolder, split: str, pair: tuple[str, str]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``."""
+    found = []
+    for source, target in (pair, pair[::-1]):
+        if not folder.is_aligned(split, source, target):
+            continue  # one direction is enough
+        order = folder.order(split, source, target)
+        row, linked, place = _linked(order)
+        words = place < order.sizes[row] - 1
+        links = [row[words], linked[words], place[words]]
+        found.append(links if source == pair[0] else [links[0], links[2], links[1]])
+    if not found:
+        folder.order(split, *pair)  # raises: there is none
+    together = np.unique(np.concatenate([np.stack(links) for links in found], axis=1), axis=1)
+    return together[0], together[1], together[2]
+
+
+TokenPairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # row, token of s1, token of s2, (n,) each
+
+
+def gold_pivots(blocks: Blocks, links: TokenPairs, found: TokenPairs) -> TokenPairs:
+    """A pair for each of ``blocks``, which are those of ``links``, in their order.
+
+    Args:
+        found: pseudo-gold pivots.
+
+    >>> links = [np.array(x) for x in ([0, 0, 0], [0, 1, 1], [0, 1, 2])]
+    >>> found = [np.array(x) for x in ([0, 0], [1, 2], [2, 0])]  # the second is in no block
+    >>> [x.tolist() for x in gold_pivots(finest_blocks(*links), links, found)]
+    [[0, 0], [0, 1], [0, 2]]
+    """
+    candidates = [np.concatenate(pair) for pair in zip(found, links, strict=True)]
+    block = blocks_of_pairs(blocks, *candidates)
+    inside = block >= 0
+    _, first = np.unique(block[inside], return_index=True)
+    row, source, target = (part[inside][first] for part in candidates)
+    return row, source, target
+
+
+def write_gold(folder: DataFolder, labels: str | Path, output: str | Path) -> dict[str, float]:
+    """Write the gold pivots against which ``labels`` (a split's folder of `clcr label`) can be
+    measured; returns the precision, recall and F1 of ``labels``, in [0, 1].
+    """
+    pseudo, output = Labels(labels), Path(output)
+    split = pseudo.meta["settings"]["split"]
+    sides = folder.parallel(split, *pseudo.pair)
+    links = gold_links(folder, split, pseudo.pair)
+    blocks = finest_blocks(*links)
+    found = _linked(pseudo.order(sides, pseudo.pair))
+    row, source, target = gold_pivots(blocks, links, found)
+    sizes = sides[1].sizes
+    order = np.zeros(int(sizes.sum()), dtype="<i4")
+    order[(np.cumsum(sizes) - sizes)[row] + target] = source + 1
+    output.mkdir(parents=True, exist_ok=True)
+    write_items(output / ORDER, np.split(order, np.cumsum(sizes)[:-1]), order.dtype)
+    with atomic_write(output / PHARAOH) as file:
+        file.write(format_pharaoh(Links(len(sizes), row, source, target)))
+    settings = {"pair": list(pseudo.pair), "split": split, "threshold": 0.0, "gold": str(labels)}
+    place = blocks_of_pairs(blocks, *found)
+    right, hit = int((place >= 0).sum()), len(np.unique(place[place >= 0]))
+    precision, recall = right / max(len(place), 1), hit / max(len(blocks.row), 1)
+    total = precision + recall
+    f1 = 2 * precision * recall / total if total else 0.0
+    shares = {"precision": precision, "recall": recall, "f1": f1}
+    write_json(
+        output / META,
+        {
+            "settings": settings,
+            "sentences": len(sizes),
+            "pivots": len(row),
+            "tokens": [int(side.sizes.sum()) - len(side) for side in sides],
+            "pseudo_gold": shares,
+        },
+    )
+    return shares
+
+
+def _linked(order: TokenFile) -> TokenPairs:
+    """Of each linked token: its sentence, the token that it is linked to, and its own place."""
+    values, sizes = order.block(0, len(order))
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(values)) - (np.cumsum(sizes) - sizes)[row]
+    linked = values > 0
+    return row[linked], values[linked].astype(np.int64) - 1, place[linked]

@@ -1,0 +1,110 @@
+"""R: the order of one language's key-points in the other (CLCR, section 3.3)."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.models.ordering import SIDES, head_key, order_heads, reordered_side
+from fairseq_xling.papers.clcr.modules import Loss, Module, PairStates, Sizes, modules
+from fairseq_xling.papers.clcr.modules.extract import partner_of_source
+
+
+@modules.register("order")
+class OrderModule(Module):
+    """A head of `fairseq_xling.models.ordering` on the pseudo-gold pivots of one side.
+
+    It reads T12(r1) for the first side, r2 for the second. It learns from pseudo-gold key-points,
+    in the order of their own sentence, and not from those that E would keep, so that it is
+    independent of E's errors. The gold position of a key-point is the rank of its pivot in the
+    other sentence. Sentences with fewer than two key-points are left out.
+
+    Attributes:
+        name: of its head.
+        side: 0 if key-points of s1 are put into the order of s2, 1 for the reverse.
+    """
+
+    after = ("transform",)
+    needs_labels = True
+
+    def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
+        super().__init__()
+        self.name = settings["head"]
+        self.side = SIDES.index(settings.get("side", SIDES[0]))
+        kind = order_heads[self.name]
+        # A key-point is a token, so a table as long as the encoders' is always enough.
+        table = {"positions": settings["positions"] or sizes.positions}
+        self.head = kind(sizes.widths[1], **(table if settings["table"] else {}))
+
+    @classmethod
+    def key(cls, name: str, cfg: Any) -> str:
+        return head_key(cfg.order, cfg.order_side)
+
+    @classmethod
+    def settings(cls, cfg: Any) -> dict[str, Any]:
+        needs = "positions" in inspect.signature(order_heads[cfg.order]).parameters
+        reordered_side(cfg.order_side, "--order-side")  # raises for another name
+        found = {"head": cfg.order, "positions": cfg.order_positions, "table": needs}
+        return found if cfg.order_side == SIDES[0] else {**found, "side": cfg.order_side}
+
+    def forward(self, batch: PairStates) -> Loss:
+        states, positions, padding = key_points_of(batch, self.side)
+        several = ((~padding).sum(1) > 1).nonzero()[:, 0]  # once: a GPU is waited for
+        states, positions, padding = states[several], positions[several], padding[several]
+        if not len(states):
+            zero = sum(p.sum() * 0.0 for p in self.parameters())
+            none = torch.zeros((), dtype=torch.int64, device=padding.device)
+            return Loss(zero, none, {"correct": none, "decisions": none, "sentences": none})
+        found = self.head(states, padding)
+        total, count = self.head.loss(found, positions, padding)
+        correct, decisions = self.head.correct(found.detach(), positions, padding)
+        sentences = count.new_full((), len(several))
+        sums = {"correct": correct, "decisions": decisions, "sentences": sentences}
+        return Loss(total, count, sums)
+
+    @classmethod
+    def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:
+        """The share of the classifier's individual decisions that are correct."""
+        decisions = sums["decisions"]
+        return {"order_accuracy": sums["correct"] / decisions if decisions else float("nan")}
+
+
+def key_points_of(batch: PairStates, side: int) -> tuple[Tensor, Tensor, Tensor]:
+    """`key_points` of s1 (side 0) with their ranks in s2, or of s2 with theirs in s1."""
+    if side == 0:
+        return key_points(batch.space, partner_of_source(batch), batch.most)
+    partner = batch.partner.masked_fill(~batch.masks[1], -1)
+    return key_points(batch.states[1], partner, batch.most)
+
+
+def key_points(
+    states: Tensor, partner: Tensor, most: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Those tokens that have a partner, packed to the front in their order.
+
+    Args:
+        states: (B, M, E).
+        partner: (B, M) position of the partner in the other sentence, -1 for none.
+        most: how many a sentence has at most, where that is known.
+
+    Returns:
+        states (B, K, E), positions (B, K), the rank of the partner among the partners, -1 at
+        padding, and padding_mask (B, K); K is at least 1.
+
+    >>> states = torch.arange(4.0).view(1, 4, 1)
+    >>> packed, positions, padding = key_points(states, torch.tensor([[-1, 5, -1, 2]]))
+    >>> packed.flatten().tolist(), positions.tolist(), padding.tolist()
+    ([1.0, 3.0], [[1, 0]], [[False, False]])
+    """
+    used = partner >= 0
+    counts = used.sum(1)
+    if most is None:
+        most = int(counts.max()) if len(counts) else 0
+    front = torch.sort((~used).long(), dim=1, stable=True).indices[:, : max(most, 1)]
+    padding = torch.arange(front.shape[1], device=front.device) >= counts[:, None]
+    places = partner.gather(1, front).masked_fill(padding, torch.iinfo(torch.int64).max)
+    positions = places.argsort(1).argsort(1).masked_fill(padding, -1)
+    packed = states.gather(1, front[..., None].expand(-1, -1, states.shape[2]))
+    return packed, positions, padding

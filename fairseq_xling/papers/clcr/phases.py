@@ -1,0 +1,51 @@
+"""The phases of aligning two encoders: what each trains (CLCR, figure 1).
+
+    transform  both transforms; both encoders are frozen
+    lm1        the first encoder, and both transforms; the second encoder is frozen
+    lm2        the second encoder, and both transforms; the first encoder is frozen
+
+Why no encoder collapses: a distance is smallest when all states are one point, so an encoder must
+never be trained as a target. In every phase the *target* of a distance is a constant: D(T12(s1) vs
+s2) trains T12 and the first encoder, never the second; D(T21(s2) vs s1) trains T21 and the second
+encoder, never the first. An encoder is trained only by the direction whose target is the frozen
+one, which keeps its variance; an encoder that discarded information could not match it. In the
+other direction only the transform follows the moving target. The two encoders alternate.
+"""
+
+from dataclasses import dataclass
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.registry import Registry
+
+# The encoders whose states the classifiers of key-points read: those of the phases, or copies of
+# their own.
+FROZEN, FINETUNE = ENCODERS = ("frozen", "finetune")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase; ``encoder`` is the side (0 or 1) whose encoder it trains, or None."""
+
+    name: str
+    encoder: int | None = None
+
+
+phases: Registry[Phase] = Registry("`--clcr-phase`")
+for _phase in (Phase("transform"), Phase("lm1", 0), Phase("lm2", 1)):
+    phases.register(_phase.name)(_phase)
+
+
+def annealed_phases(text: str) -> list[str]:
+    """The phases that `--anneal-phases` names, comma-separated.
+
+    >>> annealed_phases("lm1,lm2")
+    ['lm1', 'lm2']
+    """
+    names = [name.strip() for name in text.split(",")]
+    unknown = [repr(name) for name in names if name not in phases]
+    if unknown or len({*names}) < len(names):
+        what = unknown[0] if unknown else repr(text)
+        raise UserError(
+            f"`--anneal-phases` must name different ones of {', '.join(phases)}, got {what}"
+        )
+    return names

@@ -1,0 +1,178 @@
+"""Probe folders of sequences: what can be predicted from the kept vectors of a span.
+
+CLCR, section 4.3: the probe (`fairseq_xling.tasks.probing`) is the same as on an encoder. A span
+of a text is all kept vectors whose subwords are within it. A span without kept vectors
+is not predicted, and its labels count as missed, so extraction costs recall.
+
+Symbols: ``E`` texts, ``R`` rows of their sequences, ``N`` examples, ``S`` spans of each.
+"""
+
+import argparse
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.devices import usable_device
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import exclusive, sha256
+from fairseq_xling.folders import claim
+from fairseq_xling.papers.clcr.classify_config import RowFolders, parse_rows, places_of
+from fairseq_xling.papers.clcr.sequences import META, Sequences
+from fairseq_xling.runs.options import parse_seeds
+from fairseq_xling.tasks.encode import Codec
+from fairseq_xling.tasks.probing.examples import in_characters
+from fairseq_xling.tasks.probing.fit import ProbeOptions
+from fairseq_xling.tasks.probing.states import Placed, Spans, place
+from fairseq_xling.verbs.parts.probe import File, baseline, probe_options, probe_result, read_files
+from fairseq_xling.verbs.parts.probe_result import write_table
+
+_MISSING = "have a span of which no key-point was kept"
+_ODD = 0.02  # share of texts that may be split into other subwords than their sequences
+
+
+class SortedRows:
+    """The vectors of a folder, sentence by sentence in the order of the text: (R, D) as an array.
+
+    In a reordered sequence the vectors of a span are scattered; a probe pools them, so that their
+    order does not matter, and reads them from one slice.
+    """
+
+    def __init__(self, array: np.ndarray, order: np.ndarray):
+        self._array, self._order = array, order
+        self.shape = array.shape
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self._array[self._order[rows]]
+
+
+def sequence_spans(
+    sequences: Sequences, placed: Placed, labels: Sequence[Sequence[str]] | None
+) -> Spans:
+    """The examples over a folder of sequences of their texts, mapped.
+
+    Args:
+        placed: examples whose spans count the subwords of whole texts, like the folder's spans.
+
+    Raises:
+        UserError: if the folder has other texts, two rows of a sentence overlap, or a vector is
+            not finite.
+    """
+    sequences.check_finite()
+    alike = _alike(sequences, placed)
+    starts = np.cumsum(sequences.lengths, dtype=np.int64) - sequences.lengths  # (E,)
+    ends = np.repeat(starts, sequences.counts)[:, None] + sequences.spans  # (R, 2), over all texts
+    order = np.argsort(ends[:, 0], kind="stable")
+    first, end = ends[order].T
+    if (first[1:] < end[:-1]).any():
+        raise UserError(
+            f"{sequences.path / 'spans.npy'}: rows of a sentence must not overlap; it would be "
+            "unclear which belong to a span"
+        )
+    wanted = starts[placed.owner][:, None, None] + placed.places  # (N, S, 2)
+    from_row = np.searchsorted(first, wanted[..., 0], side="left")
+    to_row = np.searchsorted(end, wanted[..., 1], side="right")
+    some = (from_row < to_row) & (wanted[..., 0] < wanted[..., 1])
+    some &= alike[placed.owner][:, None]
+    places = np.where(some[..., None], np.stack([from_row, to_row], axis=-1), 0)
+    return Spans([SortedRows(sequences.array, order)], places, labels)  # type: ignore[list-item]
+
+
+def _alike(sequences: Sequences, placed: Placed) -> np.ndarray:
+    """(E,) bool, whether a text has the subwords that its sequence was made from.
+
+    Rarely one does not: a word without letters has no subword in a whole text, but one on its own.
+    """
+    if sequences.sentences != len(placed.texts):
+        raise UserError(
+            f"{sequences.path}: must have a sentence for each of {len(placed.texts)} texts, got "
+            f"{sequences.sentences}; encode what `fairseq-xling probe texts` writes"
+        )
+    sizes = np.array([len(ids) - 1 for ids in placed.texts])
+    wrong = np.flatnonzero(sizes != sequences.lengths)
+    if len(wrong) > _ODD * len(sizes):
+        line = int(wrong[0])
+        raise UserError(
+            f"{sequences.path}: sentence {line + 1} must have {sizes[line]} subwords, got "
+            f"{sequences.lengths[line]}; it is another text, or `--data` another folder"
+        )
+    return sizes == sequences.lengths
+
+
+def run_clcr_probe(args: argparse.Namespace) -> None:
+    """See `fairseq_xling.papers.clcr.commands.clcr_probe`."""
+    seeds = parse_seeds("--seeds", args.seeds)
+    options = [probe_options(args, seed) for seed in seeds]
+    rows = parse_rows("--vectors", args.vectors)
+    usable_device(args.device)
+    files = read_files(args)
+    data = DataFolder(args.data)
+    _place(args, data, files)
+    for row in rows:
+        for seed in row.differing(seeds):
+            widths = {_open(row, file, seed).width for file in files}  # raises for invalid folders
+            if len(widths) > 1:
+                raise UserError(
+                    f"`--vectors` {row.name}: must be of one width, got {sorted(widths)}"
+                )
+    output = Path(args.output)
+    claim(output, {"offsets": args.offsets, "files": {f.name: sha256(f.path) for f in files}})
+    with exclusive(output, f"`--output` {output}: another run is writing it"):
+        results = [
+            probe_result(
+                files, row.name, [], one, output / "probes" / f"{_code(row, files, one)}.json",
+                output, args.device, lambda file, row=row, seed=one.seed: _open(row, file, seed),
+            )
+            for row in rows
+            for one in options
+        ]  # fmt: skip
+        used = {"data": data.path / "meta.json", **{file.name: file.path for file in files}}
+        used |= {
+            f"{row.name} {file.name}, seed {seed}": _folder(row, file, seed) / META
+            for row in rows
+            for seed in row.differing(seeds)
+            for file in files
+        }
+        tested = {file.name: file.lang for file in files[2:]}
+        write_table(output, tested, baseline(files), results, used, _MISSING, "C16")
+
+
+def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> None:
+    """Find the spans of all files among the subwords of their texts."""
+    codecs: dict[str, Codec] = {}
+    for file in files:
+        if file.lang not in codecs:
+            codecs[file.lang] = Codec(data.path, file.lang, 0)  # it frames nothing here
+        examples = file.examples
+        if args.offsets == "tokens":
+            examples = [in_characters(example) for example in examples]
+        file.placed = place(examples, codecs[file.lang], "characters")
+
+
+def _folder(row: RowFolders, file: File, seed: int) -> Path:
+    return row.folder(**places_of(file.path, file.lang, seed))
+
+
+def _open(row: RowFolders, file: File, seed: int) -> Spans:
+    if file.placed is None:
+        raise ValueError(f"{file.path} was not placed")
+    sequences = Sequences(_folder(row, file, seed))
+    if sequences.lang != file.lang:
+        raise UserError(
+            f"{sequences.path}: must be in {file.lang} as `{file.path}` is, got {sequences.lang}"
+        )
+    return sequence_spans(sequences, file.placed, file.labels)
+
+
+def _code(row: RowFolders, files: list[File], options: ProbeOptions) -> str:
+    """A name for files: different probes have different names."""
+    text = repr(
+        (row.name, options, [sha256(_folder(row, file, options.seed) / META) for file in files])
+    )
+    return f"{row.code}-seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

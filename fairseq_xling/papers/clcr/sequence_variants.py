@@ -1,0 +1,270 @@
+"""Rows: which vectors of a sentence make its sequence, and in which order, found by name.
+
+CLCR, section 4.2 and Appendices A and B. The first language's states are mapped into the second's
+space, the second's are unchanged:
+
+    row     first language                   second language
+    states  all words of r1                  all words of r2
+    T       all words of T12(r1)             all words of r2
+    T+E     its key-points                   its key-points
+    T+E+R   its key-points, reordered        its key-points
+    T+pGA   pivots, in their partners' order pivots
+    T+pGA-target  the same               all words of r2
+
+T+pGA reads the translation of each sentence, so it is not a method for new text but an upper bound
+with perfect extraction and order. With T+pGA-target, a model that was trained on row T of the
+second language reads the first. `--reorder second` exchanges the languages where one is reordered.
+`states` is the input of T, for probes. To add a row, register a `RowMethod` under
+``@rows.register("name")``.
+
+B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
+from fairseq_xling.models.ordering.beam import MOST_WIDTH
+from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
+from fairseq_xling.registry import Registry, unknown_name
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Options of the rows; None and '' are the model's own settings.
+
+    Attributes:
+        delta: key-points are tokens with p(key-point) above it.
+        order: name of the order head; search, beam, weigh: the search for an order.
+        reorder: language whose key-points are put into the other's order, first or second.
+        threshold: of pseudo-gold pivots.
+    """
+
+    delta: float | None = None
+    order: str = "rel"
+    search: str = "beam"
+    beam: int = 10
+    weigh: str = ""
+    reorder: str = "first"
+    threshold: float | None = None
+
+
+class View(NamedTuple):
+    """A batch of one language.
+
+    Attributes:
+        vectors: (B, T, E), in the second language's space.
+        content: (B, T), True at words.
+        states: (B, T, D or E), of this language's encoder, untransformed.
+        source: the batch as encoders read it.
+        other_states, other_content: of the translations, for a row that reads them.
+    """
+
+    vectors: Tensor
+    content: Tensor
+    states: Tensor
+    source: Mapping[str, Tensor]
+    other_states: Tensor | None = None
+    other_content: Tensor | None = None
+
+
+class Chosen(NamedTuple):
+    """Positions (B, K) of tokens in the order of the sequence, then padding; its mask (B, K)."""
+
+    places: Tensor
+    padding: Tensor
+
+    def of(self, vectors: Tensor) -> Tensor:
+        """These tokens of ``vectors`` (B, T, E): (B, K, E); padding is meaningless."""
+        return vectors.gather(1, self.places[..., None].expand(-1, -1, vectors.shape[2]))
+
+
+class RowMethod:
+    """Base class: ``MyRow(model, side, options)``.
+
+    Args:
+        model: a `fairseq_xling.papers.clcr.trained.Clcr`.
+        side: 0 for the first language, 1 for the second.
+
+    Attributes:
+        reads_translation: whether it reads the other side of parallel text.
+        needs: the trainings that it builds on, besides that of the transforms.
+        reads: the fields of `RowOptions` that its sequences depend on.
+
+    Raises:
+        UserError: if a module was not trained, or an option is missing.
+    """
+
+    reads_translation: ClassVar[bool] = False
+    needs: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, model: Any, side: int, options: RowOptions):
+        self.model, self.side, self.options = model, side, options
+
+    def __call__(self, view: View) -> Chosen:
+        """Which vectors make each sequence."""
+        raise NotImplementedError(type(self).__name__)
+
+    @property
+    def width(self) -> int:
+        """The width of its vectors."""
+        return self.model.widths[1]
+
+    def vectors(self, view: View) -> Tensor:
+        """The candidate vectors, (B, T, `width`)."""
+        return view.vectors
+
+
+def in_text_order(kept: Tensor) -> Chosen:
+    """The tokens that are ``kept`` (B, T), in text order.
+
+    >>> chosen = in_text_order(torch.tensor([[False, True, True], [True, False, False]]))
+    >>> chosen.places.tolist(), chosen.padding.tolist()
+    ([[1, 2], [0, 1]], [[False, False], [False, True]])
+    """
+    counts = kept.sum(1)
+    longest = int(counts.max()) if len(counts) else 0
+    front = torch.sort((~kept).long(), dim=1, stable=True).indices[:, :longest]
+    padding = torch.arange(longest, device=kept.device) >= counts[:, None]
+    return Chosen(front, padding)
+
+
+def reordered(chosen: Chosen, ranks: Tensor) -> Chosen:
+    """``chosen`` with token k at position ``ranks[:, k]``; padding ranks last."""
+    order = ranks.masked_fill(chosen.padding, torch.iinfo(torch.int64).max).argsort(
+        dim=1, stable=True
+    )
+    return Chosen(chosen.places.gather(1, order), chosen.padding)
+
+
+rows: Registry[type[RowMethod]] = Registry("`--row`")
+
+
+@rows.register("T")
+class TransformedRow(RowMethod):
+    """All words, in text order."""
+
+    def __call__(self, view: View) -> Chosen:
+        return in_text_order(view.content)
+
+
+@rows.register("states")
+class StatesRow(TransformedRow):
+    """All words in the states of their own encoder, before T."""
+
+    @property
+    def width(self) -> int:
+        return self.model.widths[self.side]
+
+    def vectors(self, view: View) -> Tensor:
+        return view.states
+
+
+@rows.register("T+E")
+class ExtractedRow(RowMethod):
+    """Key-points in text order: tokens with p(key-point) > delta; each represents its block."""
+
+    needs = ("extract",)
+    reads = ("delta",)
+
+    def __init__(self, model: Any, side: int, options: RowOptions):
+        super().__init__(model, side, options)
+        module = model.model.require("extract", model.checkpoint)
+        self.module, self.extractor = module, module.sides[side]
+        self.delta = module.delta if options.delta is None else options.delta
+        if not 0 <= self.delta <= 1:
+            raise UserError(f"`--delta` must lie in [0, 1], got {self.delta}")
+
+    def __call__(self, view: View) -> Chosen:
+        read = self.module.read(self.side, view.vectors, view.source)
+        kept = self.extractor.probability(read) > self.delta
+        return in_text_order(kept & view.content)
+
+
+@rows.register("T+E+R")
+class OrderedRow(ExtractedRow):
+    """Key-points of the language `--reorder` in the order of the other, which is not changed."""
+
+    needs = ("extract", "order")
+    reads = ("delta", "order", "search", "beam", "weigh", "reorder")
+
+    def __init__(self, model: Any, side: int, options: RowOptions):
+        super().__init__(model, side, options)
+        self.head = None
+        order_heads.check(options.order)
+        if side == reordered_side(options.reorder):
+            key = head_key(options.order, options.reorder)
+            self.head = model.model.require(key, model.checkpoint).head
+            if options.search not in self.head.searches:
+                raise unknown_name("`--search`", options.search, [*self.head.searches])
+            if options.weigh and options.weigh not in self.head.weights:
+                raise unknown_name("`--weigh`", options.weigh, self.head.weights)
+        if not 1 <= options.beam <= MOST_WIDTH:
+            raise UserError(f"`--beam` must lie in [1, {MOST_WIDTH}], got {options.beam}")
+
+    def __call__(self, view: View) -> Chosen:
+        chosen = super().__call__(view)
+        several = (~chosen.padding).sum(1) > 1
+        if self.head is None or not bool(several.any()):
+            return chosen
+        states, padding = chosen.of(view.vectors), chosen.padding[several]
+        scores = self.head(states[several], padding)
+        how = self.options
+        found = self.head.find(scores, padding, search=how.search, width=how.beam, weigh=how.weigh)
+        ranks = torch.arange(chosen.places.shape[1], device=scores.device).repeat(len(states), 1)
+        ranks[several] = found.ranks.to(ranks)
+        return reordered(chosen, ranks)
+
+
+@rows.register("T+pGA")
+class PseudoGoldRow(RowMethod):
+    """Pseudo-gold pivots in pseudo-gold order: equally many of both languages."""
+
+    reads_translation = True
+    reads = ("threshold", "reorder")
+
+    def __init__(self, model: Any, side: int, options: RowOptions):
+        super().__init__(model, side, options)
+        self.moves = side == reordered_side(options.reorder)
+        if options.threshold is None or not options.threshold > 0:
+            raise UserError(
+                "`--threshold` of the pivots must be above 0 for row T+pGA (`clcr label` prints "
+                f"one), got {options.threshold}"
+            )
+
+    def __call__(self, view: View) -> Chosen:
+        states, masks = (view.states, view.other_states), (view.content, view.other_content)
+        if self.side:
+            states, masks = states[::-1], masks[::-1]
+        moved = self.model.transform(0, states[0]), self.model.transform(1, states[1])
+        found = mutual_best(pair_distances(*states, *moved, self.model.norm), *masks)
+        kept = found.distance < self.options.threshold
+        mine, theirs = (found.target, found.source) if self.side else (found.source, found.target)
+        partner = torch.full_like(view.content, -1, dtype=torch.int64)
+        partner[found.row[kept], mine[kept]] = theirs[kept]
+        chosen = in_text_order(partner >= 0)
+        if not self.moves:
+            return chosen  # both languages use this order
+        places = partner.gather(1, chosen.places)
+        last = torch.iinfo(torch.int64).max
+        ranks = places.masked_fill(chosen.padding, last).argsort(1).argsort(1)
+        return reordered(chosen, ranks)
+
+
+@rows.register("T+pGA-target")
+class PseudoGoldTargetRow(PseudoGoldRow):
+    """Pseudo-gold pivots of the reordered language alone, and all words of the other, as row T has.
+
+    The paper's figures suggest that its row T+pGA was read so (CLCR, Table 4): its score in the
+    language trained on is that of T. A model is trained on row T; of the sentences of the other
+    language, at test, the pivots are kept, in the order of their partners, the rest is dropped.
+    """
+
+    def __call__(self, view: View) -> Chosen:
+        return super().__call__(view) if self.moves else in_text_order(view.content)

@@ -1,0 +1,320 @@
+"""A folder of sequences of vectors, one for each sentence: CLCR's output for other models.
+
+A sentence has one vector for each kept key-point, in the chosen order, possibly none.
+A folder of them:
+
+    vectors.npy   (R, D) float16 or float32, the vectors of all sentences one after the other
+    offsets.npy   (N + 1,) int64: sentence n has rows [offsets[n], offsets[n + 1])
+    spans.npy     (R, 2) int32: row r represents the subwords [spans[r, 0], spans[r, 1]) of its
+                  sentence, counted from 0 after <s>; not sorted if sentences are reordered
+    lengths.npy   (N,) int32, the subwords of each sentence, without <s> and </s>
+    meta.json     {"settings": {"lang", "dtype", ...}, "width", "sentences", "rows", ...}
+
+Symbols: ``N`` sentences, ``R`` rows of all, ``D`` width, ``B`` sentences of a batch, ``K`` vectors
+of the longest sequence in it.
+
+It is written in a stream, resumable after a kill:
+
+    if not is_written(output, settings):
+        with write_sequences(output, settings, width) as writer:
+            for block in blocks(text, writer.done):
+                writer.append(vectors, counts, spans, lengths)
+            writer.finish({"provenance": provenance(files)})
+    sequences = Sequences(output)
+
+The folder gets its name at the end of the block, whose last call is `SequencesWriter.finish`. Until
+then blocks are in ``.NAME.partial`` in the same parent folder; a call with the same settings
+resumes after the sentences that are there, and the arrays are byte for byte the same as without the
+interruption.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.array_file import mapped
+from fairseq_xling.errors import MALFORMED, UserError
+from fairseq_xling.files import read_json, write_json
+from fairseq_xling.folders import META, is_finished, new_folder
+from fairseq_xling.json_fields import check_count
+
+_BLOCK = 4096  # rows
+_SIZES = ("sentences", "rows", "width")
+DTYPES = ("float32", "float16")
+
+
+class Sequences:
+    """A finished folder of sequences, mapped: memory does not grow with it.
+
+    An empty sequence is read as one zero vector, in `batch` as in `vectors`, so that no model has
+    to attend to nothing; `counts` identifies those sentences.
+
+    Attributes:
+        path: the folder.
+        settings: the settings that it was written with.
+        lang: the language of the text.
+        sentences: N; rows: R; width: D.
+        offsets: (N + 1,) int64.
+
+    Raises:
+        UserError: if the folder is missing, was not finished, or is damaged.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        if not self.path.is_dir():
+            begun = (self.path.parent / f".{self.path.name}.partial").is_dir()
+            raise UserError(
+                f"{path}: not finished; run the command that writes it again"
+                if begun
+                else f"{path}: no such folder; `fairseq-xling clcr encode` writes one"
+            )
+        file = self.path / META
+        meta = read_json(file) if file.is_file() else None
+        try:
+            self.settings: Mapping[str, Any] = meta["settings"]
+            self.lang = str(self.settings["lang"])
+            sizes = [check_count(file, meta[name], name) for name in _SIZES]
+            self.sentences, self.rows, self.width = sizes
+        except UserError:
+            raise
+        except MALFORMED:
+            raise UserError(f"{path}: not a folder of sequences (`clcr encode`)") from None
+        if self.sentences < 1:
+            raise UserError(f"{path}: contains no sentences")
+        self._vectors = self._map("vectors", (self.rows, self.width), "f")
+        self.offsets = np.asarray(self._map("offsets", (self.sentences + 1,), "i"))
+        steps = np.diff(self.offsets)
+        if self.offsets[0] != 0 or self.offsets[-1] != self.rows or (steps < 0).any():
+            raise UserError(
+                f"{self.path / 'offsets.npy'}: must increase from 0 to {self.rows}, the rows of "
+                "vectors.npy"
+            )
+
+    def __len__(self) -> int:
+        return self.sentences
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """(N,) int64, the number of kept key-points of each sentence."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def spans(self) -> np.ndarray:
+        """(R, 2) int32, the subwords that each row represents, mapped.
+
+        Raises:
+            UserError: if the file is damaged, or a span lies outside of its sentence.
+        """
+        spans = self._map("spans", (self.rows, 2), "i")
+        most = np.repeat(self.lengths, self.counts)
+        wrong = (spans[:, 0] < 0) | (spans[:, 1] < spans[:, 0]) | (spans[:, 1] > most)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise UserError(
+                f"{self.path / 'spans.npy'}: must lie in sentences, got {spans[row].tolist()} in "
+                f"row {row} for a sentence of {most[row]} subwords"
+            )
+        return spans
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """(N,) int32, the subwords of each sentence, mapped; errors as `spans`."""
+        return self._map("lengths", (self.sentences,), "i")
+
+    @property
+    def array(self) -> np.ndarray:
+        """(R, D) as on disk, mapped."""
+        return self._vectors
+
+    def vectors(self, index: int) -> Tensor:
+        """The sequence of one sentence, (K, D) float32; errors as `batch`."""
+        return self.batch([index])[0][0]
+
+    def check_finite(self) -> None:
+        """Read all vectors once; errors as `batch`."""
+        for start in range(0, self.rows, _BLOCK):
+            finite = np.isfinite(self._vectors[start : start + _BLOCK]).all(1)
+            if not finite.all():
+                raise self._not_finite(start + int((~finite).argmax()))
+
+    def _not_finite(self, row: int) -> UserError:
+        file = self.path / "vectors.npy"
+        return UserError(f"{file}: must be finite, got NaN or infinity in row {row}")
+
+    def batch(self, indices: Sequence[int] | np.ndarray) -> tuple[Tensor, Tensor]:
+        """The sequences of some sentences, in the order of ``indices``.
+
+        Returns:
+            vectors (B, K, D) float32, zero where there are none, and padding_mask (B, K) bool, True
+            at padding, which follows every sequence. An empty sequence is one zero vector.
+
+        Raises:
+            UserError: if a value is NaN or infinite (file and row).
+        """
+        chosen = np.asarray(indices, dtype=np.int64)
+        first, counts = self.offsets[chosen], self.counts[chosen]
+        longest = max(1, int(counts.max(initial=0)))
+        places = np.arange(longest)
+        inside = places < counts[:, None]
+        found = np.zeros((len(chosen), longest, self.width), dtype=np.float32)
+        rows = (first[:, None] + places)[inside]
+        found[inside] = self._vectors[rows]
+        finite = np.isfinite(found[inside]).all(1)
+        if not finite.all():
+            raise self._not_finite(int(rows[~finite][0]))
+        padding_mask = places >= np.maximum(counts, 1)[:, None]
+        return torch.from_numpy(found), torch.from_numpy(padding_mask)
+
+    def _map(self, name: str, shape: tuple[int, ...], kind: str) -> np.ndarray:
+        return mapped(
+            self.path / f"{name}.npy", kind, shape, "the folder is damaged, write it again"
+        )
+
+
+def check_same_sentences(x: Sequences, y: Sequences) -> None:
+    """Reject two folders whose sentences do not pair up, or whose vectors differ in width."""
+    names = f"{x.path} and {y.path}"
+    if x.sentences != y.sentences:
+        raise UserError(
+            f"{names}: must have equally many sentences, got {x.sentences} and {y.sentences}"
+        )
+    check_same_width(x, y)
+
+
+def check_same_width(x: Sequences, y: Sequences) -> None:
+    """Reject two folders whose vectors differ in width."""
+    if x.width != y.width:
+        raise UserError(
+            f"{x.path} and {y.path}: must have vectors of one width, got {x.width} and {y.width}"
+        )
+
+
+def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
+    """Whether ``output`` is a finished folder of these settings; False if there is nothing."""
+    return is_finished(Path(output), _plain(settings))
+
+
+@contextlib.contextmanager
+def write_sequences(
+    output: str | Path, settings: Mapping[str, Any], width: int
+) -> Iterator["SequencesWriter"]:
+    """A writer of the folder ``output``, which does not exist yet (`is_written`).
+
+    Args:
+        settings: what determines the result, including checksums of inputs, as JSON values:
+        ``lang``,
+            ``dtype`` (of `DTYPES`) and others. Unfinished work of other settings is discarded.
+        width: D.
+    """
+    if settings["dtype"] not in DTYPES or not settings["lang"]:
+        raise ValueError(f"dtype must be one of {', '.join(DTYPES)} and lang a code: {settings}")
+    identity = {"settings": _plain(settings), "width": width}
+    with new_folder(Path(output), identity, "clcr encode") as folder:
+        writer = SequencesWriter(folder, identity["settings"], width)
+        yield writer
+        if not writer.finished:
+            raise ValueError(f"{output}: `finish` was not called")
+
+
+class SequencesWriter:
+    """Takes sequences block by block; see `write_sequences`."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], width: int):
+        self._folder, self._settings, self._width = folder, settings, width
+        self._arrays = GrowingArrays(
+            folder,
+            {
+                "vectors": ((width,), np.dtype(settings["dtype"])),
+                "offsets": ((), np.dtype("int64")),
+                "spans": ((2,), np.dtype("int32")),
+                "lengths": ((), np.dtype("int32")),
+            },
+        )
+        if not self._arrays.rows["offsets"]:
+            self._arrays.append({"offsets": np.zeros(1)}, 0)
+        self.finished = False
+
+    @property
+    def done(self) -> int:
+        """Number of sentences on disk; work resumes with the sentence of this number, from 0."""
+        return self._arrays.done
+
+    def append(
+        self, vectors: np.ndarray, counts: np.ndarray, spans: np.ndarray, lengths: np.ndarray
+    ) -> None:
+        """Add sentences; they are on disk when this returns.
+
+        Args:
+            vectors: (R, D), those of a sentence in their order, sentence after sentence.
+            counts: (B,) whole numbers, the number of vectors of each sentence, possibly 0.
+            spans: (R, 2) whole numbers, the subwords [first, end) of its sentence that a row
+                represents.
+            lengths: (B,) whole numbers, the subwords of each sentence.
+
+        Raises:
+            UserError: for vectors that are NaN, or too large for the type on disk.
+            ValueError: if these are inconsistent.
+        """
+        counts, spans, lengths = (np.asarray(x, np.int64) for x in (counts, spans, lengths))
+        rows = int(counts.sum())
+        spans = spans.reshape(-1, 2)
+        if vectors.shape != (rows, self._width) or len(spans) != rows:
+            raise ValueError(
+                f"counts give {rows} rows of width {self._width}, got vectors {vectors.shape} and "
+                f"{len(spans)} spans"
+            )
+        if counts.shape != lengths.shape or (counts < 0).any():
+            raise ValueError("counts must be 0 or more, one for each of lengths")
+        first, end = spans.T
+        if not ((first >= 0) & (first < end) & (end <= np.repeat(lengths, counts))).all():
+            raise ValueError("a span must lie in its sentence, first before end")
+        vectors = self._stored(vectors)
+        before = self._arrays.rows["vectors"]
+        self._arrays.append(
+            {
+                "vectors": vectors,
+                "offsets": before + np.cumsum(counts),
+                "spans": spans,
+                "lengths": lengths,
+            },
+            self._arrays.done + len(counts),
+        )
+
+    def _stored(self, vectors: np.ndarray) -> np.ndarray:
+        """The vectors in the type on disk."""
+        dtype = np.dtype(self._settings["dtype"])
+        with np.errstate(over="ignore"):
+            stored = vectors.astype(dtype)
+        if not np.isfinite(stored).all():
+            most = np.abs(vectors).max()
+            if not np.isfinite(most):
+                raise UserError(
+                    "the model's vectors are NaN or infinite; did its training diverge?"
+                )
+            raise UserError(
+                f"`--dtype` {dtype} must represent every vector, up to "
+                f"{np.finfo(dtype).max:,.0f}, got "
+                f"{most:g}; use float32"
+            )
+        return stored
+
+    def finish(self, more: Mapping[str, Any]) -> None:
+        """Finish the folder; ``more`` goes into ``meta.json``, for example the provenance."""
+        meta = {"sentences": self.done, "rows": self._arrays.rows["vectors"], "width": self._width}
+        self._arrays.finish()
+        write_json(self._folder / META, {**more, "settings": self._settings, **meta})
+        self.finished = True
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """As read back from a file: tuples are lists."""
+    return json.loads(json.dumps(settings))

@@ -1,0 +1,199 @@
+"""A trained model of `--task clcr` for use outside the trainer.
+
+Its measures read labelled sentence pairs in batches (`labelled_batches`).
+
+B sentences, T tokens with ``<s>`` and ``</s>``, D and E widths of the first and the second encoder.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairseq_xling.checkpoints import building
+from fairseq_xling.checkpoints.files import load_trained
+from fairseq_xling.data.batch import pad_rows, source_side
+from fairseq_xling.data.folder import PAD, DataFolder, text_mask
+from fairseq_xling.data.mmap import TokenFile
+from fairseq_xling.data.plan import Limits, cut
+from fairseq_xling.data.sources import frame, frame_order
+from fairseq_xling.devices import usable_device
+from fairseq_xling.errors import UserError, about, program_error
+from fairseq_xling.guards import prepare_engine
+from fairseq_xling.models.identity import KEY, decode_identity
+from fairseq_xling.papers.clcr.labels import blocks_of_text
+from fairseq_xling.papers.clcr.modules import PairStates
+
+
+class Clcr:
+    """A checkpoint's model in evaluation mode, with the data folder whose ids it reads.
+
+    Attributes:
+        pair: its languages; the states of the first are mapped to those of the second.
+        parts: its trained modules by key.
+        norm: of its distances.
+    """
+
+    def __init__(self, model, folder: DataFolder, checkpoint: str, device: torch.device):
+        self.model, self.folder, self.checkpoint = model.eval().to(device), folder, checkpoint
+        self.device = device
+        self.pair: tuple[str, str] = model.pair
+        self.parts = model.parts
+        self.norm: str = model.require("transform", checkpoint).norm
+        self.widths = tuple(side.width for side in model.encoders)
+
+    @classmethod
+    def load(
+        cls,
+        checkpoint: str | Path,
+        data: str | Path | None = None,
+        device: str | torch.device = "cpu",
+    ) -> "Clcr":
+        """The model in ``checkpoint``; ``data`` if its data folder has moved.
+
+        Raises:
+            UserError: if the file is missing, damaged or of another kind, if the data folder is not
+                the one it was trained with, or if there is no such ``device``.
+        """
+        prepare_engine()
+        from fairseq_xling.papers.clcr.encoder import read_config
+        from fairseq_xling.papers.clcr.model import ClcrModel
+
+        device = usable_device(device)
+        if not Path(checkpoint).is_file():
+            raise UserError(f"{checkpoint}: no such checkpoint")
+        state = load_trained(checkpoint)
+        try:
+            text = dict(state["cfg"]["model"])["clcr_config"]
+            place = data if data is not None else dict(state["cfg"]["task"])["data"]
+            weights, identity = state["model"], decode_identity(state["model"][KEY])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{checkpoint}: contains no model of `--task clcr`") from None
+        config = read_config(text, checkpoint)
+        folder = DataFolder(place)
+        digests = identity.get("dictionaries", {})
+        for lang in sorted(config["pair"]):
+            known = lang in folder.languages and folder.dictionary_digest(lang)
+            if not known or digests.get(lang) != known:
+                raise UserError(
+                    f"{checkpoint}: was trained with another dictionary of {lang} than that of "
+                    f"{folder.path}"
+                )
+        try:
+            with about(checkpoint, from_file=True), building(checkpoint, weights):
+                model = ClcrModel(config, identity)
+                model.load_state_dict(weights)
+        except SystemExit as error:  # one line, meant for fairseq's own programs
+            raise UserError(f"{checkpoint}: {program_error(error)}") from None
+        return cls(model.float(), folder, str(checkpoint), device)
+
+    @property
+    def positions(self) -> int:
+        """The longest sentence in tokens, with ``<s>`` and ``</s>``."""
+        return self.model.max_positions()
+
+    def side(self, lang: str) -> int:
+        """0 for the first language, 1 for the second."""
+        if lang not in self.pair:
+            raise UserError(f"{self.checkpoint}: is of {' and '.join(self.pair)}, not of {lang!r}")
+        return self.pair.index(lang)
+
+    @torch.no_grad()
+    def states(
+        self, sentences: Sequence[np.ndarray], side: int, max_tokens: int = 8192
+    ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
+        """The states of ``sentences`` after the encoder's layer, in batches of similar length.
+
+        Args:
+            sentences: ids as returned by `TextEncoder.encode`, ``</s>`` at the end; too long ones
+                are cut.
+            max_tokens: maximum padded tokens per batch.
+
+        Yields:
+            (indices (B,), states (B, T, D) float32, content (B, T) bool): token k of a sentence is
+            at place k + 1.
+        """
+        lengths = np.array([min(len(ids) + 1, self.positions) for ids in sentences])
+        for chosen in cut(lengths, Limits(max_tokens, None)):
+            yield chosen, *self._encode([sentences[i] for i in chosen], side)
+
+    @torch.no_grad()
+    def pairs(
+        self,
+        first: Sequence[np.ndarray],
+        second: Sequence[np.ndarray],
+        max_tokens: int = 8192,
+    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
+        """Like `states`, for both sides of sentence pairs: states and content of each."""
+        lengths = np.array(
+            [
+                min(max(map(len, both)) + 1, self.positions)
+                for both in zip(first, second, strict=True)
+            ]
+        )
+        for chosen in cut(lengths, Limits(max_tokens, None)):
+            sides = [
+                self._encode([sentences[i] for i in chosen], number)
+                for number, sentences in enumerate((first, second))
+            ]
+            states, masks = zip(*sides, strict=True)
+            yield chosen, states, masks
+
+    @torch.no_grad()
+    def transform(self, side: int, states: Tensor) -> Tensor:
+        """T12 of states of side 0, T21 of those of side 1."""
+        return self.model.transform(side, states)
+
+    def source(self, sentences: Sequence[np.ndarray]) -> dict[str, Tensor]:
+        """A batch of sentences as encoders read it; arguments as of `states`."""
+        rows = [frame(ids, self.positions) for ids in sentences]
+        tokens = pad_rows(rows, PAD).to(self.device)
+        lengths = torch.tensor([len(row) for row in rows], device=self.device)
+        return source_side(tokens, lengths, lang=0)
+
+    def _encode(self, sentences: Sequence[np.ndarray], side: int) -> tuple[Tensor, Tensor]:
+        src = self.source(sentences)
+        return self.model.encode(side, src).float(), text_mask(src["tokens"], unknown=True)
+
+
+def labelled_batches(
+    model: Any, sides: tuple[TokenFile, TokenFile], order: TokenFile, max_tokens: int
+) -> Iterator[PairStates]:
+    """Every sentence pair once, with its pivots as ``partner`` and T12 of its first side.
+
+    Args:
+        model: a `fairseq_xling.papers.clcr.trained.Clcr`.
+        order: the pivots, of `Labels.order`.
+        max_tokens: maximum padded tokens per side and batch.
+    """
+    for start, texts in blocks_of_text(sides, 0):
+        yield from _batches(model, texts, order, start, max_tokens)
+
+
+def labelled_pair(
+    model: Any, sides: tuple[TokenFile, TokenFile], order: TokenFile, number: int
+) -> PairStates:
+    """Sentence pair ``number``, from 0, as a batch of one; arguments as of `labelled_batches`."""
+    texts = [[side[number]] for side in sides]
+    return next(_batches(model, texts, order, number, max_tokens=1))
+
+
+def _batches(
+    model: Any,
+    texts: Sequence[Sequence[np.ndarray]],
+    order: TokenFile,
+    start: int,
+    max_tokens: int,
+) -> Iterator[PairStates]:
+    for indices, states, masks in model.pairs(*texts, max_tokens):
+        lengths = [[min(len(text[i]) + 1, model.positions) for i in indices] for text in texts]
+        rows = [
+            frame_order(order[start + int(i)], m, n)
+            for i, m, n in zip(indices, *lengths, strict=True)
+        ]
+        partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
+        sources = tuple(model.source([text[i] for i in indices]) for text in texts)
+        yield PairStates(states, masks, partner, model.transform(0, states[0]), sources)

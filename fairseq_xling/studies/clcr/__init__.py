@@ -1,1 +1,0 @@
-"""`clcr run`: from two encoders and text to sequences of vectors."""

@@ -1,0 +1,136 @@
+"""The table of entailment on sequences: means, gaps by seed, and rows of other runs beside it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.papers.clcr.classify_config import LabelledFile
+from fairseq_xling.papers.clcr.classify_result import (
+    Line,
+    _notes,
+    gaps,
+    lines_beside,
+    lines_of_rows,
+    named_runs,
+    read_beside,
+    table,
+)
+from fairseq_xling.results.tables import cell
+
+FILES = [LabelledFile(f"{lang}.test", lang, Path("test")) for lang in ("en", "zh", "de")]
+
+
+def record(classified, beside=()):
+    return {
+        "source": "en",
+        "tests": [[file.name, file.lang] for file in FILES],
+        "majority": {"label": "no", "accuracy": {"valid": 40.0}},
+        "beside": list(beside),
+        "classified": classified,
+    }
+
+
+@pytest.mark.row("C15")
+def test_a_gap_is_points_behind_the_source_of_the_same_seed():
+    seeds = ((80.0, 71.0, 81.0), (84.0, 73.0, 82.0))
+    rows = [
+        {"row": "T", "accuracy": {"en.test": en, "zh.test": zh, "valid": dev}}
+        for en, zh, dev in seeds
+    ]
+    header, (always, found) = table(record(rows))
+    assert header == ["row", "dev", "en", "zh", "gap zh"]  # nobody was tested on de
+    assert list(map(cell, always)) == ["always no", "40.0", "", "", ""]
+    assert list(map(cell, found)) == ["T", "81.5 ± 0.7", "82.0 ± 2.8", "72.0 ± 1.4", "10.0 ± 1.4"]
+
+
+def test_several_files_of_the_source_are_put_together_for_the_gap():
+    languages = {"a": "en", "b": "en", "c": "zh"}
+    found = gaps({"a": [80.0], "b": [90.0], "c": [75.0]}, languages, "en")
+    assert found == {"c": [10.0]}
+    assert gaps({"c": [75.0]}, languages, "en") == {}
+
+
+def test_seeds_of_a_row_are_put_together_in_their_order():
+    found = lines_of_rows(
+        [
+            {"row": "T", "accuracy": {"valid": 50.0 + seed, "en.test": 60.0 + seed}}
+            for seed in (1, 2)
+        ]
+    )
+    assert found == [Line("T", {"en.test": [61.0, 62.0]}, [51.0, 52.0])]
+
+
+def transfer_run(path, metric="accuracy"):
+    def model(encoder, how, values):
+        tests = [
+            {"seed": seed, "scores": {lang: {metric: x + seed} for lang, x in values.items()}}
+            for seed in (1, 2)
+        ]
+        return {"encoder": encoder, "how": how, "sources": ["en"], "metric": metric, "tests": tests}
+
+    results = [model("mbert", "", {"en": 80.0, "zh": 60.0, "fr": 50.0})]
+    results.append(model("mbert", "translate-train", {"zh": 70.0}))
+    write_json(path / "results.json", {"metric": metric, "results": results})
+    return str(path)
+
+
+def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
+    lines = lines_beside(read_beside([transfer_run(tmp_path)]), FILES)
+    assert [(line.name, dict(line.values)) for line in lines] == [
+        ("mbert", {"en.test": [81.0, 82.0], "zh.test": [61.0, 62.0]}),
+        ("mbert, translate-train", {"zh.test": [71.0, 72.0]}),
+    ]
+    beside = [{"row": line.name, "accuracy": line.values} for line in lines]
+    header, (_, *rows) = table(record([], beside))
+    assert header[-1] == "gap zh"
+    assert str(rows[0][-1]) == "20.0 ± 0.0"
+    assert rows[1][1:3] == [None, None] and rows[1][-1] is None
+
+
+@pytest.mark.row("C15")
+def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
+    runs = named_runs([f"mBERT={transfer_run(tmp_path)}"])
+    lines = lines_beside(read_beside([runs["mBERT"]], "mBERT"), FILES)
+    assert [line.name for line in lines] == ["mBERT: mbert", "mBERT: mbert, translate-train"]
+    run = json.loads((tmp_path / "results.json").read_text())
+    write_json(tmp_path / "results.json", {**run, "results": run["results"][:1]})
+    lines = lines_beside(read_beside([str(tmp_path)], "mBERT"), FILES)
+    beside = [{"row": line.name, "accuracy": line.values} for line in lines]
+    header, (_, row) = table(record([], beside))
+    assert row[0] == "mBERT" and str(row[header.index("gap zh")]) == "20.0 ± 0.0"
+    for text, line in (
+        (["runs/mbert"], "must look like NAME=RUN, got 'runs/mbert'"),
+        (["a=x", "a=y"], "names 'a' twice"),
+    ):
+        with pytest.raises(UserError, match=f"`--baseline` {line}"):
+            named_runs(text)
+    with pytest.raises(UserError, match=r"`--baseline` .*nowhere: is not the folder of a finished"):
+        read_beside([str(tmp_path / "nowhere")], "mBERT")
+
+
+def test_empty_sentences_are_said_of_all_seeds():
+    def result(row, count):
+        return {"row": row, "empty": {"zh.test": count, "en.test": 0}}
+
+    results = [result("T", 3), result("T", 900), result("T+E", 7), result("T+E", 7)]
+    found = _notes("1,2", "en", results)
+    assert "T, zh.test: 3 to 900, by seed, of the sentences kept no key-point" in "\n".join(found)
+    assert "T+E, zh.test: 7 sentences kept no key-point" in "\n".join(found)
+    assert not any("en.test" in note for note in found)
+
+
+def test_runs_that_cannot_stand_beside_are_refused(tmp_path):
+    with pytest.raises(UserError, match="is not the folder of a finished run"):
+        read_beside([str(tmp_path)])
+    two = [*FILES, LabelledFile("zh.other", "zh", Path("other"))]
+    with pytest.raises(UserError, match=r"names two files of it: zh.test and zh.other"):
+        lines_beside(read_beside([transfer_run(tmp_path)]), two)
+    assert lines_beside([], two) == []
+    with pytest.raises(UserError, match="must be of accuracy, got f1"):
+        read_beside([transfer_run(tmp_path, "f1")])
+    write_json(tmp_path / "results.json", {"metric": "accuracy"})
+    with pytest.raises(UserError, match="contains no results of `fairseq-xling eval transfer`"):
+        read_beside([str(tmp_path)])

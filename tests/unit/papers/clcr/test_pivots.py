@@ -1,0 +1,314 @@
+"""The finest common granularity against every way of cutting a small pair into blocks.
+
+Pseudo-gold pivots: planted pairs, thresholds, and what is refused.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.papers.clcr.pivots import (
+    blocks_of_pairs,
+    finest_blocks,
+    mutual_best,
+    pair_distances,
+    tune_threshold,
+)
+
+LENGTH = 5
+
+
+def closed_blocks(links):
+    """All pairs of stretches that links do not leave, as tight as they can be."""
+    stretches = [(a, b) for a in range(LENGTH) for b in range(a + 1, LENGTH + 1)]
+    for (a, b), (c, d) in itertools.product(stretches, stretches):
+        inside = [(a <= i < b, c <= j < d) for i, j in links]
+        if all(x == y for x, y in inside) and any(x for x, _ in inside):
+            held = [link for link, (x, _) in zip(links, inside, strict=True) if x]
+            rows, columns = zip(*held, strict=True)
+            if (min(rows), max(rows) + 1, min(columns), max(columns) + 1) == (a, b, c, d):
+                yield (a, b, c, d), held
+
+
+def partitions(links, candidates):
+    """Every way of putting all links into closed blocks that do not touch."""
+    if not links:
+        yield []
+        return
+    for block, held in candidates:
+        if links[0] in held:
+            a, b, c, d = block
+            apart = [
+                (x, h)
+                for x, h in candidates
+                if (x[1] <= a or x[0] >= b) and (x[3] <= c or x[2] >= d)
+            ]
+            for rest in partitions([x for x in links if x not in held], apart):
+                yield [block, *rest]
+
+
+def slow(links):
+    found = [sorted(p) for p in partitions(sorted(links), list(closed_blocks(links)))]
+    most = max(map(len, found))
+    finest = [p for p in found if len(p) == most]
+    assert all(p == finest[0] for p in finest)  # there is but one
+    return finest[0]
+
+
+def fast(links, row=0):
+    i, j = np.array(sorted(links)).T
+    found = finest_blocks(np.full(len(i), row), i, j)
+    return [tuple(map(int, block[1:])) for block in zip(*found, strict=True)]
+
+
+@pytest.mark.row("C7")
+def test_it_is_the_one_finest_way_of_cutting_random_alignments():
+    rng = np.random.default_rng(0)
+    for _ in range(120):
+        grid = rng.random((LENGTH, LENGTH)) < rng.choice([0.1, 0.2, 0.4])
+        links = [tuple(map(int, link)) for link in np.argwhere(grid)]
+        if links:
+            assert fast(links) == slow(links), links
+
+
+@pytest.mark.row("C7")
+@pytest.mark.parametrize(
+    ("links", "blocks"),
+    [
+        ([(0, 1), (1, 0)], [(0, 1, 1, 2), (1, 2, 0, 1)]),
+        ([(0, 0), (0, 1), (1, 1)], [(0, 2, 0, 2)]),
+        ([(0, 0), (2, 0), (1, 3)], [(0, 3, 0, 4)]),  # a gap that another block would stand in
+        ([(0, 0), (2, 0)], [(0, 3, 0, 1)]),  # a gap of unlinked tokens
+        (
+            [(0, 0), (1, 2), (2, 1), (3, 3)],
+            [(n, n + 1, m, m + 1) for n, m in zip(range(4), (0, 2, 1, 3), strict=True)],
+        ),
+    ],
+)
+def test_blocks_of_alignments_known_by_hand(links, blocks):
+    assert fast(links) == blocks
+
+
+@pytest.mark.row("C7")
+def test_sentences_are_cut_apart_from_each_other():
+    rng = np.random.default_rng(1)
+    rows = []
+    for row in range(40):
+        links = np.argwhere(rng.random((4, 4)) < 0.3)
+        rows += [(row, *map(int, link)) for link in links]
+    row, i, j = np.array(rows).T
+    together = [tuple(map(int, block)) for block in zip(*finest_blocks(row, i, j), strict=True)]
+    alone = [
+        (r, *block)
+        for r in sorted(set(row.tolist()))
+        for block in fast([(b, c) for a, b, c in rows if a == r])
+    ]
+    assert together == alone
+
+
+def test_no_links_are_no_blocks():
+    none = np.zeros(0, dtype=np.int64)
+    assert all(len(part) == 0 for part in finest_blocks(none, none, none))
+
+
+def planted(noise=0.05, pairs=30, seed=0):
+    """States of s1 and of s2, a rotated permutation of some of them beside unrelated ones."""
+    rng = torch.Generator().manual_seed(seed)
+    dim, length, partners = 16, 8, 5
+    rotation = torch.linalg.qr(torch.randn(dim, dim, generator=rng))[0]
+    r1 = torch.randn(pairs, length, dim, generator=rng)
+    r2 = torch.randn(pairs, length, dim, generator=rng)
+    gold = []
+    for b in range(pairs):
+        mine, theirs = (torch.randperm(length, generator=rng)[:partners] for _ in range(2))
+        r2[b, theirs] = r1[b, mine] @ rotation + noise * torch.randn(partners, dim, generator=rng)
+        gold += [(b, int(i), int(j)) for i, j in zip(mine, theirs, strict=True)]
+    masks = torch.ones(pairs, length, dtype=torch.bool)
+    return pair_distances(r1, r2, r1 @ rotation, r2 @ rotation.T), masks, sorted(gold)
+
+
+def triples(found, below=np.inf):
+    kept = found.distance < below
+    return sorted(zip(*(x[kept].tolist() for x in found[:3]), strict=True))
+
+
+@pytest.mark.row("C6", "G12")
+def test_planted_pairs_are_found_exactly_with_the_threshold_tuned_on_other_sentences():
+    d, masks, gold = planted(seed=1)
+    dev = mutual_best(d, masks, masks)
+    row, source, target = (np.array(x) for x in zip(*gold, strict=True))
+    blocks = finest_blocks(row, source, target)
+    assert len(blocks.row) == len(gold)
+    of = blocks_of_pairs(blocks, *(x.numpy() for x in dev[:3]))
+    tuned = tune_threshold(dev.distance.numpy(), of, len(gold))
+    assert tuned.f1 == 1.0
+
+    d, masks, gold = planted(seed=2)
+    assert triples(mutual_best(d, masks, masks), tuned.threshold) == gold
+
+
+def slow_pairs(d):
+    """Pairs of one sentence, from the definition, for the twins of one side alone (columns)."""
+    length, width = d.shape
+    copies = [[k for k in range(width) if (d[:, k] == d[:, j]).all()] for j in range(width)]
+    pairs = []
+    for group in {tuple(one) for one in copies}:
+        nearest = sorted(range(length), key=lambda i: (d[i, group[0]], i))[: len(group)]
+        mine = sorted(i for i in nearest if d[i, group[0]] == d[i].min())
+        pairs += zip(mine, group, strict=False)
+    return sorted(pairs)
+
+
+@pytest.mark.row("C6")
+@pytest.mark.parametrize("turned", [False, True])
+def test_copies_of_a_word_have_partners_of_their_own_in_the_order_of_the_text(turned):
+    generator = np.random.default_rng(0)
+    found_any = 0
+    for _ in range(60):
+        words = generator.integers(0, 5, 8)  # of which some stand twice or more
+        d = torch.from_numpy(generator.normal(size=(7, 5)) ** 2).float()[:, words]
+        expected = slow_pairs(d.numpy())
+        found_any += len(expected) > len({*words})
+        if turned:
+            d, expected = d.T, sorted((j, i) for i, j in expected)
+        all_there = [torch.ones(1, size, dtype=torch.bool) for size in d.shape]
+        found = mutual_best(d[None].contiguous(), *all_there)
+        assert [pair[1:] for pair in triples(found)] == expected
+        assert found.source.tolist() == sorted(found.source.tolist())
+        assert torch.equal(found.distance, d[found.source, found.target])
+    assert found_any
+
+
+def some_distances(generator):
+    """Of words that may stand several times in either sentence."""
+    words = [generator.integers(0, 4, size) for size in (7, 6)]
+    return torch.from_numpy(generator.normal(size=(4, 4)) ** 2 + 0.1).float()[words[0]][:, words[1]]
+
+
+@pytest.mark.row("C6")
+def test_words_that_stand_several_times_on_both_sides_are_paired_while_partners_are_left():
+    generator, most = np.random.default_rng(1), 0
+    masks = torch.ones(1, 7, dtype=torch.bool), torch.ones(1, 6, dtype=torch.bool)
+    for _ in range(200):
+        d = some_distances(generator)
+        found = mutual_best(d[None], *masks)
+        pairs = [pair[1:] for pair in triples(found)]
+        copies = [[int((part == one).all(1).sum()) for one in part] for part in (d, d.T)]
+        allowed = {
+            (i, j)
+            for i in range(7)
+            for j in range(6)
+            if d[i, j] <= sorted(d[i])[min(copies[0][i], 6) - 1]
+            and d[i, j] <= sorted(d[:, j])[min(copies[1][j], 7) - 1]
+        }
+        sources, targets = zip(*pairs, strict=True)
+        assert {*pairs} <= allowed and len({*sources}) == len({*targets}) == len(pairs)
+        assert not any(i not in sources and j not in targets for i, j in allowed)
+        most = max(most, len(pairs))
+        noise = 1 + 2e-7 * generator.normal(size=d.shape)  # as of sums in another order
+        assert triples(mutual_best(d[None] * torch.from_numpy(noise).float(), *masks)) == triples(
+            found
+        )
+    assert most > 4  # more than there are words
+
+
+@pytest.mark.row("C6")
+def test_words_that_are_equally_near_by_chance_are_no_copies():
+    there = torch.ones(1, 2, dtype=torch.bool)
+    d = torch.tensor([[[1.0, 1.0], [1.0, 5.0]]])
+    assert triples(mutual_best(d, there, there)) == [(0, 0, 0)]
+
+
+@pytest.mark.row("C6")
+@pytest.mark.parametrize("length", [2, 3, 5])
+def test_different_words_whose_distances_are_the_same_ones_are_no_copies(length):
+    generator = np.random.default_rng(0)
+    for _ in range(100):
+        partner = torch.from_numpy(generator.permutation(length))
+        d = torch.full((1, length, length), 2.0)
+        d[0, range(length), partner] = 0.0
+        there = torch.ones(1, length, dtype=torch.bool)
+        assert triples(mutual_best(d, there, there)) == [
+            (0, i, int(j)) for i, j in enumerate(partner)
+        ]
+
+
+@pytest.mark.row("C6")
+def test_words_that_stand_several_times_on_both_sides_are_all_paired():
+    word = torch.tensor([0, 1, 0, 2, 0])
+    d = (word[:, None] != word[[1, 0, 2, 4, 3]][None, :4]).float() + 0.25
+    there = torch.ones(1, 5, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
+    found = mutual_best(d[None], *there)  # 0 1 0 2 0 and 1 0 0 0
+    assert triples(found) == [(0, 0, 1), (0, 1, 0), (0, 2, 2), (0, 4, 3)]
+
+
+@pytest.mark.row("C6")
+def test_pairs_are_one_to_one_and_a_higher_threshold_keeps_them_all():
+    d, masks, _ = planted(noise=1.0)
+    found = mutual_best(d, masks, masks)
+    for side in (1, 2):
+        assert len({(t[0], t[side]) for t in triples(found)}) == len(triples(found))
+    kept = [set(triples(found, float(x))) for x in np.linspace(0, float(d.max()) + 1, 12)]
+    assert all(low <= high for low, high in itertools.pairwise(kept))
+    assert not kept[0] and len(kept[-1]) == len(found.row)
+
+
+@pytest.mark.row("C6")
+def test_mutual_best_is_what_two_loops_find_and_padding_takes_no_part():
+    torch.manual_seed(0)
+    d = torch.rand(4, 5, 6)
+    mask1 = torch.arange(5) < torch.tensor([5, 3, 1, 0])[:, None]
+    mask2 = torch.arange(6) < torch.tensor([6, 2, 4, 3])[:, None]
+    slow = []
+    for b in range(4):
+        rows, columns = int(mask1[b].sum()), int(mask2[b].sum())
+        for i in range(rows):
+            for j in range(columns):
+                nearest = d[b, i, j] == d[b, i, :columns].min() == d[b, :rows, j].min()
+                slow += [(b, i, j)] if nearest else []
+    assert triples(mutual_best(d, mask1, mask2)) == slow
+
+
+@pytest.mark.row("C6")
+def test_both_directions_count_in_the_distance():
+    torch.manual_seed(0)
+    r1, r2 = torch.randn(1, 2, 3), torch.randn(1, 4, 5)
+    there, back = torch.randn(1, 2, 5), torch.randn(1, 4, 3)
+    for norm, power in (("l1", 1), ("l2", 2)):
+        d = pair_distances(r1, r2, there, back, norm)
+        by_hand = torch.linalg.norm(there[0, 1] - r2[0, 3], power)
+        by_hand = by_hand + torch.linalg.norm(back[0, 3] - r1[0, 1], power)
+        torch.testing.assert_close(d[0, 1, 3], by_hand)
+
+
+def test_the_tuned_threshold_is_the_best_of_all():
+    rng = np.random.default_rng(0)
+    distance = rng.integers(0, 30, 60) / 10
+    block = np.where(rng.random(60) < 0.6, rng.integers(0, 40, 60), -1)
+
+    def f1(threshold):
+        kept = distance < threshold
+        right, found = (block[kept] >= 0).sum(), len(set(block[kept].tolist()) - {-1})
+        p, r = right / max(kept.sum(), 1), found / 40
+        return 2 * p * r / (p + r) if p + r else 0.0
+
+    tuned = tune_threshold(distance, block, 40)
+    assert tuned.f1 == pytest.approx(max(f1(x) for x in np.arange(0, 3.2, 0.05)))
+    assert tuned.f1 == pytest.approx(f1(tuned.threshold))
+
+
+def test_a_threshold_cannot_be_tuned_where_nothing_is_known():
+    with pytest.raises(UserError, match="no gold links to tune the threshold on"):
+        tune_threshold(np.ones(2), np.array([-1, -1]), 0)
+    with pytest.raises(UserError, match="no pair of tokens is in a gold block"):
+        tune_threshold(np.ones(2), np.array([-1, -1]), 3)
+
+
+def test_pairs_find_the_gold_block_that_they_lie_in():
+    row, source, target = np.array([0, 0, 0, 2]), np.array([0, 1, 1, 3]), np.array([2, 0, 1, 3])
+    blocks = finest_blocks(row, source, target)
+    asked = np.array([(0, 0, 2), (0, 1, 1), (0, 1, 2), (2, 3, 3), (1, 0, 0), (2, 0, 0)])
+    assert blocks_of_pairs(blocks, *asked.T).tolist() == [0, 1, -1, 2, -1, -1]
