@@ -5,10 +5,11 @@ are no more are removed.
 """
 
 import fnmatch
+import json
 import sys
 import time
 
-from tests.golden.goldens import FOLDER, goldens, kept, slow_goldens
+from tests.golden.goldens import FOLDER, MADE_WITH, goldens, kept, made_with, slow_goldens
 
 
 def main(patterns: list[str]) -> int:
@@ -22,6 +23,8 @@ def main(patterns: list[str]) -> int:
     if not chosen:
         print(f"no golden is called {' or '.join(patterns)}", file=sys.stderr)
         return 1
+    if not patterns or not MADE_WITH.is_file():
+        MADE_WITH.write_text(json.dumps(made_with(), indent=2) + "\n")
     if not patterns:
         names = {kept(name) for name in known}
         for path in (FOLDER / "kept").rglob("*.txt"):

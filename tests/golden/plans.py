@@ -45,7 +45,10 @@ MORE: dict[str, Sequence[str]] = {
     ),
     "ablate size-window": ("--sizes 10,20 --windows 2,4", "--models word2vec,glove --seeds 1,2"),
     **{
-        f"ablate trelm-{study}": ("--seeds 1,2", "--preset trelm --precision fp32 --max-positions 48")
+        f"ablate trelm-{study}": (
+            "--seeds 1,2",
+            "--preset trelm --precision fp32 --max-positions 48",
+        )
         for study in (
             *("baselines", "bits", "compensated", "init", "objectives", "parts", "readings"),
             *("translators", "parallel", "transfers"),
@@ -78,8 +81,8 @@ MORE: dict[str, Sequence[str]] = {
 ALONE = {
     "ablate similarity": (
         f"--data-text w/text --config {ROOT}/examples/analysis/synthetic.yaml",
-        f"--data-text w/text --config {ROOT}/examples/analysis/six_languages.yaml --languages en,de "
-        "--encoder en=w/lm.pt --data en=w/data",
+        f"--data-text w/text --config {ROOT}/examples/analysis/six_languages.yaml "
+        "--languages en,de --encoder en=w/lm.pt --data en=w/data",
         f"--data-text w/text --config {ROOT}/examples/analysis/paraphrases.yaml",
         "--data-text w/text --languages en,zh --updates 1 --every 1 --vocab-size 300",
     ),

@@ -13,7 +13,7 @@ _SAID = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)?"), "{date}"),
     (re.compile(r"\d+ processors, Linux \w+"), "{machine}"),
     (re.compile(rf"(?<![\d.]){re.escape(fairseq_xling.__version__)}(?![\d.]*\d)"), "{version}"),
-    (re.compile(r"\b\d+\.\d+ (s|seconds|minutes)\b"), r"{number} \1"),
+    (re.compile(r"(?<![\d.])\d+(?:\.\d+)? (s|seconds|minutes)\b"), r"{number} \1"),
 )
 
 
@@ -48,9 +48,7 @@ def block(name: str, text: str) -> Iterator[str]:
     yield ""
 
 
-def differences(
-    kept: str, made: str, allowed: Sequence[str] = (), least: int = 12
-) -> list[str]:
+def differences(kept: str, made: str, allowed: Sequence[str] = (), least: int = 12) -> list[str]:
     """The first lines in which two texts differ, with the item that they are in; none if equal.
 
     Args:

@@ -21,9 +21,7 @@ SYNTHESIZE = (
     "synthesize w/text --languages en,de,zh,id --sentences 40 --held-out 10 "
     "--parallel-sentences 40 --annotated 16 --nli 16"
 )
-PREPARE = (
-    "prepare w/data --languages en,de --from w/text --vocab-type word --vocab-size 300"
-)
+PREPARE = "prepare w/data --languages en,de --from w/text --vocab-type word --vocab-size 300"
 
 
 def call(words: str | list[str]) -> tuple[int, str, str]:
