@@ -5,14 +5,20 @@ are no more are removed.
 """
 
 import fnmatch
+import json
+import os
 import sys
 import time
 
-from tests.golden.goldens import FOLDER, goldens, kept, slow_goldens
+from tests.golden.goldens import FOLDER, MADE_WITH, goldens, kept, made_with, slow_goldens
+
+# As tests have it, whatever the processor can do.
+ENVIRONMENT = {"FAIRSEQ_XLING_NATIVE_BF16": "0", "OMP_NUM_THREADS": "1"}
 
 
 def main(patterns: list[str]) -> int:
     """Write the goldens whose names fit one of ``patterns``; the exit status."""
+    os.environ |= ENVIRONMENT
     known = {**goldens(), **slow_goldens()}
     chosen = [
         name
@@ -22,6 +28,8 @@ def main(patterns: list[str]) -> int:
     if not chosen:
         print(f"no golden is called {' or '.join(patterns)}", file=sys.stderr)
         return 1
+    if not patterns or not MADE_WITH.is_file():
+        MADE_WITH.write_text(json.dumps(made_with(), indent=2) + "\n")
     if not patterns:
         names = {kept(name) for name in known}
         for path in (FOLDER / "kept").rglob("*.txt"):

@@ -40,8 +40,8 @@ def _page(result: Result, page: Page, long: int = _LONG) -> Iterator[str]:
         yield from filter(None, (section.text, *section.notes))
         if section.code:
             yield f"code: {digest(section.code)}"
-        if section.svg:
-            yield f"figure: {len(section.svg)} characters, {digest(section.svg)}"
+        if section.figure:
+            yield "figure"
         if section.header:
             yield from _short(markdown_table(section.header, section.rows).splitlines(), long)
     for name, (header, rows) in page.tables.items():
@@ -52,12 +52,11 @@ def _page(result: Result, page: Page, long: int = _LONG) -> Iterator[str]:
     yield "== lines"
     made = [{**one, "provenance": "as recorded"} for one in scores(result, page)]
     yield from _short([json.dumps(one, ensure_ascii=False) for one in made], long)
-    yield "== html"
-    yield from _html(result, page)
 
 
 def _html(result: Result, page: Page) -> Iterator[str]:
-    """The page's text as a reader sees it, digests of figures and files."""
+    """Digests of the page: of its figures and files, its markup, and what a reader sees."""
+    yield "== html"
     path = scratch() / "page.html"
     write_page(path, result, page)
     text = path.read_text(encoding="utf-8")
@@ -72,7 +71,13 @@ def _html(result: Result, page: Page) -> Iterator[str]:
 
 def _text(path: Path, long: int = _LONG) -> str:
     (result,) = find_results(path)
-    lines = list(_page(result, make_page(result), long))
+    lines = list(_page(result, make_page(result, figures=False), long))
+    return normalise("\n".join(lines) + "\n", ROOT)
+
+
+def _drawn(path: Path) -> str:
+    (result,) = find_results(path)
+    lines = list(_html(result, make_page(result)))
     return normalise("\n".join(lines) + "\n", ROOT)
 
 
@@ -81,7 +86,7 @@ def _joined() -> str:
     results = [result for path in sorted(RECORDS.glob("*.json")) for result in find_results(path)]
     lines: list[str] = []
     for result, page in make_joined(results):
-        lines += [f"== joined {result.name}", *_page(result, page)]
+        lines += [f"== joined {result.name}", *_page(result, page), *_html(result, page)]
     return normalise("\n".join(lines) + "\n", ROOT)
 
 
@@ -98,8 +103,10 @@ def goldens() -> dict[str, Callable[[], str]]:
 
 
 def slow_goldens() -> dict[str, Callable[[], str]]:
-    """A golden for each file of results that an example keeps."""
-    made: dict[str, Callable[[], str]] = {"pages-examples/joined": _joined}
+    """A golden of the drawn page of each kept record, and for each result of an example."""
+    made: dict[str, Callable[[], str]] = {"pages-html/joined": _joined}
+    for path in sorted(RECORDS.glob("*.json")):
+        made[f"pages-html/{path.stem}"] = lambda path=path: _drawn(path)
     for path in sorted((ROOT / "examples").glob("*/results/**/*.json")):
         name = path.relative_to(ROOT / "examples").with_suffix("").as_posix()
         made[f"pages-examples/{name.replace('/results', '')}"] = lambda path=path: _example(path)

@@ -81,8 +81,8 @@ MORE: dict[str, Sequence[str]] = {
 ALONE = {
     "ablate similarity": (
         f"--data-text w/text --config {ROOT}/examples/analysis/synthetic.yaml",
-        f"--data-text w/text --config {ROOT}/examples/analysis/six_languages.yaml --languages en,de "
-        "--encoder en=w/lm.pt --data en=w/data",
+        f"--data-text w/text --config {ROOT}/examples/analysis/six_languages.yaml "
+        "--languages en,de --encoder en=w/lm.pt --data en=w/data",
         f"--data-text w/text --config {ROOT}/examples/analysis/paraphrases.yaml",
         "--data-text w/text --languages en,zh --updates 1 --every 1 --vocab-size 300",
     ),

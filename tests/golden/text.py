@@ -1,5 +1,6 @@
 """Text as goldens keep it: without what differs between machines, days and versions."""
 
+import difflib
 import fnmatch
 import hashlib
 import re
@@ -13,7 +14,7 @@ _SAID = (
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?([+-]\d\d:\d\d|Z)?"), "{date}"),
     (re.compile(r"\d+ processors, Linux \w+"), "{machine}"),
     (re.compile(rf"(?<![\d.]){re.escape(fairseq_xling.__version__)}(?![\d.]*\d)"), "{version}"),
-    (re.compile(r"\b\d+\.\d+ (s|seconds|minutes)\b"), r"{number} \1"),
+    (re.compile(r"(?<![\d.])\d+(?:\.\d+)? (s|seconds)\b"), r"{number} \1"),
 )
 
 
@@ -48,6 +49,12 @@ def block(name: str, text: str) -> Iterator[str]:
     yield ""
 
 
+def _common(one: str, other: str) -> int:
+    """How many characters two lines begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def differences(kept: str, made: str, allowed: Sequence[str] = (), least: int = 12) -> list[str]:
     """The first lines in which two texts differ, with the item that they are in; none if equal.
 
@@ -55,7 +62,6 @@ def differences(kept: str, made: str, allowed: Sequence[str] = (), least: int = 
         allowed: patterns of lines that are not compared, as of `fnmatch`.
         least: how many lines are shown.
     """
-    import difflib
 
     def compared(text: str) -> list[str]:
         return [
@@ -72,9 +78,13 @@ def differences(kept: str, made: str, allowed: Sequence[str] = (), least: int = 
         if tag == "equal":
             continue
         items = [line for line in old[: i + 1] if line.startswith("== ")]
-        shown += [f"  in {items[-1][3:]}, line {i + 1}:" if items else f"  line {i + 1}:"]
-        shown += [f"    - {line[:400]}" for line in old[i:j][:least]]
-        shown += [f"    + {line[:400]}" for line in new[k:m][:least]]
+        shown += [f"  in {items[-1][3:83]}, line {i + 1}:" if items else f"  line {i + 1}:"]
+        # Long lines from shortly before where the first two differ.
+        same = _common("".join(old[i:j][:1]), "".join(new[k:m][:1]))
+        begin = max(0, same - 60) if same > 100 else 0
+        dots = "... " if begin else ""
+        shown += [f"    - {dots}{line[begin:][:200]}" for line in old[i:j][:least]]
+        shown += [f"    + {dots}{line[begin:][:200]}" for line in new[k:m][:least]]
         if len(shown) >= least:
             break
     return shown

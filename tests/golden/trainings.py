@@ -39,15 +39,18 @@ TRAININGS = {
     "mlm-separate": f"{_LM} --objectives mlm --separate emb,1",
     "mlm-bert": f"{_LM} --objectives mlm --lm-head bert --random-within-language",
     "tlm": f"{_LM} --objectives mlm,tlm --language-embeddings",
-    "brlm": f"{_LM} --objectives brlm",
+    "brlm-mask": f"{_LM} --objectives brlm-mask",
+    "brlm-attn": f"{_LM} --objectives brlm-attn",
     "cdlm": f"{_TRI} --auxiliary order",
     "cdlm-separate": f"{_TRI} --separate emb",
     "cdlm-mlm": f"{_TRI.replace('--objectives cdlm', '--objectives cdlm,mlm')}",
+    "nsp": f"{_TRI.replace('--objectives cdlm', '--objectives nsp,mlm')} --auxiliary nsp",
     "clcr": "w/data --task clcr --arch clcr --criterion clcr --max-tokens 300 "
     "--encoder en=w/lm.pt,de=w/lm.pt",
     "head-pos": f"{_TUNE} --head pos --columns token=0,tag=1 {_TAGGED}",
     "head-ner": f"{_TUNE} --head ner --columns token=0,tag=2 {_TAGGED} --unknown-labels wrong",
     "head-parsing": f"{_TUNE} --head parsing {_TREES}",
+    "head-parsing_pos": f"{_TUNE} --head parsing_pos {_TREES}",
     "head-classification": f"{_TUNE} --head classification {_NLI}",
     "head-span_qa": f"{_TUNE} --head span_qa --train-file en=w/squad.json --valid-file "
     "en=w/squad.json",
@@ -72,7 +75,8 @@ def _run(program: str, words: str) -> Iterator[str]:
         return
     for row in re.findall(r"\| train_inner \| (\{.*\})", output):
         yield re.sub(r', "(wps|ups|train_wall|wall|wpb|gb_free)": "[^"]*"', "", row)
-    yield from re.findall(r"^[HD]-\d+\t.*$", output, re.M)
+    for name, score, text in re.findall(r"^([HD]-\d+)\t(\S+)\t(.*)$", output, re.M):
+        yield f"{name}\t{float(score):.6g}\t{text}"
 
 
 def _training(name: str) -> str:

@@ -72,4 +72,7 @@ def world() -> Path:
         Path("w/squad.json").write_text(SQUAD)
         for lang in ("en", "de"):
             write_vectors(Path(f"w/{lang}.vec"), Path(f"w/text/mono/train.{lang}.txt"))
+    # Of test files that no step may look into, times are part of a step's key.
+    for path in (folder / "w").rglob("*"):
+        os.utime(path, (10**9, 10**9))
     return folder
