@@ -15,12 +15,12 @@ class SizeWindow:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fairseq_xling.runs.launching import add_run_arguments
         from fairseq_xling.runs.options import add_options
-        from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
+        from fairseq_xling.studies.mbert.size_window_study import SizeWindowConfig
 
         add_run_arguments(parser)
         add_options(parser, SizeWindowConfig)
 
     def run(self, args: argparse.Namespace) -> None:
-        from fairseq_xling.studies.mbert.size_window import run_size_window
+        from fairseq_xling.studies.mbert.size_window_study import run_size_window
 
         run_size_window(args)

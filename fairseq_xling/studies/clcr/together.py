@@ -3,9 +3,8 @@
 import dataclasses
 from collections.abc import Sequence
 
-from fairseq_xling.results.page import Page, Result
+from fairseq_xling.results.page import Page, Result, join_results
 from fairseq_xling.results.result import make_page
-from fairseq_xling.results.together import join_results
 
 # The kinds, in the order of the paper; the report on its definition comes first.
 JOINS = (

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.results.lines import write_lines
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.exports import write_lines
+from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import find_results, make_joined, make_page
 from fairseq_xling.studies.pages.figures import check_folder, named_figures, write_figures
 from fairseq_xling.studies.pages.index import make_entries, read_tests, summary, write_index

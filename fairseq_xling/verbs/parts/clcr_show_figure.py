@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib.figure import Figure, FigureBase
 
 from fairseq_xling.results.figures import new_figure, styled
-from fairseq_xling.results.heat_map import draw_cells
 from fairseq_xling.results.paper import points, side_by_side
+from fairseq_xling.results.plots import draw_cells
 
 KINDS = ("plain", "confident")  # of classifiers, from top to bottom
 _COLUMN, _ROW = 0.5, 0.42  # inches of a cell

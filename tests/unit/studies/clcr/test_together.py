@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import KINDS, make_joined
 from fairseq_xling.studies.clcr.together import JOINS
 from tests.unit.studies.pages.records import RECORDS

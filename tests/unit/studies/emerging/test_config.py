@@ -9,9 +9,8 @@ from fairseq_xling.models.separable_transformer import (
     SeparableTransformerConfig,
     separable_transformer_base,
 )
-from fairseq_xling.studies.emerging.config import AblationConfig, load_config
+from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig, load_config
 from fairseq_xling.studies.emerging.plan import ablation_steps
-from fairseq_xling.studies.emerging.settings import SETTINGS
 from fairseq_xling.studies.transfer.presets import PRESETS as TASK_PRESETS
 from tests.unit.studies.paper_fields import TRAINING
 

@@ -11,8 +11,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import KINDS, find_results, kind_of, make_page
 from fairseq_xling.studies.pages.rows import spec_rows
 from tests.unit.studies.pages.records import ORIGIN, RECORDS
@@ -238,7 +237,7 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
         "seeds": None,
         "files": [{}],
         "structures": [{}],
-        "lines": [{}],
+        "frame": {},
         "sizes": [{}],
         "readings": [{}],
     }
