@@ -26,7 +26,7 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.studies.mbert.similarity_rows import ROWS
+from fairseq_xling.studies.mbert.similarity_config import ROWS
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairseq_xling.errors import UserError
 from fairseq_xling.results.report import Download, Section, write_report
 from fairseq_xling.runs.display import clock
 
@@ -36,9 +37,18 @@ class Result:
 
     @property
     def frame(self) -> "pandas.DataFrame":
-        """Its measurements; ValueError, KeyError or TypeError if they are damaged."""
+        """Its measurements; ValueError, KeyError or TypeError if they are damaged.
+
+        Raises:
+            UserError: for results that an older version kept as lines or as rows of a table.
+        """
         from fairseq_xling.results.frame import frame_from_json
 
+        if "frame" not in self.record and {"lines", "rows"} & self.record.keys():
+            raise UserError(
+                f"{self.path}: results of an older version; remove this file and run the same "
+                "command again, which repeats its last step"
+            )
         return frame_from_json(self.record["frame"])
 
     @property

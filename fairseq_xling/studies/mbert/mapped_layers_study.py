@@ -35,8 +35,8 @@ from fairseq_xling.studies.mbert.mapped_layers_config import (
     MappedLayersConfig,
     check_config,
 )
+from fairseq_xling.studies.mbert.similarity_config import EncoderKind, Pair
 from fairseq_xling.studies.mbert.similarity_models import EncoderSide, Models
-from fairseq_xling.studies.mbert.similarity_rows import EncoderKind, Pair
 from fairseq_xling.studies.mbert.similarity_study import BY_LAYER, LAYER, files_of
 from fairseq_xling.text.options import parse_segmentation
 
@@ -113,7 +113,7 @@ class MappedHead:
     Attributes:
         row, title: the kind of encoders; pair: of languages, as in ``en-de``.
         task, layer: of the head; seed: of its training, and of the encoders', if they are trained.
-        family: the family of encoders, as named in `similarity_rows`.
+        family: the family of encoders, as named in `similarity_config`.
         tuned: the folder of `eval transfer`, with the test in the source language.
         result: the test in the target language.
     """

@@ -23,10 +23,15 @@ from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.encoder_training import counted
-from fairseq_xling.studies.mbert.similarity_config import PRESETS, SimilarityConfig, check_config
+from fairseq_xling.studies.mbert.similarity_config import (
+    PRESETS,
+    EncoderKind,
+    Pair,
+    SimilarityConfig,
+    check_config,
+)
 from fairseq_xling.studies.mbert.similarity_lexicon import lexicon_step
 from fairseq_xling.studies.mbert.similarity_models import EncoderSide, Models
-from fairseq_xling.studies.mbert.similarity_rows import EncoderKind, Pair
 
 if TYPE_CHECKING:
     import pandas
@@ -241,10 +246,10 @@ def measurements(
     cells: Sequence[Comparison], correlations: Mapping[tuple[str, str], Path]
 ) -> "pandas.DataFrame":
     """A row for each layer of each comparison and measure, then the correlations by seed."""
-    from fairseq_xling.results.frame import arranged, make_frame
+    from fairseq_xling.results.frame import make_frame
 
     curves = [(name, what, curve) for name, (what, curve, _) in PANELS.items()]
-    rows = []
+    by_line: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for cell in cells:
         about = {"row": cell.row, "title": cell.title, "pair": cell.pair, "seed": cell.seed}
         for name, what, curve in (*curves, STATIC):
@@ -252,17 +257,22 @@ def measurements(
                 found = read_json(cell.results[what])
                 # an MRR by chance is another than the P@1 that the results have
                 own = {"measure": name, "chance": None if "MRR" in name else found.get("chance")}
-                for layer, value in zip(found["layers"], found["curves"][curve], strict=True):
-                    rows.append({**about, **own, "layer": layer, "value": value})
-    by_layer = arranged(make_frame(rows), "row", "pair", "measure")
-    rows = by_layer.to_dict("records")
-    for (row, pair), path in correlations.items():
-        own_cells = [cell for cell in cells if (cell.row, cell.pair) == (row, pair)]
+                by_line.setdefault((cell.row, cell.pair, name), []).extend(
+                    {**about, **own, "layer": layer, "value": value}
+                    for layer, value in zip(found["layers"], found["curves"][curve], strict=True)
+                )
+    rows = [row for line in by_line.values() for row in line]
+    for of, path in correlations.items():
+        compared = [cell for cell in cells if (cell.row, cell.pair) == of]
         found = [one for one in read_json(path)["correlations"] if one["pair"] != "all"]
-        for cell, one in zip(own_cells, found, strict=False):
-            about = {"row": row, "title": cell.title, "pair": pair, "seed": cell.seed}
-            # None, if a measure is the same at all layers
-            rows.append({**about, "measure": PEARSON, "value": one[PEARSON]})
+        rows += [
+            {
+                **{"row": cell.row, "title": cell.title, "pair": cell.pair, "seed": cell.seed},
+                # None, if a measure is the same at all layers
+                **{"measure": PEARSON, "value": one[PEARSON]},
+            }
+            for cell, one in zip(compared, found, strict=False)
+        ]
     return make_frame(rows, paper="emerging", study="similarity")
 
 

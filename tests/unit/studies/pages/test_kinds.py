@@ -246,6 +246,13 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
         make_page(Result(tmp_path / "r.json", damaged))
 
 
+@pytest.mark.parametrize("kind", ["ablation", "mapped-layers", "similarity", "size-window"])
+def test_results_of_an_older_version_say_what_to_do(tmp_path, kind):
+    record = {name: value for name, value in RECORDS[kind].items() if name != "frame"}
+    with pytest.raises(UserError, match=r"r\.json: results of an older version; remove this file"):
+        make_page(Result(tmp_path / "r.json", {**record, "rows": [], "lines": []}))
+
+
 def test_a_result_without_its_origin_says_so(tmp_path):
     record = {k: v for k, v in RECORDS["demo"].items() if k != "provenance"}
     write_json(tmp_path / "results.json", record)
