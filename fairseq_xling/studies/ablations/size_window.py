@@ -15,7 +15,7 @@ class SizeWindow:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fairseq_xling.runs.launching import add_run_arguments
         from fairseq_xling.runs.options import add_options
-        from fairseq_xling.studies.mbert.size_window_study import SizeWindowConfig
+        from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
 
         add_run_arguments(parser)
         add_options(parser, SizeWindowConfig)

@@ -37,7 +37,7 @@ from fairseq_xling.verbs.measures import MEASURES
 from fairseq_xling.verbs.parts.eval import FORMAT
 
 if TYPE_CHECKING:
-    from fairseq_xling.studies.mbert.size_window_study import SizeWindowConfig
+    from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
 
 
 @dataclasses.dataclass(frozen=True)

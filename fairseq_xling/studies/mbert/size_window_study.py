@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import functools
 import math
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.options import option, reads
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -31,12 +28,12 @@ from fairseq_xling.runs.corpus_steps import (
     segment_options,
     text_files,
 )
-from fairseq_xling.runs.options import load_config, parse_numbers, parse_seeds, split_words
-from fairseq_xling.runs.settled import precision_option, settle_config
+from fairseq_xling.runs.options import load_config, split_words
+from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import transfer_mean
-from fairseq_xling.studies.mbert.ready_encoders import Ready
-from fairseq_xling.studies.task_options import TaskOptions, check_tasks
+from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
+from fairseq_xling.studies.task_options import check_tasks
 
 if TYPE_CHECKING:
     import pandas
@@ -45,123 +42,6 @@ FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 SOURCE = "Liu et al. (2020), 3.2"
 WORDS = ("word_mrr", "word_p1", "word_layer")  # measures of the dictionary's words
 MRR = "MRR"
-
-# The paper's reported settings: languages, subwords (mBERT's are 119,547), texts, widths.
-PRESETS = {
-    "paper": {
-        "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",
-        "sizes": "200000,1000000",
-        "windows": "512,20",
-        "tasks": "nli",
-        "vocab": "joint",
-        "vocab_type": "wordpiece",
-        "vocab_size": 119_547,
-        "dim": 768,
-        "arch": "separable_transformer_base",
-        "layers": 12,
-        "max_tokens": 8192,
-        "lr": 1e-4,
-        "device": "cuda",
-    }
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class SizeWindowConfig(TaskOptions):
-    """One sentence of help per field; lists are comma-separated text."""
-
-    preset: str = option("", "values of the published study: paper")
-    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
-    languages: str = option("en,de", "the first is compared with each of the others")
-    dictionary: str = reads("", "TSV or folder of them (default: that of data-text)")
-    models: str = option("glove,word2vec,encoder", "rows: glove, word2vec, encoder")
-    sizes: str = option("1000,5000", "numbers of first training sentences of each language")
-    windows: str = option("64,8", "lengths of the segments that text is cut into, in tokens")
-    seeds: str = option("1", "seeds of training")
-    vocab: str = option("union", "joint or union")
-    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
-    vocab_size: int = option(
-        2000, "pieces of the joint vocabulary, or of all languages together", least=1
-    )
-    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
-    dim: int = option(64, "width of vectors and states", least=1)
-    vector_epochs: int = option(10, "passes of Word2Vec and GloVe", least=1)
-    word2vec_window: int = option(5, "distance of the farthest neighbour in Word2Vec", least=1)
-    glove_window: int = option(10, "distance of the farthest neighbour in GloVe", least=1)
-    static_classifier: str = option(
-        "means",
-        "what reads vectors in a task of pairs of texts: means, of each text's vectors, or esim",
-        choices=("means", "esim"),
-    )
-    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
-    layers: int = option(4, "depth of the masked LM", least=1)
-    updates: int = option(1600, "optimiser steps, the same for every size", least=1)
-    every: int = option(200, "steps between validations; a divisor of updates", least=1)
-    max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate", least=0)
-    warmup: int = option(100, "steps of warm-up", least=1)
-    train_args: str = option("", "more options for every fairseq-train, as one quoted text")
-    contexts: int = option(
-        0,
-        "sentences of each language used as contexts of the dictionary's words, the same for "
-        "every model; 0 is the smallest size",
-        least=0,
-    )
-    ready: tuple = reads(
-        (),
-        "NAME=CHECKPOINT:DATA, an existing encoder to evaluate, with its data folder; repeatable",
-    )
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
-    precision: str = precision_option()
-    jobs: int = option(1, "steps that run at the same time", least=1)
-
-    @property
-    def language_list(self) -> list[str]:
-        return parse_languages(self.languages)
-
-    @property
-    def model_list(self) -> list[str]:
-        return list(dict.fromkeys(name.strip() for name in self.models.split(",")))
-
-    @property
-    def size_list(self) -> list[int]:
-        return sorted(parse_numbers("--sizes", self.sizes, int))
-
-    @property
-    def window_list(self) -> list[int]:
-        """Longest first."""
-        return sorted(parse_numbers("--windows", self.windows, int), reverse=True)
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
-
-    @property
-    def ready_list(self) -> list[Ready]:
-        """Existing encoders.
-
-        Raises:
-            UserError: for text of another form, or a name that a model of the study has.
-        """
-        found: dict[str, Ready] = {}
-        for text in self.ready:
-            name, sign, paths = str(text).partition("=")
-            checkpoint, colon, data = paths.partition(":")
-            if not (name and sign and checkpoint and colon and data):
-                raise UserError(f"`--ready` must be NAME=CHECKPOINT:DATA, got {text!r}")
-            if name in found or name in self.model_list:
-                raise UserError(f"`--ready` must give {name!r} to one model, got it twice")
-            if not re.fullmatch(r"[\w.-]+", name):
-                raise UserError(
-                    f"`--ready` must have a name of letters, digits, '.', '_' and '-', got {name!r}"
-                )
-            found[name] = Ready(name, Path(checkpoint), Path(data))
-        return list(found.values())
-
-    @property
-    def dictionary_path(self) -> str:
-        """The given dictionary, or the folder of the text."""
-        return self.dictionary or str(Path(self.data_text) / "dictionary")
 
 
 def run_size_window(args: argparse.Namespace) -> None:

@@ -9,9 +9,8 @@ from fairseq_xling.files import write_json
 from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.step import digests
+from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.studies.mbert.size_window_study import (
-    PRESETS,
-    SizeWindowConfig,
     WindowModel,
     check_config,
     drop,

@@ -120,8 +120,9 @@ def test_the_ablation_table(tmp_path):
 
 
 def test_the_table_of_sizes_and_windows(tmp_path):
-    from fairseq_xling.studies.mbert.size_window_study import SizeWindowConfig, write_size_window
+    from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
     from fairseq_xling.studies.mbert.size_window_study import WindowModel as Model
+    from fairseq_xling.studies.mbert.size_window_study import write_size_window
 
     cells = []
     for window, score in ((64, 0.5), (8, 0.4)):
