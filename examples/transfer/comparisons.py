@@ -1,12 +1,12 @@
 """Tables of make_readme.py that put several results of 6_measures.sh next to each other."""
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from fairseq_xling.papers.transfer.transfer_result import Line, lines_of, table
+from fairseq_xling.results.frame import figures, frame_from_json
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import markdown_table
@@ -105,23 +105,26 @@ def _mean_differences(
 
 def _normalised(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
     """Heads on mapped states, by the normalisation before the map."""
-    own = records["mapped-layers-iterative"]["lines"]
-    layers = own[0]["layers"]
+    own = frame_from_json(records["mapped-layers-iterative"]["frame"])
+    layers = list(dict.fromkeys(own["layer"]))
     ways = {
-        "not mapped": (records["mapped-layers"], "bilingual"),
-        "centred": (records["mapped-layers"], "bilingual-mapped"),
-        "iterative": (records["mapped-layers-iterative"], "bilingual-mapped"),
+        "not mapped": ("mapped-layers", "bilingual"),
+        "centred": ("mapped-layers", "bilingual-mapped"),
+        "iterative": ("mapped-layers-iterative", "bilingual-mapped"),
     }
-    measures = list(dict.fromkeys(line["measure"] for line in own))
-    pairs = list(dict.fromkeys(line["pair"] for line in own))
-    figures = {
-        (way, pair, measure): _over_layers(record["lines"], row, pair, measure, layers)
-        for way, (record, row) in ways.items()
+    measures, pairs = (list(dict.fromkeys(own[name])) for name in ("measure", "pair"))
+    found = {}
+    for name in ("mapped-layers", "mapped-layers-iterative"):
+        frame = frame_from_json(records[name]["frame"])
+        found[name] = figures(frame[frame["layer"].isin(layers)], "row", "pair", "measure")
+    by_way = {
+        (way, pair, measure): found[name][row, pair, measure]
+        for way, (name, row) in ways.items()
         for pair in pairs
         for measure in measures
     }
     rows = [
-        [pair, way, *(OverSeeds.of(figures[way, pair, measure], 1) for measure in measures)]
+        [pair, way, *(OverSeeds.of(by_way[way, pair, measure], 1) for measure in measures)]
         for pair in pairs
         for way in ways
     ]
@@ -130,7 +133,7 @@ def _normalised(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str
         + in_words(
             paired_difference(
                 *(
-                    np.mean([figures[way, pair, measure] for pair in pairs], axis=0).tolist()
+                    np.mean([by_way[way, pair, measure] for pair in pairs], axis=0).tolist()
                     for way in ("iterative", "centred")
                 )
             )
@@ -144,15 +147,6 @@ def _normalised(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str
         f"{' and '.join(map(str, layers))}, in percent; the heads are the same.",
         [markdown_table(["pair", "states", *measures], rows), "", *notes],
     )
-
-
-def _over_layers(
-    lines: Sequence[Mapping[str, Any]], row: str, pair: str, measure: str, layers: Sequence[int]
-) -> list[float]:
-    """By seed, the mean over these layers."""
-    (line,) = (x for x in lines if (x["row"], x["pair"], x["measure"]) == (row, pair, measure))
-    places = [line["layers"].index(layer) for layer in layers]
-    return [statistics.fmean(values[place] for place in places) for values in line["values"]]
 
 
 def _rosita(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:

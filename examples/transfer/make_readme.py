@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from comparisons import comparisons, is_compared
 
 from fairseq_xling.papers.transfer.transfer_result import lines_of
+from fairseq_xling.results.frame import figures as by_row
+from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.paired import (
     Claim,
@@ -253,25 +254,19 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         "Shifted by the languages' mean difference, states transfer better (mBERT study, 4.3).",
         *zip(*means, strict=True),
     )
-    lines = records["mapped-layers"]["lines"]
-    for measure in dict.fromkeys(line["measure"] for line in lines):
-        by_seed = (  # means over pairs of languages and layers
-            np.mean(
-                [x["values"] for x in lines if (x["row"], x["measure"]) == (row, measure)],
-                axis=(0, 2),
-            ).tolist()
-            for row in ("bilingual-mapped", "bilingual")
-        )
+    mapped = frame_from_json(records["mapped-layers"]["frame"])
+    by_seed = by_row(mapped, "row", "measure")  # means over pairs of languages and layers
+    for measure in dict.fromkeys(mapped["measure"]):
         yield paired_verdict(
             "Mapped by aligned words, states below a head transfer better (Emerging Structure, "
             f"5.1.2); {measure}, mean over layers.",
-            *by_seed,
+            *(by_seed[row, measure] for row in ("bilingual-mapped", "bilingual")),
         )
-    most = max(model["sentences"] for model in records["size-window"]["models"])
-    found: dict[int, list[float]] = {}
-    for model in records["size-window"]["models"]:
-        if (model["model"], model["sentences"]) == ("masked LM", most):
-            found.setdefault(model["window"], []).append(100 * model["word_mrr"])
+    sizes = frame_from_json(records["size-window"]["frame"])
+    most = max(sizes["sentences"])
+    own = sizes[(sizes["row"] == "masked LM") & (sizes["sentences"] == most)]
+    words = by_row(own[own["measure"] == "word_mrr"], "window")
+    found = {window: [100 * value for value in values] for (window,), values in words.items()}
     yield paired_verdict(
         "A masked LM that reads text in long segments finds translations better than one that "
         f"reads it cut short (mBERT study, 3.2); MRR times 100, {most:,} sentences, segments of "

@@ -51,8 +51,7 @@ def figure_data(drawing: Drawing, suffix: str, width: float | None = None) -> by
             as drawn).
     """
     from fairseq_xling.results.figures import styled
-    from fairseq_xling.results.fitting import fit
-    from fairseq_xling.results.paper import paper
+    from fairseq_xling.results.paper import fit, paper
 
     with paper(width):
         figure = drawing()

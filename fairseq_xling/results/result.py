@@ -8,25 +8,32 @@ and what the pages of `examples/` show is this one page.
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, write_json
+from fairseq_xling.json_fields import check_type
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import Registry
 from fairseq_xling.results.figure_file import write_svg
-from fairseq_xling.results.page import RESULTS, Page, Result
-from fairseq_xling.results.page_file import write_page
-from fairseq_xling.results.recorded import check_recorded
+from fairseq_xling.results.page import RESULTS, Page, Result, write_page
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import write_csv, write_markdown
 from fairseq_xling.runs.step import Step, seconds_taken
 
+if TYPE_CHECKING:
+    import pandas
+
 PAGE = "report.html"
+_ABOUT_THE_RUN = {"provenance": dict, "config": dict, "commands": list, "seconds_of_steps": float}
+_OLDER = {"machine": str, "versions": dict}  # outside of the provenance
+_PROVENANCE = {"command": str, "date": str, "machine": str, "versions": dict, "inputs": dict}
+_INPUT = {"path": str, "sha256": str}
 
 
 class Kind:
-    """A kind of result: a class in a module whose name ends in ``result``.
+    """A kind of result: a class in a module whose name ends in ``result``, or in
+    ``_study`` where one has all of a study.
 
     One with ``join(results)`` makes further pages, of several results of its own kind or of the
     kinds in its ``joins``.
@@ -46,7 +53,7 @@ class Kind:
 KINDS: Registry[type[Kind]] = Registry(
     "kind of result",
     *("fairseq_xling.verbs", "fairseq_xling.studies", "fairseq_xling.papers"),
-    named="result",
+    named=("result", "_study"),
 )
 
 
@@ -56,6 +63,7 @@ def write_results(
     record: Mapping[str, Any],
     inputs: Mapping[str, Path],
     steps: Sequence[Step] = (),
+    frame: "pandas.DataFrame | None" = None,
 ) -> None:
     """Write ``results.json`` into ``run``, and what the page of its kind shows, atomically each.
 
@@ -66,10 +74,15 @@ def write_results(
         record: JSON values; `OverSeeds` among the cells of its tables.
         inputs: files that it was made from, by role.
         steps: whose commands and time the page shows.
+        frame: what was measured; it becomes the record's ``frame``.
     """
     commands = [shlex.join(command) for step in steps for command in step.commands]
     about = {"kind": kind.name, "commands": commands, "provenance": provenance(inputs)}
     seconds = seconds_taken(run, steps)
+    if frame is not None:
+        from fairseq_xling.results.frame import frame_to_json
+
+        about["frame"] = frame_to_json(frame)
     took = {"seconds_of_steps": seconds} if seconds else {}
     write_json(run / RESULTS, plain({**record, **about, **took}))
     (result,) = find_results(run)
@@ -191,3 +204,32 @@ def _drawn(page: Page) -> Page:
     for section in page.sections:
         section.svg  # noqa: B018
     return page
+
+
+def check_recorded(path: Path, record: Mapping[str, Any]) -> None:
+    """Check the fields that are not of one kind of result; they may be missing, or null.
+
+    Raises:
+        UserError: for a value of another type; names file, field and value.
+    """
+    origin = record.get("provenance") or {}
+    _check_fields(path, "", record, {**_ABOUT_THE_RUN, **_OLDER})
+    _check_fields(path, "provenance.", origin, _PROVENANCE)
+    for name, found in (("versions", record), ("provenance.versions", origin)):
+        versions = found.get("versions") or {}
+        _check_fields(path, f"{name}.", versions, dict.fromkeys(versions, str))
+    for number, command in enumerate(record.get("commands") or ()):
+        check_type(path, command, f"`commands[{number}]`", str)
+    inputs = origin.get("inputs") or {}
+    for role, one in inputs.items():
+        check_type(path, one, f"`provenance.inputs.{role}`", dict)
+        for field, kind in _INPUT.items():
+            check_type(path, one.get(field), f"`provenance.inputs.{role}.{field}`", kind)
+
+
+def _check_fields(
+    path: Path, where: str, values: Mapping[str, Any], kinds: Mapping[str, type]
+) -> None:
+    for name, kind in kinds.items():
+        if values.get(name) is not None:
+            check_type(path, values[name], f"`{where}{name}`", kind)

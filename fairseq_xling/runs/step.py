@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import fairseq_xling
 from fairseq_xling import extensions
 from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, read_record, remove, sha256, stat_of, write_json
+from fairseq_xling.version import USER_DIR, VERSION
 
 _ENTRIES = {  # of a stamp
     "digest": str,
@@ -159,11 +159,11 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
             "before": [result[other.name] for other in before],
             "outside": [content(path) for path in outside],
             "unread": [_surface(path) for path in unread],
-            "version": fairseq_xling.__version__,
+            "version": VERSION,
             **own,
         }
         named = map(Path, extensions.named_folders())
-        folders = [*outside, *unread, fairseq_xling.USER_DIR, *named]
+        folders = [*outside, *unread, USER_DIR, *named]
         text = _without_folders(json.dumps(facts, sort_keys=True, default=str), folders)
         result[step.name] = hashlib.sha256(text.encode()).hexdigest()
     return result

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.results.lines import scores
-from fairseq_xling.results.page import Page, Result
-from fairseq_xling.results.page_file import csv_text, write_page
+from fairseq_xling.results.exports import scores
+from fairseq_xling.results.page import Page, Result, csv_text, write_page
 from fairseq_xling.results.result import KINDS, find_results, make_joined, make_page
 from fairseq_xling.results.tables import markdown_table
 from tests.golden.text import ROOT, digest, normalise

@@ -14,10 +14,9 @@ from matplotlib.figure import Figure, FigureBase
 
 from fairseq_xling.papers.clcr.conditions import BETWEEN, CHANGES
 from fairseq_xling.results.figures import COLOURS, Line, Panel, draw, new_figure, styled
-from fairseq_xling.results.heat_map import draw_cells
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, sentence
 from fairseq_xling.results.paper import points, side_by_side
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_cells
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.results.statistics import mean_and_spread

@@ -13,13 +13,20 @@ from typing import Any
 from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.papers.clcr.labels import Labels
 from fairseq_xling.papers.clcr.sequences import META
-from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.page import (
+    Measured,
+    Page,
+    Result,
+    Table,
+    caption,
+    join_results,
+    seeds_in_words,
+)
 from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, make_page, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import text_table
-from fairseq_xling.results.together import join_results
 from fairseq_xling.runs import training_log
 from fairseq_xling.runs.step import Step
 

@@ -19,8 +19,8 @@ from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.steps import TestedModel
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import DotPanel, draw_dots
-from fairseq_xling.results.heat_map import draw_heat_map
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.plots import draw_heat_map
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, PAGE, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds

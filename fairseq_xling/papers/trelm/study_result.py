@@ -12,12 +12,11 @@ from fairseq_xling.papers.trelm.plan import Artifacts
 from fairseq_xling.papers.trelm.results import PAPER, read_artifacts
 from fairseq_xling.papers.trelm.run_result import FAULTS, TASKS, bleu_table, signatures
 from fairseq_xling.papers.trelm.study import Study, Variation
-from fairseq_xling.results.claims import claims_section
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.paired import Claim
-from fairseq_xling.results.report import Section
+from fairseq_xling.results.report import Section, claims_section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step

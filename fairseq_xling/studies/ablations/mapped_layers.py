@@ -24,6 +24,6 @@ class MappedLayers:
         add_options(parser, MappedLayersConfig)
 
     def run(self, args: argparse.Namespace) -> None:
-        from fairseq_xling.studies.mbert.mapped_layers import run_mapped_layers
+        from fairseq_xling.studies.mbert.mapped_layers_study import run_mapped_layers
 
         run_mapped_layers(args)

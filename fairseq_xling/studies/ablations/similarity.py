@@ -24,6 +24,6 @@ class Similarity:
         add_options(parser, SimilarityConfig)
 
     def run(self, args: argparse.Namespace) -> None:
-        from fairseq_xling.studies.mbert.similarity import run_similarity
+        from fairseq_xling.studies.mbert.similarity_study import run_similarity
 
         run_similarity(args)

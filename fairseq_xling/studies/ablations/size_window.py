@@ -21,6 +21,6 @@ class SizeWindow:
         add_options(parser, SizeWindowConfig)
 
     def run(self, args: argparse.Namespace) -> None:
-        from fairseq_xling.studies.mbert.size_window import run_size_window
+        from fairseq_xling.studies.mbert.size_window_study import run_size_window
 
         run_size_window(args)

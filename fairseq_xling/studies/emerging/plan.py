@@ -6,8 +6,11 @@ import functools
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.runs.corpus_steps import (
     eval_command,
     prepare_step,
@@ -19,10 +22,8 @@ from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
-from fairseq_xling.studies.emerging.config import AblationConfig, load_config
+from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig, Setting, load_config
 from fairseq_xling.studies.emerging.result import SharingModel, write_ablation
-from fairseq_xling.studies.emerging.settings import SETTINGS, Setting
-from fairseq_xling.studies.emerging.subset import write_subset
 from fairseq_xling.studies.gold_tasks import transfer_step
 from fairseq_xling.text.vocabularies import modes
 
@@ -261,3 +262,33 @@ def _further_step(
         *("--device", config.device, "--output", result),
     )
     return Step(f"eval-{name}", commands=[command], inputs=[data, folder], outputs=[result])
+
+
+def write_subset(source: Path, like: Path, output: Path, seed: int) -> None:
+    """Random lines of ``source``, in their order, with as many characters as ``like`` has
+    (setting A2: domain, not size, differs).
+
+    The last line drawn is kept if that brings the size closer. Characters are counted because
+    words are not marked in every language.
+
+    Raises:
+        UserError: if ``source`` is smaller than ``like``.
+    """
+    wanted = sum(len(line) for line in read_lines(like))
+    lengths = np.array([len(line) for line in read_lines(source)], dtype=np.int64)
+    if lengths.sum() < wanted:
+        raise UserError(
+            f"{source}: must be at least as large as {like}, "
+            f"got {lengths.sum():,} and {wanted:,} characters"
+        )
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    totals = np.cumsum(lengths[order])
+    count = int(np.searchsorted(totals, wanted))
+    before = totals[count - 1] if count else 0
+    count += bool(totals[count] - wanted <= wanted - before) if count < len(totals) else 0
+    chosen = np.zeros(len(lengths), dtype=bool)
+    chosen[order[:count]] = True
+    with atomic_write(output, "w") as file:
+        for keep, line in zip(chosen, read_lines(source), strict=True):
+            if keep:
+                file.write(line + "\n")

@@ -14,20 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairseq_xling.files import read_json
-from fairseq_xling.results.claims import claims_section
-from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.report import Section
+from fairseq_xling.results.report import Section, claims_section
 from fairseq_xling.results.result import KINDS, Kind, write_results
-from fairseq_xling.results.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_log import parameter_count
-from fairseq_xling.studies.emerging.settings import CLAIMS, Setting
+from fairseq_xling.studies.emerging.config import CLAIMS, AblationConfig, Setting
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
 
 if TYPE_CHECKING:
-    from fairseq_xling.studies.emerging.config import AblationConfig
+    import pandas
+    from matplotlib.figure import Figure
 
 
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), Table 1"
@@ -52,7 +50,7 @@ class SharingModel:
         return [self.result, self.log, *self.tasks.values(), *self.more.values()]
 
 
-class Figure(NamedTuple):
+class Score(NamedTuple):
     """A measured figure, with its chance level if known."""
 
     value: float
@@ -67,23 +65,23 @@ class Column:
     """
 
     title: str
-    read: Callable[[SharingModel], Figure | None]
+    read: Callable[[SharingModel], Score | None]
     digits: int = 3
     unit: str = ", best layer"
     compares: bool = True
 
 
-def _measured(measure: str, score: str, test: str = "") -> Callable[[SharingModel], Figure | None]:
+def _measured(measure: str, score: str, test: str = "") -> Callable[[SharingModel], Score | None]:
     """A figure of `fairseq-xling eval` under ``scores[language][score]``; ``test`` is a further
     test set."""
 
-    def read(cell: SharingModel) -> Figure | None:
+    def read(cell: SharingModel) -> Score | None:
         file = cell.more[test] if test else cell.result
         found = read_json(file)["results"][0]["measures"].get(measure)
         if found is None:
             return None
         chance = found["chance"].get(cell.target, {}).get(score)
-        return Figure(found["scores"][cell.target][score], chance)
+        return Score(found["scores"][cell.target][score], chance)
 
     return read
 
@@ -91,10 +89,10 @@ def _measured(measure: str, score: str, test: str = "") -> Callable[[SharingMode
 def task_column(name: str, test: str = "test", first: bool = True) -> Column:
     """A figure of `fairseq-xling eval transfer` for the target language, in percent."""
 
-    def read(cell: SharingModel) -> Figure | None:
+    def read(cell: SharingModel) -> Score | None:
         if name not in cell.tasks:
             return None
-        return Figure(transfer_mean(cell.tasks[name], cell.target, test))
+        return Score(transfer_mean(cell.tasks[name], cell.target, test))
 
     title = TASKS[name].title if first else f"{TASKS[name].title} {test}"
     return Column(title, read, digits=1, unit=" (%)")
@@ -118,92 +116,111 @@ MEASURES = (
 )
 
 
-@dataclasses.dataclass
-class Summary:
-    """Values by (setting code, target, column title), one per seed, in the order of the seeds."""
+def measurements(
+    cells: Sequence[SharingModel], tests: Sequence[str] = ("test",), vocab_size: int = 0
+) -> pandas.DataFrame:
+    """A row for each seed of each setting, target language and column, on the sets ``tests``.
 
-    settings: list[Setting]
-    targets: list[str]
-    columns: list[Column]
-    values: dict[tuple[str, str, str], list[float]]
-    chance: dict[tuple[str, str], float]
-    parameters: dict[tuple[str, str], int]
+    Args:
+        vocab_size: of a joint vocabulary.
+    """
+    from fairseq_xling.results.frame import arranged, make_frame
 
-
-def summarise(cells: Sequence[SharingModel], tests: Sequence[str] = ("test",)) -> Summary:
-    """Read the results of all models on the sets ``tests``."""
-    settings = list({cell.setting.code: cell.setting for cell in cells}.values())
-    targets = list(dict.fromkeys(cell.target for cell in cells))
     known = columns_of(cells[0], tests)
-    values: dict[tuple[str, str, str], list[float]] = {}
     chance: dict[tuple[str, str], float] = {}
-    parameters = {}
+    parameters: dict[tuple[str, str], int] = {}
+    rows: list[dict[str, Any]] = []
     for cell in cells:
-        parameters[cell.setting.code, cell.target] = parameter_count(cell.log)
+        setting, target = cell.setting, cell.target
+        parameters[setting.code, target] = parameter_count(cell.log)
+        about = {"row": setting.code, "name": setting.name, "target": target, "seed": cell.seed}
+        about |= {"vocabulary": setting.bpe(vocab_size), "reported": setting.paper_xnli}
         for column in known:
             found = column.read(cell)
             if found is None:
                 continue
-            key = (cell.setting.code, cell.target, column.title)
-            values.setdefault(key, []).append(found.value)
+            rows.append({**about, "measure": column.title, "value": found.value})
+            rows[-1]["unit"] = column.unit
             if found.chance is not None:
-                chance[cell.target, column.title] = found.chance
-    columns = [column for column in known if any(key[2] == column.title for key in values)]
-    return Summary(settings, targets, columns, values, chance, parameters)
+                chance[target, column.title] = found.chance
+    for row in rows:
+        row["chance"] = chance.get((row["target"], row["measure"]))
+        row["parameters"] = parameters[row["row"], row["target"]]
+    frame = make_frame(rows, paper="emerging", study="sharing")
+    return arranged(frame, "row", "target", "measure")
 
 
-def table(summary: Summary, vocab_size: int) -> tuple[list[str], list[list[Any]]]:
+def table(frame: pandas.DataFrame, digits: Mapping[str, int]) -> tuple[list[str], list[list[Any]]]:
     """Header and rows; the delta columns are means over the target languages, against the first
-    row. ``vocab_size`` is that of a joint vocabulary."""
-    header = ["setting", "", "BPE", "parameters"]
-    for column in summary.columns:
-        header += [f"{column.title}, {target}" for target in summary.targets]
-        header.append(f"Δ {column.title}")
-    header.append("paper: XNLI")
-    first = summary.settings[0].code
-    rows = []
-    for setting in summary.settings:
-        counts = [summary.parameters[setting.code, target] for target in summary.targets]
-        row: list[Any] = [setting.code, setting.name, setting.bpe(vocab_size)]
-        row.append(round(statistics.fmean(counts)))
-        for column in summary.columns:
-            deltas = []
-            for target in summary.targets:
-                values = summary.values[setting.code, target, column.title]
-                base = summary.values[first, target, column.title]
-                row.append(OverSeeds.of(values, column.digits))
-                deltas.append(statistics.fmean(values) - statistics.fmean(base))
-            row.append(OverSeeds((statistics.fmean(deltas),), column.digits, signed=True))
-        paper = setting.paper_xnli
-        rows.append([*row, None if paper is None else OverSeeds((paper,), 1)])
-    return header, rows
+    row.
+
+    Args:
+        digits: of the columns, by title, in their order.
+    """
+    from fairseq_xling.results.frame import figures, make_frame, pivot
+
+    found = figures(frame, "row", "measure", "target")
+    targets, codes = (list(dict.fromkeys(frame[name])) for name in ("target", "row"))
+    about = {
+        code: {"row": code, "name": name, "vocabulary": vocabulary}
+        for code, name, vocabulary in frame[["row", "name", "vocabulary"]].itertuples(index=False)
+    }
+    paper = "paper: XNLI"
+    further = [
+        {**about[code], "column": paper, "value": value}
+        for code, value in dict.fromkeys(zip(frame["row"], frame["reported"], strict=True))
+    ]
+    for title in digits:
+        for code in codes:
+            deltas = [
+                statistics.fmean(found[code, title, target])
+                - statistics.fmean(found[codes[0], title, target])
+                for target in targets
+            ]
+            value = statistics.fmean(deltas)
+            further.append({**about[code], "column": f"Δ {title}", "value": value})
+    own = zip(frame["measure"], frame["target"], strict=True)
+    shown = frame.assign(column=[f"{title}, {target}" for title, target in own])
+    order = {
+        name: number
+        for title, number in digits.items()
+        for name in (*(f"{title}, {target}" for target in targets), f"Δ {title}")
+    }
+    header, rows = pivot(
+        make_frame([*shown.to_dict("records"), *further]),
+        {"setting": "row", "": "name", "BPE": "vocabulary"},
+        "column",
+        order=[*order, paper],
+        digits={**order, paper: 1},
+        signed=[f"Δ {title}" for title in digits],
+    )
+    sizes = {code: set() for code in codes}
+    for code, target, count in zip(frame["row"], frame["target"], frame["parameters"], strict=True):
+        sizes[code].add((target, count))
+    counts = [round(statistics.fmean(n for _, n in sizes[row[0]])) for row in rows]
+    return (
+        [*header[:3], "parameters", *header[3:]],
+        [[*row[:3], count, *row[3:]] for row, count in zip(rows, counts, strict=True)],
+    )
 
 
 def write_ablation(
     run: Path, config: AblationConfig, cells: Sequence[SharingModel], steps: Sequence[Step]
 ) -> None:
     """Write ``table.md``, ``table.csv``, ``plot.svg``, ``report.html`` and ``results.json``."""
-    summary = summarise(cells, config.test_list)
-    header, rows = table(summary, config.vocab_size)
+    frame = measurements(cells, config.test_list, config.vocab_size)
+    found = set(frame["measure"])
+    columns = [
+        {"title": one.title, "unit": one.unit, "compares": one.compares, "digits": one.digits}
+        for one in columns_of(cells[0], config.test_list)
+        if one.title in found
+    ]
     record = {
         "config": dataclasses.asdict(config),
-        **{"header": header, "rows": rows},
-        "targets": summary.targets,
-        "columns": [
-            {"title": c.title, "unit": c.unit, "compares": c.compares, "digits": c.digits}
-            for c in summary.columns
-        ],
+        "columns": columns,
         "tasks": [task.title for task in config.task_table.values()],
-        "values": [
-            {
-                **{"setting": code, "target": target, "measure": title, "seeds": values},
-                "chance": summary.chance.get((target, title)),
-                "parameters": summary.parameters[code, target],
-            }
-            for (code, target, title), values in summary.values.items()
-        ],
     }
-    write_results(Ablation, run, record, {}, steps)
+    write_results(Ablation, run, record, {}, steps, frame)
 
 
 @KINDS.register("ablation")
@@ -213,21 +230,16 @@ class Ablation(Kind):
     name = "ablation"
 
     def page(self, result: Result) -> Page:
-        record, config = result.record, result.record["config"]
-        header, values = record["header"], record["values"]
-        rows = [[read_cell(cell) for cell in row] for row in record["rows"]]
+        from fairseq_xling.results.frame import listed
+
+        record, frame, config = result.record, result.frame, result.record["config"]
+        header, rows = table(frame, {one["title"]: one["digits"] for one in record["columns"]})
         facts = (
             f"{config['arch']}, {config['layers']} layers, {describe_steps(config)}.",
             seeds_in_words(config["seeds"], "dots"),
         )
-        first = header.index(f"{record['columns'][0]['title']}, {record['targets'][0]}")
-        keys = ("setting", "target", "measure")
-        seeds = [int(seed) for seed in config["seeds"].split(",")]
-        every = [
-            [*(one[key] for key in keys), seed, value, one["chance"], one["parameters"]]
-            for one in values
-            for seed, value in zip(seeds, one["seeds"], strict=True)
-        ]
+        first = header.index("parameters") + 1
+        columns = ("target", "measure", "seed", "value", "chance", "parameters")
         return Page(
             title="Emerging cross-lingual structure",
             source=SOURCE,
@@ -237,18 +249,18 @@ class Ablation(Kind):
                     "Table",
                     header=header,
                     rows=rows,
-                    notes=[*_notes(record), f"{result.machine}."],
+                    notes=[*_notes(record, frame), f"{result.machine}."],
                     name="table",
                 ),
                 *filter(None, [sharing_claims(record)]),
                 Section(
                     "Single seeds",
-                    figure=partial(draw_dots, _panels(record)),
+                    figure=partial(draw, record, frame),
                     notes=caption(result, SOURCE, *facts),
                     name="plot",
                 ),
             ],
-            tables={"table": ([*keys, "seed", "value", "chance", "parameters"], every)},
+            tables={"table": listed(frame, {"setting": "row", **{one: one for one in columns}})},
             measured=[
                 Measured(row[0], header[first], row[first].mean)
                 for row in rows
@@ -257,34 +269,38 @@ class Ablation(Kind):
         )
 
 
-def _panels(record: Mapping[str, Any]) -> list[DotPanel]:
-    codes = [row[0] for row in record["rows"]]
-    names = [f"{row[0]} {row[1]}" for row in record["rows"]]
-    found = {(v["setting"], v["target"], v["measure"]): v for v in record["values"]}
-    panels = []
-    for column in record["columns"]:
-        title = column["title"]
-        for target in record["targets"] if column["compares"] else ():
-            chance = found[codes[0], target, title]["chance"]
-            panels.append(
-                DotPanel(
-                    names,
-                    [found[code, target, title]["seeds"] for code in codes],
-                    xlabel=f"{title}{column['unit']}",
-                    title=f"{target}: {title}",
-                    chance=None if chance is None else (chance, f"chance ({chance:.4f})"),
-                )
-            )
-    return panels
+def compared(record: Mapping[str, Any], frame: pandas.DataFrame) -> pandas.DataFrame:
+    """What settings can be compared by, in the order of the columns."""
+    titles = [one["title"] for one in record["columns"] if one["compares"]]
+    own = frame[frame["measure"].isin(titles)]
+    return own.iloc[sorted(range(len(own)), key=lambda n: titles.index(own["measure"].iat[n]))]
 
 
-def _notes(record: Mapping[str, Any]) -> list[str]:
-    config, first = record["config"], record["rows"][0][0]
-    compared = {column["title"] for column in record["columns"] if column["compares"]}
+def draw(record: Mapping[str, Any], frame: pandas.DataFrame) -> Figure:
+    """Dots of every seed, a panel for each measure and target language."""
+    from fairseq_xling.results.charts import dots
+
+    own = compared(record, frame)
+    panels = own["target"] + ": " + own["measure"]
+    named = own["row"] + " " + own["name"]
+    return dots(
+        own.assign(panel=panels, row=named),
+        lambda rows: rows["measure"].iat[0] + rows["unit"].iat[0],
+        panel="panel",
+        title=lambda rows: rows["panel"].iat[0],
+        chance="chance ({:.4f})",
+    )
+
+
+def _notes(record: Mapping[str, Any], frame: pandas.DataFrame) -> list[str]:
+    config, first = record["config"], frame["row"].iat[0]
+    own = compared(record, frame)
+    own = own[(own["row"] == first) & own["chance"].notna()]
     chances = ", ".join(
-        f"{one['measure']} {one['chance']:.4f} ({one['target']})"
-        for one in record["values"]
-        if one["setting"] == first and one["measure"] in compared and one["chance"] is not None
+        f"{measure} {chance:.4f} ({target})"
+        for measure, chance, target in dict.fromkeys(
+            own[["measure", "chance", "target"]].itertuples(index=False, name=None)
+        )
     )
     source = config["languages"].partition(",")[0]
     zero_shot = [
@@ -308,16 +324,12 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
 def sharing_claims(record: Mapping[str, Any]) -> Section | None:
     """What the paper says of transfer, by every figure that settings can be compared by, the mean
     over target languages."""
-    compared = [one for one in record["columns"] if one["compares"]]
-    digits = {one["title"]: one.get("digits", 3) for one in compared}  # older runs have none
-    measures: dict[str, dict[str, list[float]]] = {}
-    for measure in digits:
-        by_target: dict[str, list[Sequence[float]]] = {}
-        for one in record["values"]:
-            if one["measure"] == measure:
-                by_target.setdefault(one["setting"], []).append(one["seeds"])
-        measures[measure] = {
-            code: [statistics.fmean(of_seed) for of_seed in zip(*values, strict=True)]
-            for code, values in by_target.items()
-        }
+    from fairseq_xling.results.frame import figures, frame_from_json, split
+
+    own = compared(record, frame_from_json(record["frame"]))
+    measures = {
+        title: {code: values for (code,), values in figures(rows, "row").items()}
+        for title, rows in split(own, "measure")
+    }
+    digits = {one["title"]: one["digits"] for one in record["columns"]}
     return claims_section(CLAIMS, measures, digits, record["config"]["seeds"])

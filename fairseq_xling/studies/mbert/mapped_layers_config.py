@@ -9,8 +9,7 @@ from fairseq_xling.options import option, reads
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
-from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig, check_encoders
-from fairseq_xling.studies.mbert.similarity_rows import ROWS
+from fairseq_xling.studies.mbert.similarity_config import ROWS, SimilarityConfig, check_encoders
 from fairseq_xling.studies.task_options import TaskOptions, check_tasks
 
 # How links of the two directions of alignment are combined.

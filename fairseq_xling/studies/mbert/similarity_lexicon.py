@@ -12,7 +12,7 @@ from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.mbert.similarity_rows import Pair
+from fairseq_xling.studies.mbert.similarity_config import Pair
 
 if TYPE_CHECKING:
     from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig

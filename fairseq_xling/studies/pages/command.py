@@ -1,19 +1,23 @@
-"""The verb ``report``: pages of finished runs, and the index of rows."""
+"""The verb ``report``: pages of finished runs, the index of rows, figures as files of their own."""
 
 import argparse
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.results.lines import write_lines
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.page_file import write_page
+from fairseq_xling.files import atomic_write, refuse_files_above
+from fairseq_xling.registry import unknown_name
+from fairseq_xling.results.exports import write_lines
+from fairseq_xling.results.figure_file import SUFFIXES, Drawing, figure_data
+from fairseq_xling.results.page import Page, Result, write_page
 from fairseq_xling.results.result import find_results, make_joined, make_page
-from fairseq_xling.studies.pages.figures import check_folder, named_figures, write_figures
 from fairseq_xling.studies.pages.index import make_entries, read_tests, summary, write_index
 from fairseq_xling.studies.pages.presets import find_presets
 
 INDEX = "index.html"
+FORMATS = tuple(suffix.removeprefix(".") for suffix in SUFFIXES)
+_LONGEST = 60  # letters of a section in a name
 
 
 def run_report(args: argparse.Namespace) -> None:
@@ -85,3 +89,70 @@ def page_names(results: Sequence[Result]) -> list[str]:
         taken.add(name)
         names.append(name)
     return names
+
+
+def named_figures(pages: Iterable[tuple[str, Page]]) -> dict[str, Drawing]:
+    """What draws every figure of ``pages``, by ``PAGE-SECTION``, a name for its file.
+
+    Args:
+        pages: each with its name.
+    """
+    found: dict[str, Drawing] = {}
+    for name, page in pages:
+        for section in page.sections:
+            if section.figure is None:
+                continue
+            first = f"{name}-{section.name or slug(section.title)}"
+            unique, number = first, 1
+            while unique in found:
+                number += 1
+                unique = f"{first}-{number}"
+            found[unique] = section.figure
+    return found
+
+
+def slug(title: str) -> str:
+    """``title`` as a part of the name of a file.
+
+    >>> slug("Order: en to de (BLEU)")
+    'order-en-to-de-bleu'
+    """
+    words = re.findall(r"\w+", title.lower())
+    return "-".join(words)[:_LONGEST].rstrip("-") or "figure"
+
+
+def check_folder(folder: Path, names: Iterable[str], form: str) -> None:
+    """Reject a folder that the figures ``names`` cannot be written to.
+
+    Raises:
+        UserError: if there is no figure, the format ``form`` is unknown, ``folder`` is a file or in
+            one, or has a file of such a name.
+    """
+    if form not in FORMATS:
+        raise UserError(f"`--figure-format`: {unknown_name('format', form, list(FORMATS))}")
+    names = list(names)
+    if not names:
+        raise UserError("`--figures` requires a RUN with figures, got none")
+    refuse_files_above("--figures", folder / names[0])
+    taken = [f"{name}.{form}" for name in names if (folder / f"{name}.{form}").exists()]
+    if taken:
+        more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
+        raise UserError(
+            f"`--figures` must be a folder without these figures, got {str(folder)!r} with "
+            f"{taken[0]}{more}"
+        )
+
+
+def write_figures(
+    folder: Path, figures: Mapping[str, Drawing], form: str, width: float | None
+) -> None:
+    """Write each of ``figures`` into ``folder`` as ``NAME.form``, atomically.
+
+    Args:
+        width: of each, in inches (default: as drawn).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, drawing in figures.items():
+        data = figure_data(drawing, f".{form}", width)
+        with atomic_write(folder / f"{name}.{form}") as file:
+            file.write(data)

@@ -8,8 +8,7 @@ from typing import Any
 
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.results.page import Measured, Page, Result
-from fairseq_xling.results.page_file import csv_text, download
+from fairseq_xling.results.page import Measured, Page, Result, csv_text, download
 from fairseq_xling.results.report import write_template
 from fairseq_xling.studies.pages.presets import Preset
 from fairseq_xling.studies.pages.rows import (

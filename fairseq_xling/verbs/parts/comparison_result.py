@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 
 from fairseq_xling.results.figures import Line, Panel, draw
-from fairseq_xling.results.heat_map import draw_heat_map
 from fairseq_xling.results.page import (
     Measured,
     Page,
     Result,
     Table,
     caption,
+    join_results,
     sentence,
 )
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_heat_map
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
-from fairseq_xling.results.together import LAYER, join_page, join_results
 
+LAYER = "layer (0 = embedding output)"
 _MOST_LINES = 6  # in one panel
 
 
@@ -101,7 +101,7 @@ class ComparisonPage:
         for (name, _), many in groups.items():
             if len(many) > 1:
                 known = SOURCES.get(name, Source("", f"the measure {name}", name))
-                page = join_page(name, known.paper, known.unit, many)
+                page = _join_page(name, known.paper, known.unit, many)
                 found.append((join_results(name, many), page))
         return found
 
@@ -174,3 +174,35 @@ def _measured(record: Mapping[str, Any], known: Source) -> list[Measured]:
     best = known.best(values)
     layer = record["layers"][values.index(best)]
     return [Measured(row, f"{record['headline']}, {record['pair']}, best layer {layer}", best)]
+
+
+def _join_page(measure: str, source: str, unit: str, results: Sequence[Result]) -> Page:
+    """A line for each result, its headline curve by layer (the paper, Figure 7)."""
+    lines, rows = [], []
+    for style, result in enumerate(results):
+        record = result.record
+        layers, values = record["layers"], record["curves"][record["headline"]]
+        label = f"{result.name} ({record['pair']})"
+        lines.append(Line(label, layers, values, style))
+        rows += [[label, n, value] for n, value in zip(layers, values, strict=True)]
+    headline = results[0].record["headline"]
+    header = ["results", "layer", headline]
+    panel = Panel(lines, xlabel=LAYER, ylabel=unit, title=headline, whole=True)
+    means = [[line.label, sum(line.y) / len(line.y)] for line in lines]
+    origin = join_results(measure, results)
+    table: list[Any] = [[result.name, result.command] for result in results]
+    return Page(
+        title=f"{measure}, {headline}: {len(results)} results together",
+        source=source,
+        lead=["Each line is a file of results with its own page."],
+        sections=[
+            Section(
+                "By layer",
+                figure=partial(draw, [panel]),
+                notes=caption(origin, source, f"Unit: {unit}."),
+            ),
+            Section("Means over layers", header=["results", f"mean {headline}"], rows=means),
+            Section("Commands", header=["results", "made by"], rows=table),
+        ],
+        tables={"layers": (header, rows), "means": (["results", "mean"], means)},
+    )

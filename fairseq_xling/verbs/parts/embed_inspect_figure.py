@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from fairseq_xling.mapping.neighbourhood import BINS, Neighbourhood
 from fairseq_xling.results import figures, paper
-from fairseq_xling.results.fitting import fit
+from fairseq_xling.results.paper import fit
 
 _WORD, _OTHERS = figures.COLOURS[1], figures.COLOURS[0]
 _WIDER = ("Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei", "Arial Unicode MS")

@@ -6,7 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from fairseq_xling.results.figures import Points, draw_scatter
+from fairseq_xling.results.charts import scatter
+from fairseq_xling.results.frame import make_frame
 from fairseq_xling.results.page import Measured, Page, Result, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -54,9 +55,5 @@ class Correlation:
 
 def draw_points(record: Mapping[str, Any]) -> Figure:
     """One measure against the other, a colour for each pair and a number for each layer."""
-    groups = []
-    for style, pair in enumerate(dict.fromkeys(point["pair"] for point in record["points"])):
-        own = [point for point in record["points"] if point["pair"] == pair]
-        x, y, layers = ([point[name] for point in own] for name in ("x", "y", "layer"))
-        groups.append(Points(pair, x, y, list(map(str, layers)), style))
-    return draw_scatter(groups, record["x"], record["y"])
+    frame = make_frame({**point, "value": point["y"]} for point in record["points"])
+    return scatter(frame, record["x"], record["y"], x="x", group="pair", label="layer")

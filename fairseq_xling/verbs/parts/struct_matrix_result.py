@@ -181,7 +181,7 @@ def figures(record: Mapping[str, Any], model: tuple[str, str], row: str, file: s
 
 def heat(record: Mapping[str, Any], model: tuple[str, str]) -> Any:
     """The heat map of one model: training sets down from the top, test files across."""
-    from fairseq_xling.results.heat_map import draw_heat_map
+    from fairseq_xling.results.plots import draw_heat_map
 
     rows = list(record["sources"])[::-1]
     columns = list(record["languages"])

@@ -1,83 +1,92 @@
-"""`xling.read_study`: tables of results as frames of pandas."""
+"""The frame of results: kept in JSON, and pivoted."""
 
-import csv
-import sys
-
-import pandas
 import pytest
 
-import fairseq_xling as xling
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
-from fairseq_xling.results.result import find_results, make_page
-from fairseq_xling.results.tables import write_csv
-from tests.unit.studies.pages.records import ORIGIN, RECORDS
+from fairseq_xling.results.frame import (
+    arranged,
+    figures,
+    frame_from_json,
+    frame_to_json,
+    listed,
+    make_frame,
+    pivot,
+    split,
+    spread,
+)
+from fairseq_xling.results.tables import cell
+
+VALUES = {("b", "de"): (1.0, 3.0), ("b", "fr"): (3.0, 5.0), ("a", "de"): (4.0, None)}
 
 
-def run_of(folder, kind):
-    write_json(folder / "results.json", {**RECORDS[kind], "provenance": ORIGIN})
-    return folder
+@pytest.fixture
+def frame():
+    rows = [
+        {"row": row, "target": target, "seed": seed, "measure": "F1", "value": value, "epoch": 3}
+        for (row, target), values in VALUES.items()
+        for seed, value in enumerate(values, start=1)
+    ]
+    return make_frame(rows, study="s")
 
 
-@pytest.mark.parametrize("kind", ["ablation", "evaluation", "transfer"])
-def test_each_kind_of_result_is_read_as_its_csv_files_have_it(kind, tmp_path):
-    run = run_of(tmp_path, kind)
-    page = make_page(*find_results(run))
-    first = xling.read_study(run)
-    assert first.attrs["tables"] == list(page.tables)
-    assert (first.attrs["kind"], first.attrs["title"]) == (kind, page.title)
-    assert first.attrs["command"] == ORIGIN["command"]
-    for name, (header, rows) in page.tables.items():
-        write_csv(tmp_path / "t.csv", header, rows)
-        with open(tmp_path / "t.csv", encoding="utf-8") as file:
-            columns, *lines = csv.reader(file)
-        found = xling.read_study(str(run), name)
-        assert list(found.columns) == columns and len(found) == len(lines)
-        for row, line in zip(found.itertuples(index=False), lines, strict=True):
-            assert list(map(same, row, line)) == [True] * len(line)
+def test_a_frame_is_the_same_after_json(frame):
+    kept = frame_to_json(frame)
+    assert kept["columns"]["study"] == "s" and kept["columns"]["unit"] is None
+    assert kept["columns"]["row"] == {"of": ["b", "a"], "rows": "0 0 0 0 1 1"}
+    back = frame_from_json(kept)
+    assert sorted(back.columns) == sorted(frame.columns)
+    for name in frame.columns:
+        assert back[name].tolist() == frame[name].tolist()
 
 
-def same(value, text):
-    if value is None or pandas.isna(value):
-        return text == "" or text == "nan"
-    return value == text if isinstance(value, str) else float(value) == float(text)
+def test_numbers_and_texts_that_are_equal_stay_apart():
+    mixed = make_frame({"row": row, "value": value} for row, value in (("1", 1), (1, 1.0), (1, 1)))
+    back = frame_from_json(frame_to_json(mixed))
+    for name in ("row", "value"):
+        assert list(map(type, back[name])) == list(map(type, mixed[name]))
 
 
-def test_a_study_has_a_row_for_each_seed_with_numbers_to_compute_with(tmp_path):
-    found = xling.read_study(run_of(tmp_path, "ablation"))
-    record = RECORDS["ablation"]
-    assert set(found["seed"]) == {int(seed) for seed in record["config"]["seeds"].split(",")}
-    one = record["values"][0]
-    own = found[(found.setting == one["setting"]) & (found.target == one["target"])]
-    own = own[own.measure == one["measure"]].sort_values("seed")
-    assert own["value"].tolist() == one["seeds"]
-    mean = sum(one["seeds"]) / len(one["seeds"])
-    assert own["value"].mean() == pytest.approx(mean)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": 5},
+        {"columns": {}},
+        {"columns": None},
+        {"rows": None},
+        {"more": {"seed": [1]}},
+        {"more": {"seed": {"of": [1], "rows": "0 1 0 0 0 0"}}},
+        {"more": {"seed": {"of": [1], "rows": "x"}}},
+    ],
+)
+def test_a_damaged_frame_is_refused(frame, change):
+    kept = frame_to_json(frame)
+    columns = {**kept["columns"], **change.pop("more", {})}
+    with pytest.raises((ValueError, LookupError, TypeError, AttributeError)):
+        frame_from_json({**kept, "columns": columns, **change})
 
 
-def test_what_is_no_finished_run_is_refused_in_one_line(tmp_path):
-    def refusal(*given):
-        with pytest.raises(ValueError) as error:
-            xling.read_study(*given)
-        assert isinstance(error.value, UserError) and "\n" not in str(error.value)
-        return str(error.value)
-
-    assert refusal(tmp_path / "none").endswith("none: no such folder or file of results")
-    assert "contains no results" in refusal(tmp_path)
-    (tmp_path / "results.json").write_text("{")
-    assert "results.json" in refusal(tmp_path)
-    write_json(tmp_path / "results.json", {"kind": "ablation", "config": {}})
-    assert "damaged results of kind 'ablation'" in refusal(tmp_path)
-    run = run_of(tmp_path / "run", "ablation")
-    assert refusal(run, 3) == "unknown table 3; known: table"
-    assert refusal(None) == "`folder` must be a path, got None"
-    assert refusal(run, "tabel") == "unknown table 'tabel'; did you mean 'table'? known: table"
-    for name in ("one", "two"):
-        write_json(tmp_path / "many" / f"{name}.json", RECORDS["evaluation"])
-    assert refusal(tmp_path / "many").endswith("name one of them: one.json, two.json")
+def test_a_cell_has_a_figure_of_each_seed_the_mean_over_all_else(frame):
+    header, rows = pivot(frame, {"": "row"}, digits={"F1": 1})
+    assert header == ["", "F1"]
+    assert [list(map(cell, row)) for row in rows] == [["b", "3.0 ± 1.4"], ["a", "4.0"]]
+    header, rows = pivot(frame, {"": "row"}, "target", order=["fr", "de"], signed=["de"], digits=0)
+    assert header == ["", "fr", "de"]
+    assert [list(map(cell, row)) for row in rows] == [["b", "4 ± 1", "+2 ± 1"], ["a", "", "+4"]]
 
 
-def test_without_pandas_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UserError, match=r"pip install 'fairseq_xling\[pandas\]'"):
-        xling.read_study(tmp_path)
+def test_unrounded_tables_keep_every_seed(frame):
+    header, rows = spread(frame, {"row": "row", "seed": "seed"}, "target")
+    assert header == ["row", "seed", "de", "fr"]
+    assert rows == [
+        ["b", 1, 1.0, 3.0],
+        ["b", 2, 3.0, 5.0],
+        ["a", 1, 4.0, None],
+        ["a", 2, *[None] * 2],
+    ]
+    assert listed(frame, {"name": "row", "x": "value"})[1][:2] == [["b", 1.0], ["b", 3.0]]
+
+
+def test_rows_are_told_apart_in_the_order_in_which_they_appear(frame):
+    assert [(name, len(rows)) for name, rows in split(frame, "target")] == [("de", 4), ("fr", 2)]
+    assert [(name, len(rows)) for name, rows in split(frame, "unit")] == [(None, 6)]
+    assert arranged(frame, "target")["row"].tolist() == ["b", "b", "a", "a", "b", "b"]
+    assert figures(frame, "row")[("b",)] == [2.0, 4.0]

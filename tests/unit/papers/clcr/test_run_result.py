@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from fairseq_xling.papers.clcr.run_result import JOINS
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import KINDS, make_joined
 from tests.unit.studies.pages.records import RECORDS
 

@@ -10,9 +10,8 @@ from fairseq_xling.models.separable_transformer import (
     separable_transformer_base,
 )
 from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
-from fairseq_xling.studies.emerging.config import AblationConfig, load_config
+from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig, load_config
 from fairseq_xling.studies.emerging.plan import ablation_steps
-from fairseq_xling.studies.emerging.settings import SETTINGS
 from tests.unit.studies.paper_fields import TRAINING
 
 

@@ -4,9 +4,10 @@ import pytest
 
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
+from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.results.paired import paired_difference
-from fairseq_xling.studies.emerging.result import SharingModel, sharing_claims, summarise, table
-from fairseq_xling.studies.emerging.settings import CLAIMS, SETTINGS
+from fairseq_xling.studies.emerging.config import CLAIMS, SETTINGS
+from fairseq_xling.studies.emerging.result import SharingModel, measurements, sharing_claims, table
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def cells(tmp_path):
 
 
 def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
-    header, rows = table(summarise(cells), 2000)
+    header, rows = table(measurements(cells, vocab_size=2000), {"sentence P@1": 3})
     assert header == [
         "setting",
         "",
@@ -47,16 +48,14 @@ def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
 
 
 def test_delta_is_the_mean_over_languages_against_the_first_row(cells):
-    _, rows = table(summarise(cells), 2000)
+    _, rows = table(measurements(cells, vocab_size=2000), {"sentence P@1": 3})
     assert str(rows[1][6]) == "-0.200"
 
 
-def test_measures_that_were_not_run_have_no_column(cells):
-    assert [column.title for column in summarise(cells).columns] == ["sentence P@1"]
-
-
-def test_chance_is_kept_by_language(cells):
-    assert summarise(cells).chance == {("de", "sentence P@1"): 0.1, ("zh", "sentence P@1"): 0.1}
+def test_measures_that_were_not_run_are_not_there_and_chance_is(cells):
+    frame = measurements(cells)
+    assert set(frame["measure"]) == {"sentence P@1"}
+    assert set(frame["chance"]) == {0.1}
 
 
 def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
@@ -68,7 +67,7 @@ def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
         row = {"metric": "accuracy", "tests": [{"scores": scores}]}
         write_json(folder / "results.json", {"results": [row]})
         with_task.append(dataclasses.replace(cell, tasks={"pos": folder}))
-    header, rows = table(summarise(with_task), 2000)
+    header, rows = table(measurements(with_task), {"sentence P@1": 3, "POS": 1})
     assert header[7:10] == ["POS, de", "POS, zh", "Δ POS"]
     assert list(map(tables.cell, rows[0][7:10])) == ["91.5 ± 0.7", "91.5 ± 0.7", "+0.0"]
     assert list(map(tables.cell, rows[1][7:10])) == ["81.5 ± 0.7", "81.5 ± 0.7", "-10.0"]
@@ -94,12 +93,14 @@ def test_what_the_paper_says_is_decided_by_the_mean_over_languages():
             {"title": "bits per word", "compares": False, "digits": 2},
             {"title": "POS", "compares": True, "digits": 1},
         ],
-        "values": [
-            {"setting": code, "target": lang, "measure": measure, "seeds": seeds}
-            for (code, lang), seeds in figures.items()
-            for measure in ("POS", "bits per word", "sentence P@1")
-        ],
     }
+    rows = [
+        {"row": code, "target": lang, "measure": measure, "seed": seed, "value": value}
+        for (code, lang), values in figures.items()
+        for measure in ("POS", "bits per word", "sentence P@1")
+        for seed, value in enumerate(values, start=1)
+    ]
+    record["frame"] = frame_to_json(make_frame(rows))
     section = sharing_claims(record)
     assert section.header == ["claim", "rows", "sentence P@1", "POS"]
     (row,) = section.rows

@@ -3,9 +3,8 @@ import itertools
 import pytest
 
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.studies.emerging.config import AblationConfig
+from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig
 from fairseq_xling.studies.emerging.plan import ablation_steps
-from fairseq_xling.studies.emerging.settings import SETTINGS
 
 
 def by_code(layers):

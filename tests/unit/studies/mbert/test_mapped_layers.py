@@ -5,13 +5,18 @@ import pytest
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
-from fairseq_xling.studies.mbert.mapped_layers import mapped_layers_steps
 from fairseq_xling.studies.mbert.mapped_layers_config import (
     PRESETS,
     MappedLayersConfig,
     check_config,
 )
-from fairseq_xling.studies.mbert.mapped_layers_result import MappedHead, draw, read_lines_of, table
+from fairseq_xling.studies.mbert.mapped_layers_study import (
+    MappedHead,
+    draw,
+    mapped_layers_steps,
+    measurements,
+    table,
+)
 from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 
 
@@ -207,19 +212,18 @@ def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):
         for layer in (0, 2)
         for seed in (1, 2)
     ]
-    lines = read_lines_of(cells, {"ner": "NER F1"})
-    header, rows = table(lines)
+    frame = measurements(cells, {"ner": "NER F1"})
+    header, rows = table(frame)
     assert header == ["task", "pair", "encoders", "layer 0", "layer 2"]
     shown = [[tables.cell(value) for value in row] for row in rows]
     assert shown[0] == ["NER F1", "en-de", "en itself, monolingual", "80.0 ± 0.0", "82.0 ± 0.0"]
     assert shown[1] == ["NER F1", "en-de", "A", "53.0 ± 1.4", "53.0 ± 1.4"]
     assert shown[2][2:] == ["B", "13.0 ± 1.4", "13.0 ± 1.4"]
-    figure = draw(lines, "en-de")
+    figure = draw(frame, "en-de")
     assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["NER F1 (%)"]
-    one = [
-        {**line, "layers": [2], "values": [found[1:] for found in line["values"]]} for line in lines
-    ]
-    (axis,) = draw(one, "en-de").axes  # curves of a single layer would show no spread
+    (axis,) = draw(
+        frame[frame["layer"] == 2], "en-de"
+    ).axes  # curves of a single layer would show no spread
     names = [label.get_text() for label in axis.get_yticklabels()]
     assert names == ["en itself, monolingual", "A", "B"]
     dots = [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2]

@@ -7,11 +7,17 @@ import pytest
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.results import tables
-from fairseq_xling.studies.mbert.similarity import similarity_steps
+from fairseq_xling.results.frame import listed
 from fairseq_xling.studies.mbert.similarity_config import PRESETS, SimilarityConfig, check_config
-from fairseq_xling.studies.mbert.similarity_figure import draw_curves
 from fairseq_xling.studies.mbert.similarity_lexicon import split_entries, write_lexicon
-from fairseq_xling.studies.mbert.similarity_result import Comparison, by_layer, read_lines_of, table
+from fairseq_xling.studies.mbert.similarity_study import (
+    BY_LAYER,
+    Comparison,
+    draw,
+    measurements,
+    similarity_steps,
+    table,
+)
 from tests.unit.studies.paper_fields import TRAINING
 
 TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
@@ -308,15 +314,19 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
         cell(tmp_path, "a", 2, [0.2, 0.5, 0.8], [0.1, 0.2, 0.3]),
         cell(tmp_path, "b", 1, [0.0, 0.0, 0.0], [0.2, 0.2, 0.2]),
     ]
-    lines = read_lines_of(cells)
-    header, rows = table(lines, {("a", "en-de"): [0.5, 0.7], ("b", "en-de"): []})
+    found = {"a": (0.5, 0.7), "b": (None,)}
+    for row, values in found.items():
+        points = [{"pair": "en-de", "Pearson": value} for value in values]
+        write_json(tmp_path / row, {"correlations": [*points, {"pair": "all", "Pearson": 0.9}]})
+    frame = measurements(cells, {(row, "en-de"): tmp_path / row for row in found})
+    header, rows = table(frame)
     assert header == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
     shown = [[tables.cell(value) for value in row] for row in rows]
     assert shown[0] == ["A", "en-de", "0.400 ± 0.141", "0.200 ± 0.000", "0.600 ± 0.141"]
     assert shown[1] == ["B", "en-de", "0.000", "0.200", ""]
-    _, long = by_layer(lines)
+    _, long = listed(frame[frame["layer"].notna()], BY_LAYER)
     assert len(long) == 18 and ["a", "en-de", "retrieval P@1", 2, 1, 0.5] in long
-    figure = draw_curves(lines, "en-de")
+    figure = draw(frame, "en-de")
     visible = [axis for axis in figure.axes if axis.get_visible()]
     assert [axis.get_ylabel() for axis in visible] == ["sentence retrieval, P@1", "linear CKA"]
     drawn = visible[0].lines[0]

@@ -9,9 +9,15 @@ from fairseq_xling.files import write_json
 from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.step import digests
-from fairseq_xling.studies.mbert.size_window import check_config, size_window_steps
 from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
-from fairseq_xling.studies.mbert.size_window_result import WindowModel, drop, table
+from fairseq_xling.studies.mbert.size_window_study import (
+    WindowModel,
+    check_config,
+    drop,
+    measurements,
+    size_window_steps,
+    table,
+)
 from tests.unit.studies.paper_fields import NO_FILES
 
 
@@ -171,7 +177,7 @@ def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_
             ("b", 10, 4, 1): (0.1, 0.1),
         },
     )
-    header, rows = table(made, ["de", "zh"])
+    header, rows = table(measurements(made, "en", ["de", "zh"], {}))
     assert header == ["model", "sentences", "MRR, window 16", "MRR, window 4", "drop (%)"]
     assert list(map(cell, rows[0])) == ["A", "10", "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
     assert list(map(cell, rows[1])) == ["B", "10", "0.000", "0.100", ""]
@@ -198,7 +204,7 @@ def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
         row = {"metric": "accuracy", "tests": tests}
         write_json(folder / "results.json", {"results": [row]})
         learnt.append(dataclasses.replace(made, tasks={"nli": folder}))
-    header, rows = table([*vectors, *learnt], ["de", "zh"], {"nli": "NLI"})
+    header, rows = table(measurements([*vectors, *learnt], "en", ["de", "zh"], {"nli": "NLI"}))
     assert header[5:] == ["NLI (%), window 16", "NLI (%), window 4", "drop of NLI (%)"]
     assert list(map(cell, rows[0][2:])) == ["0.500", "0.400", "+20.0", "", "", ""]
     assert list(map(cell, rows[1][2:])) == ["0.500", "0.500", "+0.0", "70.0", "59.5", "+15.0"]
@@ -225,7 +231,7 @@ def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_p
     assert steps["table"].reads(steps["eval-ready-mbert"])
     made = cells(tmp_path, {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)})
     made += cells(tmp_path, {("mbert", None, None, 1): (0.9, 0.7)})
-    _, rows = table(made, ["de", "zh"])
+    _, rows = table(measurements(made, "en", ["de", "zh"], {}))
     assert list(map(cell, rows[1])) == ["MBERT", "", "0.800", "", ""]
     for ready, message in (
         ("mbert=x.pt", "`--ready` must be NAME=CHECKPOINT:DATA, got 'mbert=x.pt'"),

@@ -1,5 +1,6 @@
 """One tiny record of each kind of result, as the verbs write them."""
 
+from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.results.statistics import OverSeeds
 
 ORIGIN = {
@@ -14,6 +15,11 @@ ORIGIN = {
 def _over(values: list[float], digits: int) -> dict:
     """A cell of a figure of each seed."""
     return OverSeeds(tuple(values), digits).record()
+
+
+def _frame(names: tuple[str, ...], *rows: tuple, **common) -> dict:
+    """A frame of these columns."""
+    return frame_to_json(make_frame((dict(zip(names, row, strict=True)) for row in rows), **common))
 
 
 def _scores(**by_language: float) -> dict:
@@ -114,23 +120,23 @@ RECORDS = {
             "max_tokens": 2048,
             "seeds": "1,2",
         },
-        "header": ["setting", "", "parameters", "sentence P@1, de", "Δ sentence P@1"],
-        "rows": [
-            ["A1", "Default", 1234, _over([0.49, 0.51], 3), _over([0.0], 3)],
-            ["C", "Control: nothing shared", 2345, _over([0.01, 0.01], 3), _over([-0.49], 3)],
-        ],
-        "targets": ["de"],
         "columns": [
             {"title": "sentence P@1", "unit": ", best layer", "compares": True, "digits": 3}
         ],
         "tasks": [],
-        "values": [
-            {
-                **{"setting": code, "target": "de", "measure": "sentence P@1", "seeds": seeds},
-                **{"chance": 0.01, "parameters": 1234},
-            }
-            for code, seeds in (("A1", [0.49, 0.51]), ("C", [0.01, 0.01]))
-        ],
+        "frame": _frame(
+            ("row", "name", "target", "measure", "seed", "value", "chance", "parameters", "unit"),
+            *(
+                (code, name, "de", "sentence P@1", seed, value, 0.01, 1234, ", best layer")
+                for code, name, values in (
+                    ("A1", "Default", (0.49, 0.51)),
+                    ("C", "Control: nothing shared", (0.01, 0.01)),
+                )
+                for seed, value in enumerate(values, start=1)
+            ),
+            vocabulary="2,000",
+            reported=None,
+        ),
     },
     "similarity": {
         "kind": "similarity",
@@ -138,14 +144,17 @@ RECORDS = {
             **{"seeds": "1,2", "equal": "steps", "same": False},
             **{"method": "procrustes", "normalize": "centre"},
         },
-        "lines": [
-            {
-                **{"row": "mapped", "title": "monolingual, mapped", "pair": "en-de"},
-                **{"measure": "CKA", "layers": [0, 1], "seeds": [1, 2]},
-                "values": [[0.25, 0.35], [0.35, 0.45]],
-            }
-        ],
-        "pearson": [{"row": "mapped", "pair": "en-de", "values": [0.94, 0.96]}],
+        "frame": _frame(
+            ("row", "title", "pair", "measure", "seed", "layer", "value"),
+            *(
+                ("mapped", "monolingual, mapped", "en-de", "CKA", seed, layer, value)
+                for seed, layer, value in ((1, 0, 0.25), (1, 1, 0.35), (2, 0, 0.35), (2, 1, 0.45))
+            ),
+            *(
+                ("mapped", "monolingual, mapped", "en-de", "Pearson", seed, None, value)
+                for seed, value in ((1, 0.94), (2, 0.96))
+            ),
+        ),
     },
     "mapped-layers": {
         "kind": "mapped-layers",
@@ -153,13 +162,13 @@ RECORDS = {
             **{"seeds": "1,2", "head_layers": 2, "map_sentences": 9, "map_split": "valid"},
             **{"links": "fast_align", "encoder": []},
         },
-        "lines": [
-            {
-                **{"row": "mapped", "title": "monolingual, mapped", "pair": "en-de"},
-                **{"measure": "NER F1", "layers": [0, 1], "seeds": [1, 2]},
-                "values": [[30.0, 35.0], [40.0, 45.0]],
-            }
-        ],
+        "frame": _frame(
+            ("row", "title", "pair", "measure", "seed", "layer", "value"),
+            *(
+                ("mapped", "monolingual, mapped", "en-de", "NER F1", seed, layer, value)
+                for seed, layer, value in ((1, 0, 30.0), (1, 1, 35.0), (2, 0, 40.0), (2, 1, 45.0))
+            ),
+        ),
     },
     "adversarial-tagging": {
         "kind": "adversarial-tagging",
@@ -196,27 +205,21 @@ RECORDS = {
     },
     "size-window": {
         "config": {"data_text": "text", "windows": "64,8", "languages": "en,de", "seeds": "1,2"},
-        "header": [
-            *("model", "sentences", "MRR, window 64", "MRR, window 8", "drop (%)"),
-            *("NLI (%), window 64", "NLI (%), window 8", "drop of NLI (%)"),
-        ],
-        "rows": [
-            [
-                *("GloVe", 1000, _over([0.21, 0.19], 3), _over([0.2, 0.18], 3), _over([5.0], 1)),
-                *(None, None, None),
-            ],
-            [
-                *("masked LM", 1000, _over([0.0, 0.0], 3), _over([0.0, 0.0], 3), None),
-                *(_over([80.0], 1), _over([60.0], 1), _over([25.0], 1)),
-            ],
-        ],
         "kind": "size-window",
-        "tasks": ["nli"],
-        "models": [
-            {"model": "GloVe", "sentences": 1000, "window": 64, "seed": 1, "language": "de"}
-            | {"word_mrr": 0.21, "word_p1": 0.2, "word_layer": 0, "nli": None},
-        ],
         "commands": ["fairseq-xling prepare data"],
+        "frame": _frame(
+            ("row", "sentences", "window", "seed", "target", "measure", "task", "value"),
+            *(
+                ("GloVe", 1000, window, seed, "de", "word_mrr", None, value)
+                for window, both in ((64, (0.21, 0.19)), (8, (0.2, 0.18)))
+                for seed, value in enumerate(both, start=1)
+            ),
+            *(("masked LM", 1000, window, 1, "de", "word_mrr", None, 0.0) for window in (64, 8)),
+            *(
+                ("masked LM", 1000, window, 1, "de", "nli", "NLI", value)
+                for window, value in ((64, 80.0), (8, 60.0))
+            ),
+        ),
     },
     "trelm-study": {
         "kind": "trelm-study",

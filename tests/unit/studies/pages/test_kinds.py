@@ -11,8 +11,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.page_file import write_page
+from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import KINDS, find_results, kind_of, make_page
 from fairseq_xling.studies.pages.rows import spec_rows
 from tests.unit.studies.pages.records import ORIGIN, RECORDS
@@ -238,13 +237,20 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
         "seeds": None,
         "files": [{}],
         "structures": [{}],
-        "lines": [{}],
+        "frame": {},
         "sizes": [{}],
         "readings": [{}],
     }
     damaged = {**RECORDS[kind], **{k: v for k, v in fields.items() if k in RECORDS[kind]}}
     with pytest.raises(UserError, match=r"r\.json: damaged results of kind"):
         make_page(Result(tmp_path / "r.json", damaged))
+
+
+@pytest.mark.parametrize("kind", ["ablation", "mapped-layers", "similarity", "size-window"])
+def test_results_of_an_older_version_say_what_to_do(tmp_path, kind):
+    record = {name: value for name, value in RECORDS[kind].items() if name != "frame"}
+    with pytest.raises(UserError, match=r"r\.json: results of an older version; remove this file"):
+        make_page(Result(tmp_path / "r.json", {**record, "rows": [], "lines": []}))
 
 
 def test_a_result_without_its_origin_says_so(tmp_path):

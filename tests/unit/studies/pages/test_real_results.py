@@ -1,7 +1,6 @@
 """Pages of results as the project's own writers leave them, so that neither changes alone."""
 
 import argparse
-import dataclasses
 import re
 
 import numpy as np
@@ -100,10 +99,9 @@ def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
 
 
 def test_the_ablation_table(tmp_path):
-    from fairseq_xling.studies.emerging.config import AblationConfig
+    from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig
     from fairseq_xling.studies.emerging.result import SharingModel as Model
     from fairseq_xling.studies.emerging.result import write_ablation
-    from fairseq_xling.studies.emerging.settings import SETTINGS
 
     cells = []
     for setting in SETTINGS[:2]:
@@ -123,8 +121,8 @@ def test_the_ablation_table(tmp_path):
 
 def test_the_table_of_sizes_and_windows(tmp_path):
     from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
-    from fairseq_xling.studies.mbert.size_window_result import WindowModel as Model
-    from fairseq_xling.studies.mbert.size_window_result import write_size_window
+    from fairseq_xling.studies.mbert.size_window_study import WindowModel as Model
+    from fairseq_xling.studies.mbert.size_window_study import write_size_window
 
     cells = []
     for window, score in ((64, 0.5), (8, 0.4)):
@@ -132,8 +130,7 @@ def test_the_table_of_sizes_and_windows(tmp_path):
         scores = {"scores": {"de": {"word_mrr": score, "word_p1": score, "word_layer": 0}}}
         write_json(path, {"results": [{"measures": {"words": scores}}]})
         cells.append(Model("glove", "GloVe", 1000, window, 1, path))
-    config = dataclasses.asdict(SizeWindowConfig(data_text="t"))
-    write_size_window(tmp_path / "run", config, ["de"], cells, [])
+    write_size_window(tmp_path / "run", SizeWindowConfig(data_text="t"), cells, [])
     kind, page = page_of(tmp_path / "run")
     assert kind == "size-window"
     assert page.measured[0].value == pytest.approx(20.0)

@@ -17,10 +17,8 @@ from fairseq_xling.results.figures import (
     draw_scatter,
     styled,
 )
-from fairseq_xling.results.fitting import fit
-from fairseq_xling.results.heat_map import draw_heat_map
-from fairseq_xling.results.paper import paper
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
+from fairseq_xling.results.paper import fit, paper
+from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_heat_map
 
 LONG = "without shared layers and embeddings, with the identity of the language"
 LAYERS = range(13)

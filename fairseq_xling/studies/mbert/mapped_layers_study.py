@@ -12,30 +12,121 @@ import dataclasses
 import functools
 import itertools
 import shlex
+import statistics
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.files import atomic_write, read_json, read_lines, write_json
+from fairseq_xling.provenance import provenance
+from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.report import Section
+from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.encoder_training import counted
-from fairseq_xling.studies.gold_tasks import transfer_step
+from fairseq_xling.studies.gold_tasks import transfer_mean, transfer_step
 from fairseq_xling.studies.mbert.mapped_layers_config import (
     PRESETS,
     MappedLayersConfig,
     check_config,
 )
-from fairseq_xling.studies.mbert.mapped_layers_result import MappedHead, write_mapped_layers
-from fairseq_xling.studies.mbert.mapped_test import MappedTest
+from fairseq_xling.studies.mbert.similarity_config import EncoderKind, Pair
 from fairseq_xling.studies.mbert.similarity_models import EncoderSide, Models
-from fairseq_xling.studies.mbert.similarity_result import files_of
-from fairseq_xling.studies.mbert.similarity_rows import EncoderKind, Pair
+from fairseq_xling.studies.mbert.similarity_study import BY_LAYER, LAYER, files_of
 from fairseq_xling.text.options import parse_segmentation
 
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), section 5.1.2 and Appendix A"
+# The encoder below the heads, by family.
+_UNDER = {"apart": "monolingual", "random": "monolingual", "joint": "bilingual"}
+_UNDER |= {"separate": "bilingual, Sep Emb"}
 _ENCODER = "encoder"  # `eval transfer`'s name of a single unnamed encoder
+
+
+@dataclasses.dataclass(frozen=True)
+class MappedTest:
+    """The models and files of a test: a target text, read by another encoder.
+
+    Attributes:
+        tuned: folder of an `eval transfer` with one encoder, whose chosen models are tested.
+        data: that encoder's data folder.
+        checkpoint, checkpoint_data: the encoder that reads the text below ``layer``.
+        lang: the language as it calls it.
+        fitted: the map from its states to the fine-tuned model's; None leaves them unchanged.
+        layer: the last of its layers that is used; 0 is the embeddings.
+        file: what to predict.
+    """
+
+    tuned: Path
+    data: Path
+    checkpoint: Path
+    checkpoint_data: Path
+    lang: str
+    fitted: Path | None
+    layer: int
+    file: Path
+    device: str = "cpu"
+
+    def run(self, result: Path) -> None:
+        """Write the scores of every chosen setting and seed to ``result``.
+
+        Raises:
+            UserError: if encoders, map, layer and file are incompatible.
+        """
+        from fairseq_xling.interop.encoder import Encoder
+        from fairseq_xling.mapping.fitted import read_map
+        from fairseq_xling.tasks.mapped import mapped_predictor
+        from fairseq_xling.tasks.predict import Predictor
+        from fairseq_xling.verbs.predict_mapped import no_map
+
+        found = read_json(self.tuned / "results.json")
+        (row,), how = found["results"], found["config"]["unknown_labels"]
+        reader = Encoder.load(self.checkpoint, self.checkpoint_data, self.device)
+        fitted = None if self.fitted is None else read_map(self.fitted)
+        tests = []
+        for test in row["tests"]:
+            name = f"{row['encoder']}-{row['trained']}-{test['setting']}-{test['seed']}"
+            path = self.tuned / "models" / name / "checkpoint_best.pt"
+            head = Predictor.load(path, self.data, self.device, unknown_labels=how)
+            chosen = fitted or no_map(head, reader, self.layer)
+            mapped = mapped_predictor(head, reader, chosen, self.layer)
+            scores = mapped.predict(self.lang, self.file).scores
+            tests.append({"setting": test["setting"], "seed": test["seed"], "scores": scores})
+        inputs = {"encoder": self.checkpoint, "file": self.file}
+        inputs |= {"map": self.fitted} if self.fitted else {}
+        record = {"lang": self.lang, "layer": self.layer, "metric": row["metric"], "tests": tests}
+        write_json(result, {**record, "provenance": provenance(inputs)})
+
+
+@dataclasses.dataclass(frozen=True)
+class MappedHead:
+    """One head, tested through one encoder.
+
+    Attributes:
+        row, title: the kind of encoders; pair: of languages, as in ``en-de``.
+        task, layer: of the head; seed: of its training, and of the encoders', if they are trained.
+        family: the family of encoders, as named in `similarity_config`.
+        tuned: the folder of `eval transfer`, with the test in the source language.
+        result: the test in the target language.
+    """
+
+    row: str
+    title: str
+    pair: str
+    task: str
+    layer: int
+    seed: int
+    family: str
+    tuned: Path
+    result: Path
 
 
 def run_mapped_layers(args: argparse.Namespace) -> None:
@@ -234,3 +325,126 @@ def _write_heads(texts: list[Path], outputs: list[Path], count: int) -> None:
         output.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(output, "w") as file:
             file.writelines(f"{line}\n" for line in itertools.islice(read_lines(text), count))
+
+
+def measurements(cells: Sequence[MappedHead], titles: Mapping[str, str]) -> "pandas.DataFrame":
+    """In percent, a row for each seed and layer: for each task and pair the source language with
+    every kind of encoder below the heads, then the target with each row.
+
+    Args:
+        titles: of the tasks, by name.
+    """
+    from fairseq_xling.results.frame import make_frame
+
+    own: dict[tuple[str, ...], dict[tuple[int, int], float]] = {}
+    others: dict[tuple[str, ...], dict[tuple[int, int], float]] = {}
+    for cell in cells:
+        source = cell.pair.partition("-")[0]
+        title, place = f"{source} itself, {_UNDER[cell.family]}", (cell.seed, cell.layer)
+        of = cell.pair, titles[cell.task]
+        own.setdefault((title, title, *of), {})[place] = transfer_mean(cell.tuned, source)
+        record = read_json(cell.result)
+        scores = [test["scores"][record["metric"]] for test in record["tests"]]
+        others.setdefault((cell.row, cell.title, *of), {})[place] = statistics.fmean(scores)
+    rows = [
+        dict(zip(("row", "title", "pair", "measure"), key, strict=True))
+        | {"seed": seed, "layer": layer, "value": found[seed, layer]}
+        for key, found in (*own.items(), *others.items())
+        for seed, layer in sorted(found)
+    ]
+    return make_frame(rows, paper="emerging", study="mapped-layers", unit="%")
+
+
+def table(frame: "pandas.DataFrame") -> tuple[list[str], list[list[Any]]]:
+    """A row for each curve, a column for each layer."""
+    from fairseq_xling.results.frame import arranged, pivot
+
+    shown = arranged(frame, "measure", "pair")
+    shown = shown.assign(column=[f"layer {layer}" for layer in shown["layer"]])
+    rows = {"task": "measure", "pair": "pair", "encoders": "title"}
+    return pivot(shown, rows, "column", digits=1)
+
+
+def draw(frame: "pandas.DataFrame", pair: str) -> "Figure":
+    """A panel for each task: curves by layer, or for one layer the individual seeds."""
+    from fairseq_xling.results.charts import curves, dots
+
+    own = frame[frame["pair"] == pair]
+    labels = {measure: f"{measure} (%)" for measure in dict.fromkeys(own["measure"])}
+    if len(set(own["layer"])) == 1:
+        return dots(own, labels, row="title", title=pair)
+    styles = list(dict.fromkeys(frame["row"]))
+    return curves(own, labels, xlabel=LAYER, label="title", title=pair, styles=styles, common=True)
+
+
+def write_mapped_layers(
+    run: Path,
+    config: Mapping[str, Any],
+    titles: Mapping[str, str],
+    cells: Sequence[MappedHead],
+    steps: Sequence[Step],
+) -> None:
+    """Write `files_of` the pairs into ``run``."""
+    files = {str(cell.result.relative_to(run)): cell.result for cell in cells}
+    frame = measurements(cells, titles)
+    write_results(MappedLayers, run, {"config": dict(config)}, files, steps, frame)
+
+
+@KINDS.register("mapped-layers")
+class MappedLayers(Kind):
+    """Curves by layer, a panel for each task, a figure for each pair; then the table."""
+
+    name = "mapped-layers"
+
+    def page(self, result: Result) -> Page:
+        from fairseq_xling.results.frame import figures, listed
+
+        frame, config = result.frame, result.record["config"]
+        header, rows = table(frame)
+        notes = [*_notes(config), f"{result.machine}."]
+        seeds = seeds_in_words(config["seeds"], "bands")
+        of_target = frame[frame["row"] != frame["title"]]  # others are the source's own
+        return Page(
+            title="Zero-shot transfer through a map, layer by layer",
+            source=SOURCE,
+            lead=[
+                "New layers and a head are trained on a frozen layer of one language's encoder; a "
+                "text of another language gets there from its own encoder, mapped or not."
+            ],
+            sections=[
+                *(
+                    Section(
+                        f"By layer, {pair}",
+                        figure=functools.partial(draw, frame, pair),
+                        notes=caption(result, SOURCE, seeds),
+                        name=f"plot-{pair}",
+                    )
+                    for pair in dict.fromkeys(frame["pair"])
+                ),
+                Section("Table", header=header, rows=rows, notes=notes, name="table"),
+            ],
+            tables={"table": listed(frame, BY_LAYER)},
+            measured=[
+                Measured("S6", f"{task} (%), mean over layers, {title}, {pair}", mean)
+                for (task, title, pair), values in figures(
+                    of_target, "measure", "title", "pair"
+                ).items()
+                for mean in [statistics.fmean(values)]
+            ],
+        )
+
+
+def _notes(config: Mapping[str, Any]) -> list[str]:
+    trained = (
+        "Independently trained encoders of two languages start from different weights; a "
+        "bilingual one is trained for as many steps as each of them."
+    )
+    pairs = f"the first {config['map_sentences']:,}" if config["map_sentences"] else "all"
+    return [
+        f"In percent, of the test files; layer 0 is the embeddings. {config['head_layers']} new "
+        "layers and the head are trained on the frozen layer in the first language.",
+        "Mapped: by the orthogonal matrix of that layer, fitted on the words of "
+        f"{pairs} sentence pairs of the {config['map_split']} text that are aligned "
+        f"({config['links']}).",
+        *([] if config["encoder"] else [trained]),
+    ]

@@ -1,4 +1,4 @@
-"""Results as lines of JSON, an object for each score, for leaderboards and other programs.
+"""Results for other programs: as frames of pandas, and as lines of JSON, an object for each score.
 
 Every table of a page becomes objects with the same keys, whatever the kind of its run:
 
@@ -15,10 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas
+
+from fairseq_xling import arguments
+from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
-from fairseq_xling.results.frame import FIRST
+from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.page import Page, Result, Table
-from fairseq_xling.results.result import kind_of
+from fairseq_xling.results.result import find_results, kind_of, make_page
+
+FIRST = "table"  # what a kind with a main table calls it
 
 # What the columns of tables are called that name each key.
 _NAMES = {
@@ -36,6 +42,48 @@ _DETAILS = frozenset(
 # Tables of many numbers that are drawn, and of which none is a result by itself.
 _DRAWN = frozenset(["cost", "curves", "histogram", "neighbours", "points", "training"])
 _VALUE = "value"
+
+
+def read_study(folder: str | Path, table: str | None = None) -> pandas.DataFrame:
+    """The numbers that a finished run measured, unrounded: a row for each seed, a column each.
+
+    Args:
+        folder: of a run or a study, with its ``results.json``; or a JSON file of results, such as
+            that of `fairseq-xling eval`.
+        table: which of its tables, named as their CSV files are (default: "table", or the first
+            where none is named so).
+
+    Returns:
+        The table. Its ``attrs`` name the ``kind`` of result, its ``title``, the paper that is its
+        ``source``, the ``command`` that made it, and all ``tables`` there are.
+
+    Raises:
+        UserError: if there are no results, or those of several measures, if they are damaged, or
+            if there is no such table.
+    """
+    path = arguments.path("folder", folder)
+    if not path.exists():
+        raise UserError(f"{path}: no such folder or file of results")
+    results = find_results(path)
+    if len(results) > 1:
+        names = ", ".join(result.path.name for result in results)
+        raise UserError(f"{path}: contains several files of results, name one of them: {names}")
+    (result,) = results
+    page = make_page(result, figures=False)
+    tables = list(page.tables)
+    if not tables:
+        raise UserError(f"{result.path}: contains no table")
+    if table is None:
+        table = FIRST if FIRST in tables else tables[0]
+    if table not in tables:
+        raise unknown_name("table", table, tables)
+    header, rows = page.tables[table]
+    found = pandas.DataFrame([list(row) for row in rows], columns=list(header))
+    found.attrs = {
+        **{"kind": kind_of(result.record), "title": page.title, "source": page.source},
+        **{"command": result.command, "tables": tables},
+    }
+    return found
 
 
 def write_lines(path: str | Path, pages: Sequence[tuple[Result, Page]]) -> int:

@@ -5,8 +5,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.results.recorded import check_recorded
-from fairseq_xling.results.result import find_results
+from fairseq_xling.results.result import check_recorded, find_results
 from tests.unit.studies.pages.records import ORIGIN, RECORDS
 
 
