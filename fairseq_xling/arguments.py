@@ -18,22 +18,14 @@ _KINDS = {int: numbers.Integral, float: numbers.Real}
 
 
 def count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number of at least ``least``.
-
-    Raises:
-        UserError: for anything else.
-    """
+    """A whole number of at least ``least``."""
     if not _is_number(value, int) or value < least:
         raise UserError(f"`{name}` must be a whole number of at least {least}, got {shown(value)}")
     return int(value)
 
 
 def number(name: str, value: Any, kind: type = float, range: Range = ANY) -> Any:
-    """A number of ``range``, as a Python number of ``kind``, int or float.
-
-    Raises:
-        UserError: for anything else.
-    """
+    """A number of ``range``, as a Python number of ``kind``, int or float."""
     if not _is_number(value, kind):
         raise UserError(f"`{name}` must be {WORDS[kind]}, got {shown(value)}")
     try:
@@ -44,33 +36,21 @@ def number(name: str, value: Any, kind: type = float, range: Range = ANY) -> Any
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False.
-
-    Raises:
-        UserError: for anything else, however it counts in Python.
-    """
+    """True or False."""
     if not isinstance(value, bool):
         raise UserError(f"`{name}` must be True or False, got {shown(value)}")
     return value
 
 
 def text(name: str, value: Any) -> str:
-    """One string.
-
-    Raises:
-        UserError: for anything else.
-    """
+    """One string."""
     if not isinstance(value, str):
         raise UserError(f"`{name}` must be a string, got {shown(value)}")
     return value
 
 
 def choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """One of the strings ``known``.
-
-    Raises:
-        UserError: for anything else, with near matches.
-    """
+    """One of the strings ``known``."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
         raise unknown_name(f"`{name}`", value, names)
@@ -99,11 +79,7 @@ def lines(name: str, value: Any) -> list[str]:
 
 
 def each_line(name: str, value: Any) -> Iterator[str]:
-    """The same one by one, so that they can come from a stream; each is checked when it is read.
-
-    Raises:
-        UserError: as `lines`; for what has no items at once.
-    """
+    """The same one by one, so that they can come from a stream; each is checked when it is read."""
     if isinstance(value, str):
         raise UserError(f"`{name}` must be a list of strings, got one string; put it into a list")
     try:

@@ -50,11 +50,7 @@ def bound(name: str) -> int:
 
 
 def check_bound(name: str, value: int, where: object) -> None:
-    """Check one value; ``where`` is the file, or file and line.
-
-    Raises:
-        UserError: if it exceeds the bound.
-    """
+    """Check one value; ``where`` is the file, or file and line."""
     if value > bound(name):
         raise exceeds(name, value, where)
 

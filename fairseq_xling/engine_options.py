@@ -139,12 +139,7 @@ _DICTIONARIES = ("model_overrides", "optimizer_overrides")
 
 
 def check_engine_options(values: Mapping[str, Any]) -> None:
-    """Hold fairseq's options, by field, to their ranges; those that are left out pass.
-
-    Raises:
-        UserError: for a value out of its range or of another kind, or options that
-            contradict each other; names the option.
-    """
+    """Hold fairseq's options, by field, to their ranges; those that are left out pass."""
     for field, allowed in RANGES.items():
         value = values.get(field)
         if isinstance(value, str) and value.startswith("${"):  # another option's

@@ -157,9 +157,6 @@ def exclusive(path: str | Path, taken: str) -> Iterator[int]:
 
     Unfinished writes of killed processes in a folder are removed. Yields the lock's file
     descriptor: a child that receives it also holds the lock.
-
-    Raises:
-        UserError: with the text ``taken``, if another process (or this one) holds it.
     """
     # On NFS only a file that can be written can be locked.
     handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
@@ -256,11 +253,7 @@ def write_json(path: str | Path, value: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """The value in a JSON file.
-
-    Raises:
-        UserError: if the file is missing, is not JSON, or exceeds a bound.
-    """
+    """The value in a JSON file."""
     return decode_json(path, read_text(path, "json"))
 
 
@@ -278,11 +271,7 @@ def read_record(path: str | Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_text(path: str | Path, kind: str) -> str:
-    """All of a UTF-8 text file, of at most the bytes that the bound ``kind`` allows.
-
-    Raises:
-        UserError: as `read_lines`, or if it is longer.
-    """
+    """All of a UTF-8 text file, of at most the bytes that the bound ``kind`` allows."""
     most = bound(kind)
     try:
         with open_binary(path) as file:
@@ -336,9 +325,6 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
 
     Args:
         of: the option that names them, as a message has it.
-
-    Raises:
-        UserError: for the first that is none.
     """
     for path in paths:
         if path is not None and not on_disk(path).is_file():
@@ -419,9 +405,6 @@ def check_returns(where: str, inside: int, alone: bool = False) -> None:
     Args:
         inside: carriage returns before its end.
         alone: whether it is the whole file, which has no ``\\n``.
-
-    Raises:
-        UserError: begins with ``where``.
     """
     if inside > (0 if alone else _STRAY_RETURNS):
         raise UserError(

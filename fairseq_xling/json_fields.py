@@ -16,11 +16,7 @@ _NAMES = {
 
 
 def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
-    """The JSON value in ``text``, which begins at that line of the file.
-
-    Raises:
-        UserError: if it is not JSON, or an object has a key twice; names file and line.
-    """
+    """The JSON value in ``text``, which begins at that line of the file."""
     return decode_json(path, text, line, _object)
 
 
@@ -36,9 +32,6 @@ def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 def get_value(where: str, values: Any, key: str, kind: type) -> Any:
     """``values[key]``, which must be of that kind: dict, list, str or int.
 
-    Raises:
-        UserError: for anything else; begins with ``where``.
-
     >>> get_value("a.json: paragraph 1", {"context": "It rains."}, "context", str)
     'It rains.'
     """
@@ -50,11 +43,7 @@ def get_value(where: str, values: Any, key: str, kind: type) -> Any:
 
 
 def check_type(where: object, value: Any, name: str, kind: type) -> Any:
-    """``value``, which must be of that kind: dict, list, str, int or float, which is finite.
-
-    Raises:
-        UserError: for anything else; begins with ``where``.
-    """
+    """``value``, which must be of that kind: dict, list, str, int or float, which is finite."""
     fits = isinstance(value, int | float if kind is float else kind)
     if not fits or isinstance(value, bool) or (kind is float and not math.isfinite(value)):
         raise UserError(f"{where}: {name} must be {_NAMES[kind]}, got {shown(value)}")
@@ -75,9 +64,6 @@ def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
 
 def check_count(where: object, value: Any, name: str, least: int = 0) -> int:
     """``value``, which must be a whole number of at least ``least``.
-
-    Raises:
-        UserError: for anything else, such as -1, 2.5 or NaN; begins with ``where``.
 
     >>> check_count("meta.json", 3, "rows")
     3

@@ -19,9 +19,6 @@ def decode_json(
 
     Args:
         made: makes an object of its keys and values, instead of ``dict``.
-
-    Raises:
-        UserError: if it is not JSON, or has too many values; names file and line.
     """
     # Each value but the first follows one of these; some of them may be in a text.
     check_bound("values", sum(map(text.count, ",[{")), f"{path}:{line}")

@@ -16,10 +16,6 @@ def parse_languages(text: str, option: str = "--languages") -> list[str]:
 
     >>> parse_languages("en,de,zh_Hans")
     ['en', 'de', 'zh_Hans']
-
-    Raises:
-        UserError: for an empty list, a code that does not fit or is taken, or a language named
-            twice.
     """
     codes = [code.strip() for code in text.split(",")]
     for code in codes:
@@ -42,9 +38,6 @@ def parse_pair(text: str) -> tuple[str, str]:
 
     >>> parse_pair("en-de")
     ('en', 'de')
-
-    Raises:
-        UserError: unless ``text`` is two different codes joined by one hyphen.
     """
     parts = text.split("-")
     if len(parts) != 2 or not all(map(_CODE.fullmatch, parts)):

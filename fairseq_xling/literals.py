@@ -18,9 +18,6 @@ def literal(text: Any, *_: Any) -> Any:
 
     >>> literal("(0.9, 0.98)"), literal("[(512, 3)] * 2 + [(9, 1)]"), literal("-1e-6")
     ((0.9, 0.98), [(512, 3), (512, 3), (9, 1)], -1e-06)
-
-    Raises:
-        UserError: for anything else; TypeError if ``text`` is no text, as ``eval`` does.
     """
     if not isinstance(text, str):
         raise TypeError(f"must be text, got {type(text).__name__}")

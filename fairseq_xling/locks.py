@@ -35,9 +35,6 @@ def hold(path: str | Path, taken: str, owner: object, shared: bool = False) -> N
     Any number of processes may hold a ``shared`` lock, and no other one meanwhile; objects of one
     process share theirs. If the lock is not shared, the file is made for it and removed after it.
     On a file system without locks only a warning is logged.
-
-    Raises:
-        UserError: with the text ``taken``, if another process excludes it.
     """
     if not shared:
         unlink_link(path)

@@ -84,9 +84,6 @@ def check_outputs(arguments: Iterable[Argument]) -> list[Path]:
 
     Returns:
         The files that are read.
-
-    Raises:
-        UserError: if an output is an input, by whatever name, or a file of a folder that is read.
     """
     given = list(arguments)
     named = [(name, text) for name, how, text in given if isinstance(how, Input)]

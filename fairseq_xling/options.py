@@ -205,11 +205,7 @@ def values_of(config: type[Config], args: argparse.Namespace) -> Config:
 
 
 def chosen(field: dataclasses.Field, value: Any) -> Any:
-    """``value``, if the field's choices and items allow it.
-
-    Raises:
-        UserError: otherwise.
-    """
+    """``value``, if the field's choices and items allow it."""
     name, choices, items = option_name(field.name), *map(field.metadata.get, ("choices", "items"))
     if choices and value not in choices and value is not None:
         raise UserError(f"`--{name}`: {unknown_name('value', value, list(choices))}")
@@ -219,11 +215,7 @@ def chosen(field: dataclasses.Field, value: Any) -> Any:
 
 
 def check_needs(config: Any) -> None:
-    """Hold the fields of ``config`` to what they need.
-
-    Raises:
-        UserError: for one that is not as by default, without the other that it needs.
-    """
+    """Hold the fields of ``config`` to what they need."""
     for field in dataclasses.fields(config):
         name, _, value = field.metadata.get("needs", "").partition(" ")
         if name and getattr(config, field.name) != field.default:
@@ -280,9 +272,6 @@ def parse_seeds(option: str, text: str) -> list[int]:
 
     >>> parse_seeds("--seeds", "1,2")
     [1, 2]
-
-    Raises:
-        UserError: unless they are different seeds (see `fairseq_xling.seeds`).
     """
     pieces = _pieces(option, text)
     try:
@@ -299,9 +288,6 @@ def parse_numbers(option: str, text: str, kind: type = float) -> list[Any]:
 
     >>> parse_numbers("--lrs", "1e-3,2e-3")
     [0.001, 0.002]
-
-    Raises:
-        UserError: unless they are different numbers above 0.
     """
     pieces = _pieces(option, text)
     try:

@@ -56,9 +56,6 @@ def device_options(precision: str, device: str) -> tuple[str, ...]:
 
     >>> device_options("bf16", "cpu")
     ('--cpu-bf16', '--cpu')
-
-    Raises:
-        UserError: as `resolve`.
     """
     return (*_OPTIONS[device, resolve(precision, device)], *(("--cpu",) if device == "cpu" else ()))
 

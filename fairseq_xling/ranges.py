@@ -61,11 +61,7 @@ class Range:
         )
 
     def check(self, name: str, value: Any) -> Any:
-        """``value``, if it is in the range; None passes.
-
-        Raises:
-            UserError: otherwise; ``name`` (as `--lr`, without quotes), the rule and the value.
-        """
+        """``value``, if it is in the range; None passes."""
         if value is not None and value not in self:
             raise UserError(f"`{name}` {self._broken(value)}, got {value}")
         return value
@@ -137,11 +133,7 @@ def option_name(field: str) -> str:
 
 
 def check_fields(config: type, values: Any) -> None:
-    """Hold what is `ranged` in the dataclass ``config`` to its range; ``values`` has attributes.
-
-    Raises:
-        UserError: for a value outside of its range.
-    """
+    """Hold what is `ranged` in the dataclass ``config`` to its range; ``values`` has attributes."""
     for field in dataclasses.fields(config):
         allowed = field.metadata.get("range")
         if allowed is not None:

@@ -44,11 +44,7 @@ def unknown_name(kind: str, name: Any, known: list[str]) -> UserError:
 
 
 def check_parts(what: str, entry: Any, needs: Iterable[str]) -> None:
-    """Nothing, if ``entry`` has all of ``needs``, and each method that its base leaves to it.
-
-    Raises:
-        UserError: otherwise, with what may be meant; begins with ``what``.
-    """
+    """Nothing, if ``entry`` has all of ``needs``, and each method that its base leaves to it."""
     lacking = [one for one in needs if not hasattr(entry, one)]
     if isinstance(entry, type):  # whether or not `ABC` would notice
         methods = ((one, getattr(entry, one, None)) for one in dir(entry))
@@ -120,11 +116,7 @@ class Registry(Generic[T]):
         return self._entries[name]
 
     def check(self, name: str) -> None:
-        """Nothing, if there is an entry ``name``.
-
-        Raises:
-            UserError: otherwise, with near matches.
-        """
+        """Nothing, if there is an entry ``name``."""
         _ = self[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -49,12 +49,7 @@ def read_sentences(path: str | Path, file: IO[bytes] | None = None) -> Iterator[
 
 
 def check_sentences(path: str | Path, start: Sequence[str]) -> None:
-    """Refuse what is not a sentence per line, by its first lines.
-
-    Raises:
-        UserError: for XML, an archive, UTF-16, and except in a column, a table or another of the
-            forms that files of the field have.
-    """
+    """Refuse what is not a sentence per line, by its first lines."""
     lines = [line.strip() for line in start if line.strip()]
     if lines and (found := _XML.match(lines[0])):
         raise UserError(

@@ -43,11 +43,7 @@ _Texts.add_implicit_resolver(_NULL, re.compile(r"(~|null|Null|NULL|)$"), ["~", "
 
 
 def read_yaml_texts(path: str) -> Any:
-    """The texts, lists and mappings in a YAML file; None if it has no value.
-
-    Raises:
-        UserError: if it is missing, is not YAML, has a key twice, or names a type of value.
-    """
+    """The texts, lists and mappings in a YAML file; None if it has no value."""
     text = read_text(path, "yaml")
     try:
         return _Texts(text).get_single_data()

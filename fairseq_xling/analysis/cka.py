@@ -175,11 +175,7 @@ class CKA:
         return _cka(self._xy, Spread.of(self._xx, "x"), Spread.of(self._yy, "y"))
 
     def sums(self) -> Sums:
-        """What `value` is made of, for other measures.
-
-        Raises:
-            UserError: as `value`.
-        """
+        """What `value` is made of, for other measures."""
         Spread.of(self._xx, "x"), Spread.of(self._yy, "y")
         return Sums(self._xx.value, self._yy.value, self._xy.value)
 
@@ -205,9 +201,6 @@ def linear_cka(x: Tensor, y: Tensor) -> float:
 
     1 for representations that differ by rotation, one factor for all, and offset; about
     ``D / (N + D)`` for independent Gaussians of equal width, so with few examples all look alike.
-
-    Raises:
-        UserError: as `CKA.update` and `CKA.value`.
 
     >>> x = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     >>> round(linear_cka(x, x @ torch.tensor([[0.0, 3.0], [-3.0, 0.0]]) + 7), 12)

@@ -25,11 +25,7 @@ def dictionary_path(given: str | Path, source: str, target: str) -> Path:
 
 
 def read_dictionary(path: str | Path) -> list[tuple[str, str]]:
-    """Distinct (source word, target word) pairs in file order; blank lines are skipped.
-
-    Raises:
-        UserError: if the file is missing, empty, not UTF-8, or a line is not two words.
-    """
+    """Distinct (source word, target word) pairs in file order; blank lines are skipped."""
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():

@@ -109,11 +109,7 @@ class Extracted:
         return words
 
     def check_sentences(self) -> None:
-        """Reject a folder of anything but sentences, or with a sentence that has no words.
-
-        Raises:
-            UserError: see above; names the line of the text.
-        """
+        """Reject a folder of anything but sentences, or with a sentence that has no words."""
         if self.unit != "sentences":
             raise UserError(
                 f"{self.path}: must contain sentences, got {self.unit}; "
@@ -153,12 +149,7 @@ class Extracted:
 
 
 def check_same_rows(x: Extracted, y: Extracted) -> None:
-    """Reject two folders whose rows do not pair up, row n with row n.
-
-    Raises:
-        UserError: for other units, other numbers of rows, other words, or sentences that were cut
-            into other numbers of subwords.
-    """
+    """Reject two folders whose rows do not pair up, row n with row n."""
     names = f"{x.path} and {y.path}"
     if x.unit != y.unit:
         raise UserError(f"{names}: rows must be of the same unit, got {x.unit} and {y.unit}")

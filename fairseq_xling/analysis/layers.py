@@ -8,9 +8,6 @@ def parse_layers(text: str, last: int, option: str = "--layers") -> tuple[int, .
 
     >>> parse_layers("0,2-4", 6), parse_layers("all", 2)
     ((0, 2, 3, 4), (0, 1, 2))
-
-    Raises:
-        UserError: for anything else, or layers that do not exist.
     """
     if text == "all":
         return tuple(range(last + 1))

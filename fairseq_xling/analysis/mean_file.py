@@ -52,11 +52,7 @@ def write_mean(path: str | Path, found: MeanFile) -> None:
 
 
 def read_mean(path: str | Path) -> MeanFile:
-    """Read a file of `write_mean`.
-
-    Raises:
-        UserError: if the file is missing, damaged, or of another kind or format.
-    """
+    """Read a file of `write_mean`."""
     arrays, about = _FILE.read(path)
     mean = torch.from_numpy(arrays["mean"])
     with described_well(path):

@@ -30,11 +30,7 @@ class Sample:
 
 
 def read_samples(path: str | Path) -> list[Sample]:
-    """The sentences in an output file of fairseq-generate, in the order of the test text.
-
-    Raises:
-        UserError: if the file is missing, or has no sentence with source, reference and output.
-    """
+    """The sentences in an output file of fairseq-generate, in the order of the test text."""
     found: dict[str, dict[int, str]] = {"S": {}, "T": {}, "D": {}}
     for line in read_lines(path):
         kind, dash, rest = line.partition("-")

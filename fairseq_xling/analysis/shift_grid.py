@@ -39,9 +39,6 @@ def parse_alphas(text: str) -> tuple[float, ...]:
 
     >>> parse_alphas("1,2,-0.5")
     (1.0, 2.0, -0.5)
-
-    Raises:
-        UserError: unless they are different finite numbers, none of them 0.
     """
     try:
         found = tuple(float(piece) for piece in text.split(","))
@@ -57,9 +54,6 @@ def parse_shift(text: str, last: int) -> Shift:
 
     >>> parse_shift("11,3", 12)
     Shift(layer=11, alpha=3.0)
-
-    Raises:
-        UserError: for anything else, or a layer that does not exist.
     """
     layer, _, alpha = text.partition(",")
     if not layer.strip().isdecimal() or not 1 <= int(layer) <= last:

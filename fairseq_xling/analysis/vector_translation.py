@@ -83,9 +83,6 @@ def translation_accuracy(
         source, target: (N, D), row i of one translates row i of the other.
         vector: (D,); nothing is added without it.
 
-    Raises:
-        UserError: as `translation_vector`.
-
     >>> x = torch.eye(3)
     >>> translation_accuracy(x, x + 9, torch.full((3,), 9.0))
     1.0
@@ -134,9 +131,6 @@ def vector_translation(
 
     Returns:
         (L+1, 2): ``acc[l, 0]`` before and ``acc[l, 1]`` after vbar of layer l is added.
-
-    Raises:
-        UserError: as `split_pairs` and `translation_vector`.
 
     >>> x = torch.arange(8.0)[None, :, None]
     >>> vector_translation(x, x - 100).tolist()

@@ -33,9 +33,6 @@ def check_archive(file: IO[bytes], path: Any) -> None:
 
     Args:
         file: open at its beginning, where it is left.
-
-    Raises:
-        UserError: with the file and the rule.
     """
     try:
         called = set(_called(file, path))

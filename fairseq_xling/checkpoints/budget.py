@@ -99,11 +99,7 @@ def settings_of_file() -> Iterator[None]:
 
 
 def check_complete(place: str, value: Any) -> None:
-    """Reject a file without what a training has put there: one that it names is not read instead.
-
-    Raises:
-        UserError: if a model is being built from a file whose settings have no ``value``.
-    """
+    """Reject a file without what a training has put there; what one names is not read instead."""
     if current() is not None and not value:
         raise UserError(f"{origin()}: must have settings at `{place}`, got none")
 
@@ -123,9 +119,6 @@ def no_larger_than(weights: Mapping[str, Any] | None = None, path: Any = None) -
 
     Args:
         weights: those of the file ``path``; None if `Budget.allow` follows.
-
-    Raises:
-        UserError: with the file and the sizes.
     """
     from torch.nn.modules import module
 

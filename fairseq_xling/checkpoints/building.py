@@ -25,9 +25,6 @@ def building(names: Any, weights: Mapping[str, Any] | None = None) -> Iterator[B
 
     Args:
         weights: those of the file, as for `no_larger_than`.
-
-    Raises:
-        UserError: with the file, for values that no model can be built with.
     """
     from omegaconf.errors import OmegaConfBaseException
 

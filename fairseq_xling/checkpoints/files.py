@@ -81,9 +81,6 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
 
     Args:
         needed: places that must be there, such as ``cfg.task``.
-
-    Raises:
-        UserError: if it is missing, damaged, or contains more than plain data and tensors.
     """
     import torch
 
@@ -106,12 +103,7 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
 
 
 def load_trained(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """`load_plain` of a checkpoint that fairseq has trained, whose settings are read.
-
-    Raises:
-        UserError: as `load_plain`, and for settings of what we do not serve or of another type than
-            declared.
-    """
+    """`load_plain` of a checkpoint that fairseq has trained, whose settings are read."""
     state = load_plain(path, ("model", "cfg.model", "cfg.task", *needed))
     load_plugin()
     check_served(state, path)

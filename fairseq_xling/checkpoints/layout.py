@@ -162,9 +162,6 @@ def check_layout(state: Any, path: Any, needed: tuple[str, ...] = ()) -> None:
     Args:
         state: what was loaded.
         needed: places that must be there, of `KINDS`.
-
-    Raises:
-        UserError: with the file, the place, the rule and the value.
     """
     if not isinstance(state, dict):
         raise UserError(f"{path}: not a fairseq checkpoint (it contains no model)")

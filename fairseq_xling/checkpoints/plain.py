@@ -18,9 +18,6 @@ def check_plain(value: Any, place: str, path: Any) -> None:
     Args:
         value: mappings, namespaces, lists, strings, numbers and None, nested.
         place: where it is in the file, for the message.
-
-    Raises:
-        UserError: with the file, the place and the rule.
     """
     waiting, seen = [(value, place, 0)], 0
     while waiting:

@@ -12,9 +12,6 @@ def check_optimizer(state: Mapping[str, Any], path: Any) -> None:
 
     Args:
         state: what `check_layout` has accepted.
-
-    Raises:
-        UserError: with the file, the place and the rule.
     """
     import torch
 
@@ -33,11 +30,7 @@ def check_optimizer(state: Mapping[str, Any], path: Any) -> None:
 
 
 def check_restored(optimizer: Any, path: Any) -> None:
-    """Reject a state that does not fit the weights that it moves.
-
-    Raises:
-        UserError: with the file and the shapes.
-    """
+    """Reject a state that does not fit the weights that it moves."""
     import torch
 
     inner = getattr(getattr(optimizer, "fp32_optimizer", optimizer), "optimizer", None)

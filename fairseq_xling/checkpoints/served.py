@@ -129,9 +129,6 @@ def check_served(state: dict[str, Any], path: Any) -> None:
 
     Args:
         state: what `check_layout` has accepted.
-
-    Raises:
-        UserError: with the file, the place, the rule and the value.
     """
     if state.get("args") is not None:
         raise UserError(
@@ -155,9 +152,6 @@ def check_architecture(settings: Mapping[str, Any], place: str) -> type:
     Args:
         settings: the options of its model.
         place: where they are from, for the message.
-
-    Raises:
-        UserError: for another one, or options of another type than declared.
     """
     values, place = dict(settings), f"{place}: `encoder_config"
     chosen = _chosen("model", values, place, ())

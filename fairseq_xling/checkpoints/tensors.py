@@ -30,9 +30,6 @@ def check_tensors(tensors: Mapping[str, Any], path: Any, place: str = "model") -
     """Reject tensors that cannot be the weights of a model.
 
     Each is read once, at the speed of memory.
-
-    Raises:
-        UserError: with the file and the first such tensor.
     """
     import torch
 
@@ -97,11 +94,7 @@ def is_finite(tensor: Any) -> bool:
 
 
 def check_kinds(model: Any, tensors: Mapping[str, Any]) -> None:
-    """Reject integers for ``model``'s floating-point numbers, and the reverse.
-
-    Raises:
-        UserError: with the file, if it is known, and the first such tensor.
-    """
+    """Reject integers for ``model``'s floating-point numbers, and the reverse."""
     import torch
 
     for name, own in model.state_dict().items():

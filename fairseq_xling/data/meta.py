@@ -123,9 +123,6 @@ def read_meta(path: str | Path) -> dict[str, Any]:
 
     ``languages`` are unique codes, ``dictionaries`` has one name for all of them or one for each,
     ``mono`` and ``parallel`` have only these languages, and ``files``, if any, lie in the folder.
-
-    Raises:
-        UserError: if it is missing, of another format, or a part is missing or of another form.
     """
     meta = read_json(path)
     found = meta.get("format") if isinstance(meta, dict) else None

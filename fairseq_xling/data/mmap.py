@@ -138,12 +138,7 @@ class TokenFile:
         return self.tokens[begin : begin + int(sizes.sum())].astype(np.int64), sizes
 
     def check_sentences(self, limit: int, dictionary: str | Path) -> None:
-        """Read all values, in blocks; once per process and file.
-
-        Raises:
-            UserError: if one is not in [0, ``limit``), the ids of ``dictionary``, or if an item
-                does not end in ``</s>``.
-        """
+        """Read all values, in blocks; once per process and file."""
         data = Path(f"{self.prefix}.bin")
         if len(self) and self._shortest < 1:
             sentence = int(np.argmin(self.sizes)) + 1
@@ -206,9 +201,6 @@ def _blocks(
 def _read_index(path: Path, state: tuple[int, int], count: int, width: int) -> tuple[int, int]:
     """Number of values that an index of ``count`` items of ``width`` bytes a value counts, and the
     size of its shortest item (0 of no items).
-
-    Raises:
-        UserError: if a size is negative or an item does not begin where the one before it ends.
     """
     position, shortest, first = 0, 1 << 31, 0
     sizes = _blocks(path, np.dtype("<i4"), _ITEMS, _HEADER.size, count)

@@ -130,11 +130,7 @@ class TranslationOptions(FairseqDataclass):
 
 
 def check_request(args: Any) -> None:
-    """Reject fairseq's options of generation that this project has no use for.
-
-    Raises:
-        UserError: for one that has another value than that of leaving it out.
-    """
+    """Reject fairseq's options of generation that this project has no use for."""
     for name, value in _WITHOUT_EFFECT.items():
         if getattr(args, name, value) != value:
             raise UserError(
@@ -146,12 +142,7 @@ def check_request(args: Any) -> None:
 
 
 def shared_emission(models: Sequence[Any], ordering: str) -> Emission:
-    """The emission of the models, which must have the same.
-
-    Raises:
-        UserError: if one cannot translate, if they have several, or if the ordering cannot arrange
-            its slots.
-    """
+    """The emission of the models, which must have the same."""
     for model in models:
         if not getattr(model, "reorders", False):
             raise UserError(
@@ -179,9 +170,6 @@ def check_reading(cfg: Any, emission: Emission) -> None:
 
     Args:
         cfg: `TranslationOptions`.
-
-    Raises:
-        UserError: see above.
     """
     for name in ("blank_penalty", "word_bonus", "lookahead"):
         value = getattr(cfg, name)
@@ -218,9 +206,6 @@ def check_candidates(cfg: Any, emission: Emission, candidates: int, nbest: int) 
 
     Args:
         candidates: hypotheses for each sentence.
-
-    Raises:
-        UserError: see above.
     """
     if nbest > candidates:
         more = " and a larger `--slot-beam` has more" if emission.searches else ""

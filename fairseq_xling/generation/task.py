@@ -104,11 +104,7 @@ class Translates:
         self.check_translation()
 
     def check_translation(self) -> None:
-        """Reject options of translation that are invalid for any data.
-
-        Raises:
-            UserError: for an unknown ordering or language.
-        """
+        """Reject options of translation that are invalid for any data."""
         orderings.check(self.cfg.ordering)
         if self.cfg.source_lang or self.cfg.target_lang:
             self.direction  # noqa: B018  raises
@@ -262,9 +258,6 @@ class Translates:
         """Weights in the precision of translation, and on a CPU laid out for it; autocast, as in
         training, would convert them again for every batch. There a model can only read from then
         on; one in training stays as it is.
-
-        Raises:
-            UserError: for a model that translates in another way already.
         """
         on_cpu = next(models[0].parameters()).device.type == "cpu"
         if on_cpu:

@@ -154,11 +154,7 @@ class Translator:
         return cls(encoder)
 
     def translate(self, lines: Sequence[str], batch_tokens: int = BATCH_TOKENS) -> list[str]:
-        """The best translation of each line; an empty line's is empty.
-
-        Raises:
-            UserError: as `hypotheses`.
-        """
+        """The best translation of each line; an empty line's is empty."""
         arguments.count("batch_tokens", batch_tokens)
         rest = arguments.each_line("lines", lines)
         asked = SimpleNamespace(nbest=1, print_alignment=None, scored=False)

@@ -128,11 +128,7 @@ def _is_ours(found: argparse.Namespace) -> bool:
 
 
 def _check_program(found: argparse.Namespace) -> None:
-    """Refuse fairseq-eval-lm, which alone has a context window, for tasks of this project.
-
-    Raises:
-        UserError: with what to take instead.
-    """
+    """Refuse fairseq-eval-lm, which alone has a context window, for tasks of this project."""
     if hasattr(found, "context_window") and _is_ours(found):
         raise UserError(
             "`fairseq-eval-lm` needs a model that predicts the next word, got `--task "
@@ -168,10 +164,6 @@ def check_hydra_options(cfg: Any) -> None:
 
     Args:
         cfg: a part of its whole configuration, such as that of the task.
-
-    Raises:
-        UserError: for the first that is out of its range, and for processes that were launched
-            together and have not been joined.
     """
     from hydra.core.hydra_config import HydraConfig
     from omegaconf import DictConfig, OmegaConf

@@ -133,11 +133,7 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_read(cfg: Any, trainer: Any) -> None:
-    """Refuse to write over a checkpoint that the training starts from, such as its encoder.
-
-    Raises:
-        UserError: if one has a name that fairseq gives in `--save-dir`.
-    """
+    """Refuse to write over a checkpoint that the training starts from, such as its encoder."""
     named = {"finetune_from_model": cfg.finetune_from_model}
     for part in ("task", "model", "criterion"):
         section = getattr(trainer.cfg, part)
@@ -154,9 +150,6 @@ def _check_read(cfg: Any, trainer: Any) -> None:
 def _hold_folders(cfg: Any, trainer: Any) -> None:
     """Keep other trainings from writing the same checkpoints, which fairseq does not notice, and
     `prepare` from replacing the data folder while it is read.
-
-    Raises:
-        UserError: if another training holds `--save-dir`, or `prepare` is replacing the folder.
     """
     from fairseq.distributed.utils import is_master
 

@@ -99,11 +99,7 @@ class Encoder:
         return cls(models[0], task, device)
 
     def check_language(self, lang: str) -> None:
-        """Nothing, if the model has the language.
-
-        Raises:
-            UserError: otherwise, with near matches.
-        """
+        """Nothing, if the model has the language."""
         if not isinstance(lang, str) or lang not in self.languages:
             raise unknown_name("language", lang, self.languages)
 

@@ -46,9 +46,6 @@ def export(
 
     Returns:
         What was written, in one line.
-
-    Raises:
-        UserError: as `Encoder.load` and `Shortlist.read`.
     """
     prepare_engine()
     encoder = Encoder.load(checkpoint, data)  # the vocabulary is the model's

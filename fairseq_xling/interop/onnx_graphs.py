@@ -162,11 +162,7 @@ def write_graph(path: Path, graph: Graph, samples: Sequence[tuple[Tensor, ...]])
 
 
 def difference(path: Path, graph: Graph, sample: tuple[Tensor, ...]) -> float:
-    """The largest absolute difference of the outputs of a file and of its module.
-
-    Raises:
-        UserError: if the file cannot be run on inputs of this shape.
-    """
+    """The largest absolute difference of the outputs of a file and of its module."""
     with torch.no_grad():
         found = graph.module(*sample)
     expected = [found] if isinstance(found, Tensor) else found
@@ -208,11 +204,7 @@ def quantise(path: Path) -> None:
 
 
 def import_libraries() -> None:
-    """Nothing, if the libraries of the format are there.
-
-    Raises:
-        UserError: otherwise, with the extra that has them.
-    """
+    """Nothing, if the libraries of the format are there."""
     try:
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401

@@ -103,9 +103,6 @@ class FittedMap:
     def fixed(self, rows: Tensor, layer: int) -> Tensor:
         """Fixed rows (N, E) of ``layer`` in the common space: normalised; mapped only if both
         sides are.
-
-        Raises:
-            UserError: as `apply`.
         """
         return self[layer].fixed(rows)
 
@@ -115,10 +112,6 @@ class FittedMap:
 
         Where the normalisation set lengths to 1, each row gets its own lengths back, those that it
         had on the moving side. Between encoders that differ by a rotation that is exact.
-
-        Raises:
-            UserError: as `apply`; if lengths are normalised differently on the two sides, or the
-                fixed side is also mapped.
         """
         moving, fixed = self[layer].moving, self[layer].fixed
         if fixed.matrix is not None:
@@ -199,11 +192,7 @@ def write_map(path: str | Path, fitted: FittedMap) -> None:
 
 
 def read_map(path: str | Path) -> FittedMap:
-    """The map in a file that `write_map` wrote.
-
-    Raises:
-        UserError: if the file is missing or damaged, or is of another kind or format.
-    """
+    """The map in a file that `write_map` wrote."""
     arrays, about = _FILE.read(path)
     for name, array in arrays.items():
         if array.dtype.kind != "f":

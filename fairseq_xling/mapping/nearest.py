@@ -60,9 +60,6 @@ def parse_ways(text: str) -> list[str]:
 
     >>> parse_ways("csls,cosine")
     ['csls', 'cosine']
-
-    Raises:
-        UserError: for none, or an unknown one (with near matches).
     """
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:

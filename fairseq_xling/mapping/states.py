@@ -49,11 +49,7 @@ class States(Extracted):
         return self._arrays[layer]
 
     def extra(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
-        """The whole numbers in ``NAME.npy`` next to the vectors, mapped into memory.
-
-        Raises:
-            UserError: if the file is missing, damaged, or of another kind or shape.
-        """
+        """The whole numbers in ``NAME.npy`` next to the vectors, mapped into memory."""
         return mapped(self.path / f"{name}.npy", "i", shape, "extract the folder again")
 
     def vectors(self, layer: int) -> Iterator[Tensor]:

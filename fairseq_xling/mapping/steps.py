@@ -146,9 +146,6 @@ def parse_elements(steps: str) -> list[str]:
     (['centre', 'unit'], [])
     >>> parse_elements("iterative") == ["unit", "centre"] * 5
     True
-
-    Raises:
-        UserError: for an unknown name (with near matches).
     """
     names = [name for step in parse_steps(steps) for name in _SEQUENCES.get(step, (step,))]
     with about("`--normalize`"):

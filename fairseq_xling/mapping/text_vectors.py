@@ -38,10 +38,6 @@ def read_text_vectors(
 
     Returns:
         Vectors (V, D) float32, zero where unknown, and which are known, (V,) bool.
-
-    Raises:
-        UserError: if the file is damaged (names file and line), gives a symbol two vectors, or has
-            no symbol.
     """
     rows = _Rows(path)
     looked_up = symbols[specials:]
@@ -66,9 +62,6 @@ def read_first_words(path: str | Path, most: int) -> tuple[list[str], np.ndarray
     """The first ``most`` words and their vectors (n, D) float32, without the mark.
 
     Subwords inside a word, which a file with marks has without one, are left out.
-
-    Raises:
-        UserError: as `read_text_vectors`, for the rows that are read.
     """
     marked = _is_marked(path)
     found = _Found(path)

@@ -56,11 +56,7 @@ def read_identity(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_identity(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Reject a checkpoint with identity ``theirs`` for a model with identity ``mine``.
-
-    Raises:
-        UserError: for the first fact that differs.
-    """
+    """Reject a checkpoint with identity ``theirs`` for a model with identity ``mine``."""
     for name, value in mine.items():
         if theirs.get(name) != value:
             raise UserError(

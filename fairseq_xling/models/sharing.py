@@ -33,9 +33,6 @@ class SharingPlan:
         ([1, 2, 4], 'tokens,positions,softmax,1-2,4')
         >>> str(SharingPlan.parse("", 4))
         ''
-
-        Raises:
-            UserError: for an unknown part, or layers that the encoder does not have.
         """
         parts: set[str] = set()
         layers: set[int] = set()

@@ -268,21 +268,13 @@ def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]
 
 
 def check_layer(option: str, layer: int, layers: int) -> None:
-    """Reject a layer number, from 1, that the encoder does not have; 0 means none.
-
-    Raises:
-        UserError: with the option, the rule and the value.
-    """
+    """Reject a layer number, from 1, that the encoder does not have; 0 means none."""
     if not 0 <= layer <= layers:
         raise UserError(f"`{option}` must lie in [0, {layers}], got {layer}")
 
 
 def check_reading(encoder: SeparableEncoder, read_layer: Optional[int], head_layers: int) -> None:
-    """Reject a layer to read that does not exist, and a negative number of head layers.
-
-    Raises:
-        UserError: with the option, the rule and the value.
-    """
+    """Reject a layer to read that does not exist, and a negative number of head layers."""
     check_layer("--read-layer", encoder.depth if read_layer is None else read_layer, encoder.depth)
     NOT_NEGATIVE.check("--head-layers", head_layers)
 

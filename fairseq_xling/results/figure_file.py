@@ -22,9 +22,6 @@ def check_figure(path: str | Path) -> Path:
 
     >>> check_figure("cka.svg").name
     'cka.svg'
-
-    Raises:
-        UserError: if it ends in anything but .svg, .png or .pdf.
     """
     path = Path(path)
     if path.suffix not in _WRITERS:

@@ -207,11 +207,7 @@ def _drawn(page: Page) -> Page:
 
 
 def check_recorded(path: Path, record: Mapping[str, Any]) -> None:
-    """Check the fields that are not of one kind of result; they may be missing, or null.
-
-    Raises:
-        UserError: for a value of another type; names file, field and value.
-    """
+    """Check the fields that are not of one kind of result; they may be missing, or null."""
     origin = record.get("provenance") or {}
     _check_fields(path, "", record, {**_ABOUT_THE_RUN, **_OLDER})
     _check_fields(path, "provenance.", origin, _PROVENANCE)

@@ -34,11 +34,7 @@ def find_program(name: str) -> list[str]:
 
 
 def check_command(step: str, command: Sequence[str]) -> None:
-    """Read the arguments of ``command`` as its program would; other people's programs pass.
-
-    Raises:
-        UserError: names the step, the program and the argument.
-    """
+    """Read the arguments of ``command`` as its program would; other people's programs pass."""
     program = Path(command[0]).name
     try:
         if program == "fairseq-xling":
@@ -64,9 +60,6 @@ def _check_engine_command(program: str, arguments: Sequence[str]) -> None:
 
     Args:
         program: such as `fairseq-train`; those that we never start pass.
-
-    Raises:
-        UserError: for the first argument that it would refuse.
     """
     prepare_engine()
     from fairseq import options

@@ -50,11 +50,7 @@ def text_files(folder: Path, languages: Sequence[str]) -> list[Path]:
 
 
 def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) -> None:
-    """Reject what `fairseq-xling prepare` would, before anything runs.
-
-    Raises:
-        UserError: for an unknown type of vocabulary or segmentation.
-    """
+    """Reject what `fairseq-xling prepare` would, before anything runs."""
     from fairseq_xling.text.vocabulary_types import vocabulary_types
 
     if vocab_type not in vocabulary_types:

@@ -59,9 +59,6 @@ def run_steps(
         settled: the number format that the steps were planned with, if they train anything.
         shown: the file in it that is printed; empty for none.
         before: printed before anything runs.
-
-    Raises:
-        UserError: as `Runner`, or for a launcher that cannot be used.
     """
     begin = {"begin": functools.partial(settled.keep, run)} if settled else {}
     runner = Runner(run, steps, jobs, launcher=launcher_of(args), **begin)

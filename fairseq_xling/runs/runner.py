@@ -71,12 +71,7 @@ class Runner:
         return [(step, Stamp(self.folder, step, names[step.name]).state()) for step in self.steps]
 
     def check(self, states: Sequence[tuple[Step, str]]) -> None:
-        """Find now what a program would refuse after hours of earlier steps, or before any.
-
-        Raises:
-            UserError: for a program that is missing, an argument that one refuses, or a file from
-                outside that a step would remove.
-        """
+        """Find now what a program would refuse after hours of earlier steps, or before any."""
         refuse_removed_inputs(self.steps)
         for step, state in states:
             for command in step.commands if state != "done" else ():
@@ -96,12 +91,7 @@ class Runner:
                 self._display.line(f"      {shlex.join(command)}")
 
     def run(self) -> None:
-        """Bring every step to done.
-
-        Raises:
-            UserError: if a step fails (the last lines of its log are shown), an input is missing,
-                or another command uses the folder; and as `check`.
-        """
+        """Bring every step to done."""
         names = digests(self.steps)
         stamps = {step.name: Stamp(self.folder, step, names[step.name]) for step in self.steps}
         states = [(step, stamps[step.name].state()) for step in self.steps]
@@ -145,11 +135,7 @@ class Runner:
         self._display.line(told)
 
     def run_one(self, name: str) -> None:
-        """Bring one step to done, whose inputs are there; other processes may be at other steps.
-
-        Raises:
-            UserError: for an unknown step, or one whose inputs are not there; and as `run`.
-        """
+        """Bring one step to done, whose inputs are there; other processes may be at other steps."""
         known, earlier = {step.name: step for step in self.steps}, predecessors(self.steps)
         if name not in known:
             raise UserError(f"`--only-step`: {unknown_name('step', name, list(known))}")

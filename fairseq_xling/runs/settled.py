@@ -40,9 +40,6 @@ def settle(run: Path, precision: str, device: str) -> Settled:
 
     A format that is named wins. For ``auto`` it is the one that the run in this folder has, on the
     same kind of device, or else the one that suits this machine.
-
-    Raises:
-        UserError: as `resolve`, or for a damaged record.
     """
     own = resolve(precision, device)
     if precision != AUTO:
@@ -58,11 +55,7 @@ def settle(run: Path, precision: str, device: str) -> Settled:
 
 
 def settle_config(run: Path, config: Config) -> tuple[Config, Settled]:
-    """The settings of a run with what their ``precision`` stands for on their ``device``.
-
-    Raises:
-        UserError: as `resolve`.
-    """
+    """The settings of a run with what their ``precision`` stands for on their ``device``."""
     given: Any = config
     settled = settle(run, given.precision, given.device)
     return dataclasses.replace(given, precision=settled.precision), settled

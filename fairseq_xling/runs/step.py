@@ -170,11 +170,7 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
 
 
 def refuse_removed_inputs(steps: Sequence[Step]) -> None:
-    """Check that no step removes, as what an earlier run of it left, what one reads from outside.
-
-    Raises:
-        UserError: otherwise; names both.
-    """
+    """Check that no step removes, as left by an earlier run, what one reads from outside."""
     makers = {os.path.realpath(path): step for step in steps for path in step.outputs}
     earlier = predecessors(steps)
     for step in steps:
@@ -346,10 +342,6 @@ def seconds_noted(stamp: Path) -> float:
 def _remove(path: Path, run: Path) -> None:
     """Remove an output, whose folders may be links to other disks; nothing of what it leads to
     itself if it is a link, but for a folder that is empty, which stays the place of the output.
-
-    Raises:
-        UserError: for a link to a folder that contains something.
-        ValueError: if it is outside the run.
     """
     if Path(os.path.abspath(run)) not in Path(os.path.abspath(path)).parents:
         raise ValueError(f"output {path} is outside the run")

@@ -100,11 +100,7 @@ def update_page(
 def _results(
     run: Path, only: Path, body: Body, several: Several | None
 ) -> tuple[list[Result], Several]:
-    """The results of a run, and what makes their lines; ``only`` is the file of a single one.
-
-    Raises:
-        UserError: if there are none.
-    """
+    """The results of a run, and what makes their lines; ``only`` is the file of a single one."""
     if only.is_file():
         return [Result(only, read_json(only))], lambda found: body(_as_shown(found[0].record))
     if several is None or not run.is_dir():
@@ -136,11 +132,7 @@ def _portable(found: Any) -> Any:
 def _section(
     name: str, found: Sequence[Result], lines: Several, folder: Path, run: Path | None
 ) -> str:
-    """What was run, where and when, and the results; figures of ``run`` are copied to ``folder``.
-
-    Raises:
-        UserError: if a figure is missing.
-    """
+    """What was run, and the results; figures of ``run`` are copied to ``folder``."""
     origin = found[0].record["provenance"]
     version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
     where = f"{origin['date'][:10]}, {origin['machine']}"

@@ -104,9 +104,6 @@ class Codec:
         """``<s> a </s>`` or ``<s> a </s> b </s>``: ids and segments, both (n,).
 
         If it is too long, ids are cut from the end of the longer text.
-
-        Raises:
-            UserError: if it is too long, with ``refuse``.
         """
         lengths = [len(text) for text in texts]
         room = self.max_positions - 1 - len(texts)

@@ -193,11 +193,7 @@ def read_rows(
 
 
 def strings_of(where: str, row: Mapping[str, Any], column: str) -> list[str]:
-    """The texts of a list.
-
-    Raises:
-        UserError: for anything else, or an empty text; begins with ``where``.
-    """
+    """The texts of a list."""
     texts = check_kind(where, row[column], f"`{column}`", list)
     return [check_kind(where, text, f"each of `{column}`", str) for text in texts]
 

@@ -50,9 +50,6 @@ def parse_options(option: str, text: str, kind: type) -> Any:
     ...     rate: float = at_test(0.5)
     >>> parse_options("--head-options", "width=8", Sizes)
     Sizes(width=8, rate=0.5)
-
-    Raises:
-        UserError: for an unknown or repeated name, or a value of another type.
     """
     return kind(**_values(option, text, kind))
 
@@ -66,9 +63,6 @@ def change_options(option: str, text: str, trained: Any) -> Any:
     ...     rate: float = at_test(0.5)
     >>> change_options("--head-options", "rate=0", Sizes(width=8))
     Sizes(width=8, rate=0.0)
-
-    Raises:
-        UserError: as `parse_options`, and for a setting that is not `at_test`.
     """
     values = _values(option, text, type(trained))
     free = [field.name for field in dataclasses.fields(trained) if field.metadata.get("at_test")]

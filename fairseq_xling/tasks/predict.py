@@ -71,10 +71,6 @@ class Predictor:
             format: of the files, if not as in training.
             skip_bad: maximum number of malformed rows of a file that are left out.
             settings: changed options of the task, such as ``columns``.
-
-        Raises:
-            UserError: if the file is missing, damaged, or has another kind of model, and for
-                invalid settings.
         """
         prepare_engine()
         from fairseq import checkpoint_utils
@@ -174,9 +170,6 @@ class Parser:
         Args:
             data: its data folder, if it has moved.
             tags: whether parts of speech are needed.
-
-        Raises:
-            UserError: if it is missing, damaged, no parser, or gives no parts of speech.
         """
         predictor = Predictor.load(checkpoint, data, device)
         needed, name = (ParsingPos, "parsing_pos") if tags else (Parsing, "parsing_pos or parsing")

@@ -39,11 +39,7 @@ def check_bio(item: TaggedItem) -> None:
 
 
 def check_tags(tags: Sequence[str], place_of: Callable[[int], str]) -> None:
-    """Reject invalid tags.
-
-    Raises:
-        UserError: for the first; begins with its place.
-    """
+    """Reject invalid tags."""
     for number, tag in enumerate(tags):
         if not is_bio(tag):
             raise UserError(f"{place_of(number)}: the tag must be O, B-TYPE or I-TYPE, got {tag!r}")

@@ -31,11 +31,7 @@ class Aligner(Protocol):
     keeps_parameters: bool = False
 
     def check(self) -> None:
-        """Check that it can run here.
-
-        Raises:
-            UserError: if a program or package is missing (the message says what to install).
-        """
+        """Check that it can run here."""
 
     def align(
         self,
@@ -75,9 +71,6 @@ def run_programs(
 
     Lines of standard error that begin with ``marker`` go to ``report``. A program that needs
     repeatable sums gets one thread (``OMP_NUM_THREADS=1``).
-
-    Raises:
-        UserError: if one fails, with the last line that it wrote to standard error.
     """
     lock = threading.Lock()
 

@@ -70,9 +70,6 @@ def parse_pharaoh(data: bytes, path: str, first_line: int = 1, first: int = 0) -
     >>> links = parse_pharaoh(b"0-0 2-1\\n\\n1-0\\n", "a.pharaoh")
     >>> links.rows, links.row.tolist(), links.source.tolist(), links.target.tolist()
     (3, [0, 0, 2], [0, 2, 1], [0, 1, 0])
-
-    Raises:
-        UserError: names file and line of the first malformed link, or of one below ``first``.
     """
     lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
     if lines[-1] == b"":
@@ -147,10 +144,6 @@ def check_range(
 
     Args:
         first: the number that the first word has in the file.
-
-    Raises:
-        UserError: names file and line of the first link that does not, and says so if all would
-            fit if they counted from 1.
     """
     past_source = links.source >= source_sizes[links.row]
     outside = np.flatnonzero(past_source | (links.target >= target_sizes[links.row]))

@@ -43,10 +43,6 @@ def prepare(
     """Make, or finish, the data folder ``out`` and return its ``meta.json``.
 
     Neither ``workers`` nor the number of interruptions changes a byte of the result.
-
-    Raises:
-        UserError: for bad input (checked before anything is written), or a folder that was made
-            with other settings or files.
     """
     out = Path(out)
     if workers < 1:

@@ -41,11 +41,7 @@ _OURS = (
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a data folder that could not be made.
-
-    Raises:
-        UserError: if ``out`` is a file, or a file is read that would be removed.
-    """
+    """Refuse a data folder that could not be made."""
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file, not a folder")
     for pattern in (*_OURS, f"{WORK}/*"):

@@ -100,11 +100,7 @@ class AdversarialTaggingConfig(PrecisionConfig):
 
 
 def check_config(cfg: AdversarialTaggingConfig, languages: list[str]) -> None:
-    """Reject options that cannot be combined.
-
-    Raises:
-        UserError: for the first.
-    """
+    """Reject options that cannot be combined."""
     check_choices(
         cfg,
         unknown_labels=("refuse", "wrong"),

@@ -58,11 +58,7 @@ class Task(InPrecision, FairseqTask):
 
 
 def check_choices(cfg: Any, **allowed: tuple[str, ...]) -> None:
-    """Reject the first option that is none of those allowed; options by name.
-
-    Raises:
-        UserError: names the option, the choices and the value.
-    """
+    """Reject the first option that is none of those allowed; options by name."""
     for name, choices in allowed.items():
         if getattr(cfg, name) not in choices:
             raise UserError(

@@ -14,9 +14,6 @@ def parse_weights(
 
     >>> parse_weights("--objective-weights", "tlm=0.5", ["mlm", "tlm"])
     {'mlm': 1.0, 'tlm': 0.5}
-
-    Raises:
-        UserError: for a name that is not in use, or a value that is not a finite number >= 0.
     """
     weights = {name: 1.0 for name in names}
     for item in filter(None, (piece.strip() for piece in text.split(","))):

@@ -34,11 +34,7 @@ class PrecisionConfig(FairseqDataclass):
 
 
 def check_precision(cfg: Any) -> None:
-    """Refuse numbers of half the size where a CPU cannot train with them.
-
-    Raises:
-        UserError: names the option, and what to take instead.
-    """
+    """Refuse numbers of half the size where a CPU cannot train with them."""
     if cfg.cpu_precision not in ON_CPU:
         raise UserError(
             f"`--cpu-precision` must be {' or '.join(ON_CPU)}, got {cfg.cpu_precision!r}"

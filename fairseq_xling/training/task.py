@@ -88,12 +88,7 @@ class UnifiedTask(PlannedTask):
             raise UserError(f"`--leave-unmasked` + `--random-token` must not exceed 1, got {total}")
 
     def check_plan(self, plan: SharingPlan) -> None:
-        """Refuse a sharing plan that the vocabularies or objectives do not allow.
-
-        Raises:
-            UserError: for shared embeddings over separate vocabularies, or for private parts with
-                an objective or a batch that mixes languages.
-        """
+        """Refuse a sharing plan that the vocabularies or objectives do not allow."""
         if self.folder.separate_vocabularies and not {"tokens", "softmax"} <= plan.parts:
             raise UserError(
                 f"{self.folder.path} has a vocabulary per language, so `--separate` must name "

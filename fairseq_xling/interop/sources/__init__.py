@@ -80,11 +80,7 @@ def _read(path: Path, data: str | Path | None, language: str | None) -> SourceMo
 
 
 def folder_family(path: str | Path) -> str:
-    """The family of the encoder in a Hugging Face folder; empty if ``path`` is no folder.
-
-    Raises:
-        UserError: as `read_source`, for a folder without a configuration.
-    """
+    """The family of the encoder in a Hugging Face folder; empty if ``path`` is no folder."""
     return Folder.open(Path(path)).model_type if Path(path).is_dir() else ""
 
 

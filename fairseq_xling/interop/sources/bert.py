@@ -66,11 +66,7 @@ def shape_of(folder: Folder, positions: int, norm_eps: float) -> EncoderShape:
 
 @folder_families.register("bert")
 def read(folder: Folder) -> SourceModel:
-    """The BERT in ``folder``.
-
-    Raises:
-        UserError: as `read_source`.
-    """
+    """The BERT in ``folder``."""
     folder.require_plain_bert(untied=True)
     layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
     shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)

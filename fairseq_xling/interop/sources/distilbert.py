@@ -33,11 +33,7 @@ HEAD = (
 
 @folder_families.register("distilbert")
 def read(folder: Folder) -> SourceModel:
-    """The DistilBERT in ``folder``.
-
-    Raises:
-        UserError: as `read_source`.
-    """
+    """The DistilBERT in ``folder``."""
     folder.require("tie_word_embeddings", True, True)
     folder.require_multiple("dim", "n_heads")
     shape = EncoderShape(

@@ -55,11 +55,7 @@ class Folder:
         return self.config["model_type"]
 
     def size(self, name: str, least: int = 1) -> int:
-        """The whole number ``name`` of the configuration.
-
-        Raises:
-            UserError: if it is missing, no whole number, or below ``least``.
-        """
+        """The whole number ``name`` of the configuration."""
         value = self.config.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             file = self.path / "config.json"
@@ -70,11 +66,7 @@ class Folder:
         return value
 
     def rate(self, name: str, default: float) -> float:
-        """The number ``name`` of the configuration.
-
-        Raises:
-            UserError: if it is no number from 0 to 1.
-        """
+        """The number ``name`` of the configuration."""
         value = self.config.get(name, default)
         if not isinstance(value, int | float) or not 0 <= value <= 1:
             file = self.path / "config.json"

@@ -63,9 +63,6 @@ class SourceModel:
         Args:
             vocabulary: its symbols and special ids.
             more: further attributes.
-
-        Raises:
-            UserError: as `checked`.
         """
         symbols, special_ids = vocabulary
         model = cls(
@@ -144,9 +141,6 @@ class SourceModel:
         Args:
             theirs: the source's names of the tensors, by ours.
             config: where the sizes come from, for the message.
-
-        Raises:
-            UserError: if one has not.
         """
         try:
             with torch.device("meta"):

@@ -38,11 +38,7 @@ def table(padding_id: int) -> tuple[KeyRow, ...]:
 @folder_families.register("roberta")
 @folder_families.register("xlm-roberta")
 def read(folder: Folder) -> SourceModel:
-    """The RoBERTa, XLM-R or CamemBERT in ``folder``.
-
-    Raises:
-        UserError: as `read_source`.
-    """
+    """The RoBERTa, XLM-R or CamemBERT in ``folder``."""
     folder.require_plain_bert()
     # The head has GELU whatever the layers have, and ours has one activation for both.
     folder.require("hidden_act", "gelu", *EXACT_GELU)

@@ -38,11 +38,7 @@ HEAD = (row("softmax.shared.bias", "pred_layer.proj.bias"),)
 
 @folder_families.register("xlm")
 def read(folder: Folder) -> SourceModel:
-    """The XLM in ``folder``.
-
-    Raises:
-        UserError: as `read_source`.
-    """
+    """The XLM in ``folder``."""
     folder.require("gelu_activation", True, True, False)
     folder.require("asm", False, False)
     folder.require("causal", False, False)

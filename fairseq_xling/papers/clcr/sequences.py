@@ -109,11 +109,7 @@ class Sequences:
 
     @cached_property
     def spans(self) -> np.ndarray:
-        """(R, 2) int32, the subwords that each row represents, mapped.
-
-        Raises:
-            UserError: if the file is damaged, or a span lies outside of its sentence.
-        """
+        """(R, 2) int32, the subwords that each row represents, mapped."""
         spans = self._map("spans", (self.rows, 2), "i")
         most = np.repeat(self.lengths, self.counts)
         wrong = (spans[:, 0] < 0) | (spans[:, 1] < spans[:, 0]) | (spans[:, 1] > most)

@@ -9,9 +9,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK, DataFolder
+from fairseq_xling.data.folder import (
+    CLS,
+    MASK,
+    NULL,
+    PAD,
+    SEP,
+    SPECIALS,
+    UNK,
+    DataFolder,
+    read_dictionary,
+)
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.model import HEAD

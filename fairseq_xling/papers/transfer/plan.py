@@ -125,11 +125,7 @@ def check_languages(chosen: Sequence[Encoder], sets: Sequence[TrainSet]) -> None
 
 
 def check_layers(config: TransferConfig, chosen: Sequence[Encoder]) -> None:
-    """Reject layers that an encoder does not have, before anything is read or trained.
-
-    Raises:
-        UserError: for the first, with how many it has.
-    """
+    """Reject layers that an encoder does not have, before anything is read or trained."""
     from fairseq_xling.models.transfer_encoder import encoder_depth, encoder_layers  # fairseq
 
     for option, layer, number_of in (

@@ -54,9 +54,6 @@ def combine(forward: str | Path, backward: str | Path, output: str | Path) -> st
 
     Returns:
         The source of each part, in one line.
-
-    Raises:
-        UserError: if a file is not a checkpoint of its phase, or the two do not match.
     """
     prepare_engine()
     first, second = _Half(forward, "forward"), _Half(backward, "backward")

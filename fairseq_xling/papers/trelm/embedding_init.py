@@ -11,8 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fairseq_xling.analysis.dictionary import read_dictionary
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.vectors import count_ids

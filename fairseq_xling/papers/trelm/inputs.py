@@ -235,11 +235,7 @@ class InputSummary:
 
 
 def read_shape(config: TrelmConfig) -> EncoderShape:
-    """The sizes of the source encoder.
-
-    Raises:
-        UserError: if it cannot be read, or has an odd number of layers and a TRILayer is wanted.
-    """
+    """The sizes of the source encoder."""
     from fairseq_xling.interop.sources import read_source
 
     source = read_source(config.source, config.source_data or None, config.source_language or None)

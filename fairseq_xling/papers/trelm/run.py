@@ -33,11 +33,7 @@ from fairseq_xling.runs.step import Step
 
 
 def run_trelm(args: argparse.Namespace) -> None:
-    """Plan and run a migration to each target; or only print the plan, with ``args.dry_run``.
-
-    Raises:
-        UserError: for bad settings, missing input, or a step that fails.
-    """
+    """Plan and run a migration to each target; or only print the plan, with ``args.dry_run``."""
     run = Path(args.output)
     config, settled = settle_config(run, read_config(args, translates=True))
     shape = read_shape(config)
@@ -74,11 +70,7 @@ def with_baselines(plan: MigrationPlan) -> None:
 
 
 def run_study(study: Study, args: argparse.Namespace) -> None:
-    """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``.
-
-    Raises:
-        UserError: for bad settings, missing input, or a step that fails.
-    """
+    """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``."""
     run = Path(args.output)
     config, settled = settle_config(run, read_config(args, study.translates))
     rows = study.rows(config, args)

@@ -221,11 +221,7 @@ def make_start(
     options: InitOptions,
     vector_files: Sequence[str | Path] = (),
 ) -> str:
-    """Write the model of `start` to the checkpoint ``output``; returns a description.
-
-    Raises:
-        UserError: as `start`, or if it cannot be written.
-    """
+    """Write the model of `start` to the checkpoint ``output``; returns a description."""
     if Path(output).is_dir():
         raise UserError(f"{output}: is a folder, not a file")
     made = start(source, data, model, options, vector_files)

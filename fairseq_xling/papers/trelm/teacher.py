@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from fairseq.data import Dictionary
 
-from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.plain import settings_of
-from fairseq_xling.data.folder import SEP, DataFolder
+from fairseq_xling.data.folder import SEP, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256
 from fairseq_xling.papers.trelm.autoregressive import (

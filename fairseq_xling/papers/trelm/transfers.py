@@ -271,11 +271,7 @@ def _links(row: Transfer, part: str) -> Path:
 def _write_pairs(
     config: TrelmConfig, pair: tuple[str, str], held_out: str, count: int, output: Path
 ) -> None:
-    """Write ``count`` training pairs, the pairs of the split ``held_out``, and both together.
-
-    Raises:
-        UserError: if there are none of either.
-    """
+    """Write ``count`` training pairs, the pairs of the split ``held_out``, and both together."""
     parts = {FIT: ("train", count), HELD_OUT: (held_out, None)}
     parallel = sources_of(config, pair).parallel
     files = {

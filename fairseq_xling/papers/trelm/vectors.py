@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from fairseq_xling.analysis.dictionary import read_dictionary
-from fairseq_xling.data.folder import SPECIALS, DataFolder
+from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import Pairs
 from fairseq_xling.errors import UserError
@@ -116,9 +115,6 @@ def import_vectors(
     """The same from a text file in word2vec's or fastText's format, for ids it has a word for.
 
     Ids whose word is missing from the file are drawn by `fill_missing`, counted and reported.
-
-    Raises:
-        UserError: as `train_vectors`; and if the file is damaged or has none of the words.
     """
     folder = DataFolder(data)
     languages = _checked(folder, languages)

@@ -60,11 +60,7 @@ class Launcher:
         self.limit = jobs  # how many steps are carried out at the same time
 
     def check(self, steps: Sequence[Step]) -> None:
-        """Find out, before anything is written, whether ``steps`` can be carried out.
-
-        Raises:
-            UserError: if not.
-        """
+        """Find out, before anything is written, whether ``steps`` can be carried out."""
 
     def open(
         self, steps: Sequence[Step], locks: Sequence[int] = ()

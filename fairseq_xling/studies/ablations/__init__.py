@@ -22,11 +22,7 @@ class Study(Protocol):
         """Its options."""
 
     def run(self, args: argparse.Namespace) -> None:
-        """Run what is not done yet and write the tables.
-
-        Raises:
-            UserError: for bad input, or a step that fails.
-        """
+        """Run what is not done yet and write the tables."""
 
 
 STUDIES: Registry[type[Study]] = Registry(

@@ -104,11 +104,7 @@ def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Traini
 
 
 def run_demo(args: argparse.Namespace) -> None:
-    """The verb ``demo``.
-
-    Raises:
-        UserError: if a step fails, or a value is not allowed.
-    """
+    """The verb ``demo``."""
     run = Path(args.output)
     if args.scale not in SCALES:
         raise unknown_name("`--scale`", args.scale, SCALES)

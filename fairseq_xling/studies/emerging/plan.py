@@ -31,11 +31,7 @@ _SUBSET_SEED = 1
 
 
 def run_ablation(args: argparse.Namespace) -> None:
-    """The verb ``ablate emerging-structure``.
-
-    Raises:
-        UserError: for bad options, missing text, or a step that fails.
-    """
+    """The verb ``ablate emerging-structure``."""
     run = Path(args.output)
     config, settled = settle_config(run, load_config(args))
     settings = choose_settings(config)

@@ -87,11 +87,7 @@ class MappedLayersConfig(EncoderTraining, PreparedText, _Mapped):
         return parse_layers(self.read_layers, min(depths), "--read-layers")
 
     def parallel(self, target: str) -> tuple[Path, Path]:
-        """The text that maps are fitted on: the first language's side, and ``target``'s.
-
-        Raises:
-            UserError: if one is missing.
-        """
+        """The text that maps are fitted on: the first language's side, and ``target``'s."""
         source = self.encoders.language_list[0]
         name = f"parallel/{self.map_split}.{source}-{target}"
         return self.encoders.text(f"{name}.{source}"), self.encoders.text(f"{name}.{target}")
@@ -102,11 +98,7 @@ PRESETS = {"paper": {**PAPER, "languages": "en,fr,ru,zh", "normalize": "iterativ
 
 
 def check_config(config: MappedLayersConfig) -> None:
-    """Reject settings that cannot work, before anything runs.
-
-    Raises:
-        UserError: for the first.
-    """
+    """Reject settings that cannot work, before anything runs."""
     from fairseq_xling.mapping.steps import parse_elements
 
     encoders = config.encoders

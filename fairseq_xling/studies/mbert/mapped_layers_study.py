@@ -76,11 +76,7 @@ class MappedTest:
     device: str = "cpu"
 
     def run(self, result: Path) -> None:
-        """Write the scores of every chosen setting and seed to ``result``.
-
-        Raises:
-            UserError: if encoders, map, layer and file are incompatible.
-        """
+        """Write the scores of every chosen setting and seed to ``result``."""
         from fairseq_xling.interop.encoder import Encoder
         from fairseq_xling.mapping.fitted import read_map
         from fairseq_xling.tasks.mapped import mapped_predictor
@@ -130,11 +126,7 @@ class MappedHead:
 
 
 def run_mapped_layers(args: argparse.Namespace) -> None:
-    """The verb ``ablate mapped-layers``.
-
-    Raises:
-        UserError: for bad options, missing text, or a step that fails.
-    """
+    """The verb ``ablate mapped-layers``."""
     config, run = counted(load_config(MappedLayersConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)

@@ -170,11 +170,7 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
         return ready_encoders(self.encoder, self.data)
 
     def text(self, name: str) -> Path:
-        """A file of the text, plain or gzipped, such as ``mono/train.en``.
-
-        Raises:
-            UserError: if it is missing.
-        """
+        """A file of the text, plain or gzipped, such as ``mono/train.en``."""
         plain = Path(self.data_text) / f"{name}.txt"
         for path in (plain, plain.with_name(plain.name + ".gz")):
             if path.is_file():
@@ -188,11 +184,7 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
 
     @property
     def paraphrases(self) -> dict[str, Path]:
-        """The files of paraphrases by split, or none.
-
-        Raises:
-            UserError: for another form, or if a split is missing.
-        """
+        """The files of paraphrases by split, or none."""
         found = {}
         for part in filter(None, self.paraphrase.split(",")):
             split, _, path = part.partition("=")
@@ -223,11 +215,7 @@ PRESETS = {"paper": {**PAPER, "languages": "en,fr,de,ru,zh", "contexts": 500_000
 
 
 def check_encoders(config: SimilarityConfig) -> None:
-    """Reject missing text, and encoders that are missing or cannot be trained.
-
-    Raises:
-        UserError: for the first.
-    """
+    """Reject missing text, and encoders that are missing or cannot be trained."""
     from fairseq_xling.runs.corpus_steps import check_vocabulary
 
     if not (Path(config.data_text or ".") / "mono").is_dir():
@@ -253,11 +241,7 @@ def check_encoders(config: SimilarityConfig) -> None:
 
 
 def check_config(config: SimilarityConfig) -> None:
-    """Reject settings that cannot work, before anything runs.
-
-    Raises:
-        UserError: for the first.
-    """
+    """Reject settings that cannot work, before anything runs."""
     from fairseq_xling.analysis.dictionary import read_dictionary
     from fairseq_xling.analysis.layers import parse_layers
     from fairseq_xling.mapping.steps import parse_elements

@@ -83,11 +83,7 @@ def files_of(pairs: Iterable[str]) -> list[str]:
 
 
 def run_similarity(args: argparse.Namespace) -> None:
-    """The verb ``ablate similarity``.
-
-    Raises:
-        UserError: for bad options, missing text, or a step that fails.
-    """
+    """The verb ``ablate similarity``."""
     config, run = counted(load_config(SimilarityConfig, args, PRESETS)), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)

@@ -310,11 +310,7 @@ def evaluate_vectors(
     dictionary: str,
     output: Path,
 ) -> None:
-    """The measure ``words`` of a vectors file: the same words and pairs as for an encoder.
-
-    Raises:
-        UserError: as the measure.
-    """
+    """The measure ``words`` of a vectors file: the same words and pairs as for an encoder."""
     folder, table = DataFolder(data), read_vectors(vectors).vectors
     source, *targets = languages
     encoder = StaticEncoder(table, folder.languages)

@@ -45,11 +45,7 @@ MRR = "MRR"
 
 
 def run_size_window(args: argparse.Namespace) -> None:
-    """The verb ``ablate size-window``.
-
-    Raises:
-        UserError: for bad options, missing or too short text, or a step that fails.
-    """
+    """The verb ``ablate size-window``."""
     config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
     check_config(config)
     config, settled = settle_config(run, config)
@@ -57,11 +53,7 @@ def run_size_window(args: argparse.Namespace) -> None:
 
 
 def check_config(config: SizeWindowConfig) -> None:
-    """Reject settings that cannot work, before anything runs.
-
-    Raises:
-        UserError: for the first.
-    """
+    """Reject settings that cannot work, before anything runs."""
     from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
     from fairseq_xling.data.folder import DataFolder
     from fairseq_xling.studies.mbert.size_window_models import MODELS

@@ -21,12 +21,7 @@ _LONGEST = 60  # letters of a section in a name
 
 
 def run_report(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.studies.verbs.report`.
-
-    Raises:
-        UserError: for incompatible options, or a missing or damaged run, file of tests or recipe;
-            nothing is written then.
-    """
+    """See `fairseq_xling.studies.verbs.report`."""
     if not args.runs and not args.index:
         raise UserError("RUN must name at least one finished run, or give `--index`")
     if not args.index and (args.tests or args.recipes):
@@ -122,12 +117,7 @@ def slug(title: str) -> str:
 
 
 def check_folder(folder: Path, names: Iterable[str], form: str) -> None:
-    """Reject a folder that the figures ``names`` cannot be written to.
-
-    Raises:
-        UserError: if there is no figure, the format ``form`` is unknown, ``folder`` is a file or in
-            one, or has a file of such a name.
-    """
+    """Reject a folder that the figures ``names`` cannot be written to."""
     if form not in FORMATS:
         raise UserError(f"`--figure-format`: {unknown_name('format', form, list(FORMATS))}")
     names = list(names)

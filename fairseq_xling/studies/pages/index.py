@@ -95,11 +95,7 @@ class Entry:
 
 
 def read_tests(paths: Sequence[Path]) -> list[Test]:
-    """Tests with their outcome, as written by ``pytest --rows FILE``; later files take precedence.
-
-    Raises:
-        UserError: if a file is missing, of another kind or format, or damaged.
-    """
+    """Tests with their outcome, as written by ``pytest --rows FILE``; later files win."""
     found: dict[str, Test] = {}
     for path in paths:
         record = read_json(path)

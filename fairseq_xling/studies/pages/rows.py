@@ -66,11 +66,7 @@ def spec_rows() -> dict[str, SpecRow]:
 
 
 def check_codes(codes: Iterable[str]) -> tuple[str, ...]:
-    """``codes`` as a tuple.
-
-    Raises:
-        UserError: for one that is no row (near matches are named).
-    """
+    """``codes`` as a tuple."""
     codes = tuple(codes)
     for code in codes:
         if code not in spec_rows():
@@ -83,8 +79,5 @@ def parse_codes(text: str) -> tuple[str, ...]:
 
     >>> parse_codes("T5, T6 T8")
     ('T5', 'T6', 'T8')
-
-    Raises:
-        UserError: for one that is no row.
     """
     return check_codes(filter(None, re.split(r"[,\s]+", text)))

@@ -138,9 +138,6 @@ def check_config(config: AdversarialTaggingConfig) -> None:
     """Reject settings that cannot work, before anything runs.
 
     Annotated files of the targets are not opened, only looked for.
-
-    Raises:
-        UserError: for the first.
     """
     if not config.targets:
         raise UserError(f"`--languages` must name at least two, got {config.languages!r}")

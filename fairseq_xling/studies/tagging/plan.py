@@ -36,11 +36,7 @@ _CURVES = ("2", "4")
 
 
 def run_adversarial_tagging(args: argparse.Namespace) -> None:
-    """The verb ``ablate adversarial-tagging``.
-
-    Raises:
-        UserError: for bad options, missing or damaged files, or a step that fails.
-    """
+    """The verb ``ablate adversarial-tagging``."""
     config, run = load_config(AdversarialTaggingConfig, args), Path(args.output)
     check_config(config)
     check_vocabulary("word", config.segment, config.language_list)

@@ -33,19 +33,11 @@ class Format(Protocol):
 
     @staticmethod
     def read(path: Path, columns: Columns) -> Iterator[Item]:
-        """The items of a file, gzip if its name ends in ``.gz``.
-
-        Raises:
-            UserError: for the first malformed row that is not left out; names file and line.
-        """
+        """The items of a file, gzip if its name ends in ``.gz``."""
 
     @classmethod
     def read_language(cls, path: Path, columns: Columns, lang: str) -> Iterator[Item]:
-        """The items of language ``lang`` where a file has several, and all otherwise.
-
-        Raises:
-            UserError: as `read`; also if there are none.
-        """
+        """The items of language ``lang`` where a file has several, and all otherwise."""
         return cls.read(path, columns)
 
     @staticmethod

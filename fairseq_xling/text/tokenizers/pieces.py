@@ -55,11 +55,7 @@ def tokenizer_file(folder: Path, lang: str) -> Path:
 
 
 def ready_pieces(file: Path, model_name: str, vocab_type: str) -> tuple[str, bytes]:
-    """The name and the content that a `tokenizer_file` has in a new data folder.
-
-    Raises:
-        UserError: if it cannot be used, or is of a data folder with another ``vocab_type``.
-    """
+    """The name and the content that a `tokenizer_file` has in a new data folder."""
     if not (file.parent / META).is_file():
         return ready_name(model_name), ready_tokenizer(file)
     folder = DataFolder(file.parent)
@@ -71,11 +67,7 @@ def ready_pieces(file: Path, model_name: str, vocab_type: str) -> tuple[str, byt
 
 
 def load_pieces(file: Path, whole_words: bool) -> "Pieces | TokenizerPieces":
-    """The tokenizer in a `pieces_file`.
-
-    Raises:
-        UserError: as `Pieces.load` and `TokenizerPieces.load`.
-    """
+    """The tokenizer in a `pieces_file`."""
     return TokenizerPieces.load(file) if file.suffix == ".json" else Pieces.load(file, whole_words)
 
 
@@ -160,11 +152,7 @@ class TokenizerPieces:
 
 
 def _of_words(content: Any, origin: str | Path) -> Any:
-    """A ``tokenizer.json`` without what it does to whole sentences, and without chance.
-
-    Raises:
-        UserError: if its normaliser could make of a short text one that fits nowhere.
-    """
+    """A ``tokenizer.json`` without what it does to whole sentences, and without chance."""
     if not isinstance(content, dict):
         return content  # which the library refuses
     growth, waiting = 1, [content.get("normalizer")]

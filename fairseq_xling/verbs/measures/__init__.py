@@ -47,11 +47,7 @@ class Measure(Protocol):
         """Its own options."""
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
-        """Measure.
-
-        Raises:
-            UserError: if the required data is missing.
-        """
+        """Measure."""
 
 
 MEASURES: Registry[type[Measure]] = Registry(
@@ -64,9 +60,6 @@ def parse_measures(text: str) -> list[str]:
 
     >>> parse_measures("retrieval,bpw")
     ['retrieval', 'bpw']
-
-    Raises:
-        UserError: for an empty list, an unknown name (with near matches), or one named twice.
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:

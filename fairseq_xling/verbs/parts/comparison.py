@@ -184,9 +184,6 @@ def run_comparison(
 
     Args:
         measure: the name in the file of the results.
-
-    Raises:
-        UserError: for invalid folders, files or options; nothing is written then.
     """
     from fairseq_xling.verbs.parts.comparison_result import (
         curve_table,
@@ -248,12 +245,7 @@ def _other_languages(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str
 
 
 def check_output(args: Any) -> None:
-    """Reject names of files that cannot be written, before anything is computed.
-
-    Raises:
-        UserError: for a file of results that is not .json, a figure that is not .svg, .png or
-            .pdf, the name of a folder, or a path inside a file.
-    """
+    """Reject names of files that cannot be written, before anything is computed."""
     from fairseq_xling.results.figure_file import check_figure
 
     if args.output and Path(args.output).suffix != ".json":

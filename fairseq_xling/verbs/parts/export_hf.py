@@ -117,11 +117,7 @@ def language_model(encoder: SeparableEncoder, language: str) -> Published:
 
 
 def reordering_model(encoder: TriEncoder, language: str) -> Published:
-    """A model of our own code, for an encoder with a TRILayer.
-
-    Raises:
-        UserError: as `remote_weights`.
-    """
+    """A model of our own code, for an encoder with a TRILayer."""
     with about("`--format hf`"):
         weights = remote_weights(encoder, language)
     rows = len(weights["xling.tokens.weight"])

@@ -153,9 +153,6 @@ def parse_pairs(words: list[str]) -> tuple[str, Path | None]:
 
     >>> parse_pairs(["rows"])
     ('rows', None)
-
-    Raises:
-        UserError: for an unknown kind, a file too many, or one that is missing.
     """
     kind, *files = words
     if len(files) != PAIRS[kind].reads:

@@ -51,11 +51,7 @@ def read_others(folders: Sequence[str]) -> dict[str, Record]:
 
 
 def check_others(record: Record, others: Mapping[str, Record]) -> None:
-    """Check that figures of ``others`` can be compared with those of ``record``, seed by seed.
-
-    Raises:
-        UserError: if a run has no training set or no seed of this one, or read other files.
-    """
+    """Check that figures of ``others`` can be compared with those of ``record``, seed by seed."""
     for name, other in others.items():
         shared = other["sources"].keys() & record["sources"].keys()
         for what, common in (

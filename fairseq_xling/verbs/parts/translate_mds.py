@@ -44,12 +44,7 @@ from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_tab
 
 
 def run_translate(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.verbs.translate_mds`.
-
-    Raises:
-        UserError: for incompatible options, files that are missing or of another model, or
-            languages that do not share their ids.
-    """
+    """See `fairseq_xling.verbs.translate_mds`."""
     pair = _pair(args)
     single = _is_single(args)
     means = [*(args.means or [])]

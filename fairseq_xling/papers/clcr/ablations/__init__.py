@@ -48,12 +48,7 @@ class ClcrTaskConfig(ClcrRunConfig):
 
 
 def check_task(config: ClcrTaskConfig, pair: tuple[str, str]) -> None:
-    """Reject a task that cannot be trained or tested on the sequences.
-
-    Raises:
-        UserError: for a file of another language, a row that reads translations, or two files
-            whose sequences would have one name.
-    """
+    """Reject a task that cannot be trained or tested on the sequences."""
     from fairseq_xling.papers.clcr.sequence_variants import rows
 
     files = config.labelled

@@ -95,8 +95,7 @@ def run(args: argparse.Namespace) -> None:
 
 def token_names(folder: "DataFolder", lang: str, ids: Any) -> list[str]:
     """The text of each id; one that continues a word begins with ##."""
-    from fairseq_xling.analysis.dictionary import read_dictionary
-    from fairseq_xling.data.folder import SPECIAL_SYMBOLS, SPECIALS
+    from fairseq_xling.data.folder import SPECIAL_SYMBOLS, SPECIALS, read_dictionary
     from fairseq_xling.text.pieces import WORD_MARK
     from fairseq_xling.text.vocabularies import mode_of
 

@@ -148,11 +148,7 @@ class Reader:
     skip_bad: int = 0
 
     def check(self) -> None:
-        """Check names and paths before anything is read.
-
-        Raises:
-            UserError: for an unknown name, a format without the task, or a missing file.
-        """
+        """Check names and paths before anything is read."""
         tasks.check(self.task)
         if self.task not in formats[self.format].tasks:
             allowed = ", ".join(formats[self.format].tasks)
@@ -172,11 +168,7 @@ class Reader:
         return dict(parse_files("--trees", self.trees))
 
     def read(self, lang: str, path: Path) -> Loaded:
-        """A file of one language.
-
-        Raises:
-            UserError: if it is missing or damaged, or a sentence has no tree but needs one.
-        """
+        """A file of one language."""
         with leaving_out(self.skip_bad, path):
             sentences = list(formats[self.format].read(path, self.segment))
         if self.trees:

@@ -45,9 +45,6 @@ class Format(Protocol):
 
         Args:
             segment: name of the segmentation of running text; empty where words are given.
-
-        Raises:
-            UserError: for the first bad sentence that is not left out; names file and line.
         """
 
     @staticmethod

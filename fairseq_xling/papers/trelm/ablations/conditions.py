@@ -117,11 +117,7 @@ class TrelmBits(TrelmStudy):
 
 
 def _conditions(config: Any, less_text: int) -> list[Condition]:
-    """All conditions, the plain one first.
-
-    Raises:
-        UserError: if a setting of the study leaves no room for one of them.
-    """
+    """All conditions, the plain one first."""
     for limit in _LIMITS:
         if 0 < getattr(config, limit) <= less_text:
             name = limit.replace("_", "-")

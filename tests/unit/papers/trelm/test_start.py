@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.checkpoints.files import load_plain
-from fairseq_xling.data.folder import NULL
+from fairseq_xling.data.folder import NULL, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
