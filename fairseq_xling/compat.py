@@ -324,7 +324,7 @@ def require_compiler(on_gpu: bool) -> None:
     """Compile something small for a GPU or the CPU.
 
     Raises:
-        UserError: where torch's compiler, or one that it calls, is not there or does not work.
+        UserError: where torch's compiler, or one that it calls, is missing or does not work.
     """
     import torch
     import torch._inductor.config as inductor

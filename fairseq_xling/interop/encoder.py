@@ -1,5 +1,6 @@
 """A trained encoder for use outside the trainer: ids in, hidden states out."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,7 +58,7 @@ class Encoder:
         Args:
             checkpoint: may be a folder of `fairseq-xling export`, which is its own data folder.
             data: its data folder (default: the one that it was trained with; a relative path is
-                looked for here, then beside the checkpoint and above it).
+                looked for here, then in the folders above the checkpoint).
 
         Raises:
             UserError: if the file is missing, truncated or not plain data, if its model is of
@@ -206,7 +207,7 @@ def _remedy(path: Path) -> str:
     """What to do where ``path`` is no checkpoint."""
     if (path / "config.json").is_file():
         return f"; bring a model of Hugging Face here by `fairseq-xling import {path}`"
-    if not path.exists() and not path.suffix and len(path.parts) < 3:  # a name of the hub
+    if re.fullmatch(r"([\w-]+/)?[A-Za-z]\w*(-[\w.]+)+", str(path)) and not path.exists():
         return (
             "; models are not downloaded: download its folder and bring it here by "
             "`fairseq-xling import FOLDER`"
@@ -215,7 +216,7 @@ def _remedy(path: Path) -> str:
 
 
 def _lost_data(checkpoint: str | Path) -> str:
-    """The data folder that a whole checkpoint names and that is not there; else nothing."""
+    """The data folder that a whole checkpoint names, if it is missing; else nothing."""
     try:
         task = settings_of(load_plain(checkpoint)["cfg"]["task"])
     except (UserError, KeyError, TypeError):

@@ -95,7 +95,7 @@ def test_a_relative_data_folder_is_found_above_the_checkpoint(study, tmp_path, m
     assert xling.Encoder.load("models/x.pt").folder.path == Path(data.name)
 
 
-@pytest.mark.parametrize("name", ["bert-base-multilingual-cased", "google/muril"])
+@pytest.mark.parametrize("name", ["bert-base-multilingual-cased", "google/muril-base-cased"])
 def test_a_name_of_the_hub_is_not_downloaded(name):
     with pytest.raises(ValueError, match=f"^{name}: no such checkpoint; models are not downloaded"):
         xling.Encoder.load(name)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.mapping import __name__ as STUDIES_FOLDER
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs import command_line
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.ablations import __name__ as STUDIES_FOLDER
 
 PAGE = Path(__file__).parents[2] / "docs" / "contributing" / "verb.md"
 _BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.M | re.S)

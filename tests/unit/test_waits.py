@@ -10,7 +10,7 @@ from pathlib import Path
 import fairseq_xling
 
 ROOT = Path(fairseq_xling.__file__).parent
-PLACES = ("models", "training")
+PLACES = ("models", "training", "papers/clcr/modules", "papers/clcr/criterion.py")
 # Methods and functions whose result is a number, lies in memory, or has a shape of values.
 ASKS = {
     *("item", "tolist", "cpu", "numpy", "nonzero", "argwhere", "masked_select", "unique"),
@@ -31,28 +31,29 @@ ALLOWED: dict[str, dict[str, str]] = {
     "models/auxiliary/relative.py": {"RelativeOrderHead.forward": ROWS},
     "models/auxiliary/slots.py": {"assemble": SEARCH},
     "models/best_tokens.py": {"_listed": SEARCH},
-    "models/clcr/modules/extract.py": {
+    "papers/clcr/modules/extract.py": {
         "ExtractModule.forward": WORDS,
         "partner_of_source": "how many pairs of words are aligned",
     },
-    "models/clcr/modules/order.py": {"OrderModule.forward": ROWS},
-    "models/clcr/modules/transform.py": {
+    "papers/clcr/modules/order.py": {"OrderModule.forward": ROWS},
+    "papers/clcr/modules/transform.py": {
         "TransformModule.begin": "before the first step",
         "TransformModule._spread": "for a map that is estimated anew",
     },
-    "models/clcr/order/absolute.py": {
+    "models/ordering/absolute.py": {
         "AbsoluteOrder.loss": "how many key-points there are",
         "_used": "words of an error; another check is on the host",
     },
-    "models/clcr/search/__init__.py": {"_searched": SEARCH},
-    "models/clcr/search/exact.py": {"_arrange": SEARCH},
-    "models/clcr/search/hungarian.py": {"assign_exactly": SEARCH},
+    "models/ordering/search.py": {
+        "_arrange": SEARCH,
+        "_searched": SEARCH,
+        "assign_exactly": SEARCH,
+    },
     "models/emissions/aligned.py": {"Aligned.write": SEARCH},
     "models/emissions/ctc.py": {"Ctc.write": SEARCH, "Ctc._searched": SEARCH},
     "models/emissions/lattice.py": {"Lattice.best": "which slots write a word, for glancing"},
     "models/encoder.py": {"SeparableEncoder.path_weights": FILE},
     "models/identity.py": {"decode_identity": FILE},
-    "models/ngram.py": {"_refuse": FILE},
     "models/phases.py": {"fingerprint": FILE},
     "models/reading.py": {"_real": READS, "_attention_of_sizes": READS},
     "models/separable_transformer.py": {"SeparableTransformer.forward": f"{WORDS}, with padding"},
@@ -62,7 +63,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "TriTransformer._emitted": "the widths of slots, at once, where rows are of several kinds",
     },
     "models/unpadded.py": {"_by_padding": "in place of flash attention, which a CPU has not"},
-    "training/clcr_criterion.py": {"ClcrCriterion.reduce_metrics": LOG},
+    "papers/clcr/criterion.py": {"ClcrCriterion.reduce_metrics": LOG},
     "training/criterion.py": {
         "UnifiedLMCriterion.forward": f"{WORDS}, by a model that does not say",
         "UnifiedLMCriterion.reduce_metrics": LOG,
@@ -105,7 +106,8 @@ def _is_mask(index: ast.expr) -> bool:
 def found():
     places: dict[str, dict[str, list[int]]] = {}
     for folder in PLACES:
-        for path in sorted((ROOT / folder).rglob("*.py")):
+        place = ROOT / folder
+        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             for function, line in waits(ast.parse(path.read_text())):
                 name = str(path.relative_to(ROOT))
                 places.setdefault(name, {}).setdefault(function, []).append(line)

@@ -29,7 +29,7 @@ WRONG = {
     "xling.Encoder.load(3)": "incompatible type",
     'encoder.fill_mask("a <mask>", "en", top_k="3")': "incompatible type",
     'encoder.fill_mask("a <mask>", language="en")': "Unexpected keyword argument",
-    'encoder.encode("en")': "Missing positional argument",
+    "encoder.encode()": "Missing positional argument",
     'encoder.retrieve(["a"], ["b"], "en")': "incompatible type",
     'xling.Translator.load("t").translate(["a"])[0].text': "has no attribute",
     "xling.measures.cka([[1.0]], [[1.0]]).upper()": "has no attribute",

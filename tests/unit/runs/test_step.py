@@ -72,7 +72,7 @@ def test_the_same_file_in_another_folder_leaves_a_step_done_and_another_name_doe
 
 def test_a_step_stays_done_where_the_package_is_installed_in_another_folder(monkeypatch):
     def digest(user_dir):
-        monkeypatch.setattr("fairseq_xling.USER_DIR", user_dir)
+        monkeypatch.setattr("fairseq_xling.runs.step.USER_DIR", user_dir)
         return digests([Step("a", commands=[["fairseq-train", "--user-dir", str(user_dir)]])])
 
     assert digest(Path("/one/user_dir")) == digest(Path("/other/user_dir"))
