@@ -15,12 +15,10 @@ from fairseq_xling.tasks.formats import (
     refuse_withheld,
 )
 from fairseq_xling.tasks.formats.conllu import (
-    TaggedTree,
-    Tree,
+    TreeFormat,
     TreeItem,
     sentences,
     tree_of,
-    write_trees,
 )
 from fairseq_xling.tasks.items import Item, one_row
 
@@ -169,7 +167,7 @@ def _lemma(row: Sequence[str]) -> str:
 
 
 @formats.register("conll09_trees")
-class Conll09Trees(Format):
+class Conll09Trees(TreeFormat):
     """CoNLL-2009 as input of parsing: its dependency trees, tabs between columns.
 
     Columns, from 0: FORM 1, POS 4, HEAD 8, DEPREL 10. Predictions replace HEAD and DEPREL, and POS
@@ -179,36 +177,16 @@ class Conll09Trees(Format):
     """
 
     suffix = ".conll09"
-    holds = TreeItem
+    title = "CoNLL-2009"
+    predicted = (_HEAD, _DEPREL, _POS)
 
     @staticmethod
-    def read(path: Path, columns: Columns) -> Iterator[TreeItem]:
-        """See `Format`."""
-        check_fixed_columns("CoNLL-2009", columns)
-        annotated = None
-        for first, lines in sentences(path):
-            with one_row():
-                item = _tree_item(path, first, lines, annotated)
-                annotated = item.tree is not None
-                yield item
-
-    @staticmethod
-    def write(
-        path: Path,
-        items: Sequence[TreeItem],
-        predictions: Sequence[Tree | TaggedTree],
-        columns: Columns,
-    ) -> None:
-        """See `Format`: line for line as in the input."""
-        write_trees(path, items, predictions, (_HEAD, _DEPREL, _POS))
-
-
-def _tree_item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
-    """A sentence; ``annotated``: whether those before it were, None if it is the first."""
-    cells = word_cells(path, first, lines)
-    places = [f"{path}:{first + number}" for number in range(len(cells))]
-    words, tags, heads, relations = (
-        tuple(word[column] for word in cells) for column in (_FORM, _POS, _HEAD, _DEPREL)
-    )
-    tree = tree_of(places, heads, relations, annotated)
-    return TreeItem(str(path), first, words, tags, tree, tuple(lines), tuple(range(len(cells))))
+    def item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
+        """See `TreeFormat`."""
+        cells = word_cells(path, first, lines)
+        places = [f"{path}:{first + number}" for number in range(len(cells))]
+        words, tags, heads, relations = (
+            tuple(word[column] for word in cells) for column in (_FORM, _POS, _HEAD, _DEPREL)
+        )
+        tree = tree_of(places, heads, relations, annotated)
+        return TreeItem(str(path), first, words, tags, tree, tuple(lines), tuple(range(len(cells))))

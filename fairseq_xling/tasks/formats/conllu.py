@@ -9,7 +9,7 @@ whose text is withheld, are refused.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from fairseq_xling.bounds import bound, exceeds
 from fairseq_xling.errors import UserError
@@ -63,52 +63,78 @@ class TreeItem(Item):
         return f"{self.path}:{self.line + self.rows[number] - self.rows[0]}"
 
 
-@formats.register("conllu")
-class Conllu(Format):
-    """See the module's docstring."""
+class TreeFormat(Format):
+    """Dependency trees with a word on each line, tabs between columns.
 
-    suffix = ".conllu"
+    Attributes:
+        title: what messages call it.
+        predicted: the columns of HEAD, DEPREL and the tag, from 0.
+    """
+
     holds = TreeItem
+    title: ClassVar[str]
+    predicted: ClassVar[tuple[int, int, int]]
 
     @staticmethod
-    def read(path: Path, columns: Columns) -> Iterator[TreeItem]:
+    def item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
+        """A sentence; ``annotated``: whether those before it were, None if it is the first."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, path: Path, columns: Columns) -> Iterator[TreeItem]:
         """See `Format`."""
-        check_fixed_columns("CoNLL-U", columns)
+        check_fixed_columns(cls.title, columns)
         annotated = None
         for first, lines in sentences(path):
             with one_row():
-                item = _item(path, first, lines, annotated)
+                item = cls.item(path, first, lines, annotated)
                 annotated = item.tree is not None
                 yield item
 
-    @staticmethod
+    @classmethod
     def write(
+        cls,
         path: Path,
         items: Sequence[TreeItem],
         predictions: Sequence[Tree | TaggedTree],
         columns: Columns,
     ) -> None:
         """See `Format`: line for line as in the input."""
-        write_trees(path, items, predictions, (_HEAD, _DEPREL, _UPOS))
+        with atomic_write(path, "w") as file:
+            for item, tree in zip(items, predictions, strict=True):
+                lines = [*item.lines]
+                for row, *values in zip(item.rows, *tree, strict=True):
+                    cells = lines[row].split("\t")
+                    # A plain tree has no tags: that column stays.
+                    for column, value in zip(cls.predicted, values, strict=False):
+                        cells[column] = str(value)
+                    lines[row] = "\t".join(cells)
+                file.writelines(f"{line}\n" for line in lines)
 
 
-def write_trees(
-    path: Path,
-    items: Sequence[TreeItem],
-    predictions: Sequence[Tree | TaggedTree],
-    columns: tuple[int, int, int],
-) -> None:
-    """The lines of ``items``, with predictions in the ``columns`` of HEAD, DEPREL and the tag."""
-    with atomic_write(path, "w") as file:
-        for item, tree in zip(items, predictions, strict=True):
-            lines = [*item.lines]
-            for row, *values in zip(item.rows, *tree, strict=True):
-                cells = lines[row].split("\t")
-                # A plain tree has no tags: that column stays.
-                for column, value in zip(columns, values, strict=False):
-                    cells[column] = str(value)
-                lines[row] = "\t".join(cells)
-            file.writelines(f"{line}\n" for line in lines)
+@formats.register("conllu")
+class Conllu(TreeFormat):
+    """See the module's docstring."""
+
+    suffix = ".conllu"
+    title = "CoNLL-U"
+    predicted = (_HEAD, _DEPREL, _UPOS)
+
+    @staticmethod
+    def item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
+        """See `TreeFormat`."""
+        rows = _word_rows(path, first, lines)
+        cells = [lines[row].split("\t") for row in rows]
+        places = [f"{path}:{first + row}" for row in rows]
+        for place, word in zip(places, cells, strict=True):
+            if not word[_FORM].strip():
+                raise UserError(f"{place}: the FORM is empty")
+        refuse_withheld(places[0], [word[_FORM] for word in cells])
+        tree = tree_of(
+            places, [word[_HEAD] for word in cells], [word[_DEPREL] for word in cells], annotated
+        )
+        words, upos = (tuple(word[column] for word in cells) for column in (_FORM, _UPOS))
+        return TreeItem(str(path), first + rows[0], words, upos, tree, tuple(lines), tuple(rows))
 
 
 def sentences(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -140,22 +166,6 @@ def sentences(path: Path) -> Iterator[tuple[int, list[str]]]:
     if not any(map(str.strip, lines)):
         raise UserError(f"{path}: contains no sentences")
     yield first, lines
-
-
-def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) -> TreeItem:
-    """A sentence; ``annotated``: whether those before it were, None if it is the first."""
-    rows = _word_rows(path, first, lines)
-    cells = [lines[row].split("\t") for row in rows]
-    places = [f"{path}:{first + row}" for row in rows]
-    for place, word in zip(places, cells, strict=True):
-        if not word[_FORM].strip():
-            raise UserError(f"{place}: the FORM is empty")
-    refuse_withheld(places[0], [word[_FORM] for word in cells])
-    tree = tree_of(
-        places, [word[_HEAD] for word in cells], [word[_DEPREL] for word in cells], annotated
-    )
-    words, upos = (tuple(word[column] for word in cells) for column in (_FORM, _UPOS))
-    return TreeItem(str(path), first + rows[0], words, upos, tree, tuple(lines), tuple(rows))
 
 
 def tree_of(
