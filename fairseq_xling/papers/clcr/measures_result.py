@@ -145,26 +145,15 @@ class ClcrKeypoints(MeasureKind):
     clcr, source = "keypoints", "CLCR, 3.2 and Table 2"
 
     def page(self, result: Result) -> Page:
-        record = result.record
-        header, rows = list(record["header"]), list(record["rows"])
-        names = [f"{row[0]}, delta {row[1]}" for row in rows]
-        series = [
-            Bars(name, [row[header.index(name)] for row in rows])
-            for name in ("accuracy", "precision", "recall")
-        ]
-        figure = partial(draw_bars, [BarPanel(names, series, "share of words")])
-        notes = caption(result, self.source, *map(sentence, record["notes"]))
-        return Page(
-            title=record["title"],
-            source=self.source,
-            lead=["How accurately words of a sentence are classified as key-points."],
-            sections=[Section("Shares", figure=figure, header=header, rows=rows, notes=notes)],
-            tables={"table": (header, rows)},
-            measured=[
-                Measured("C10", f"accuracy of key-points, {name}", value)
-                for name, value in zip(names, series[0].values, strict=True)
-                if value is not None
-            ],
+        return _bars_page(
+            result,
+            self.source,
+            lead="How accurately words of a sentence are classified as key-points.",
+            section="Shares",
+            names=[f"{row[0]}, delta {row[1]}" for row in result.record["rows"]],
+            columns=("accuracy", "precision", "recall"),
+            axis="share of words",
+            measured=("C10", "accuracy of key-points"),
         )
 
 
@@ -176,27 +165,55 @@ class ClcrOrder(MeasureKind):
 
     def page(self, result: Result) -> Page:
         record = result.record
-        header, rows = list(record["header"]), list(record["rows"])
-        names = [f"{row[0]} {row[1]}".strip() for row in rows]
-        columns = [name for name in header if name.startswith("BLEU-")]
-        series = [Bars(name, [row[header.index(name)] for row in rows]) for name in columns]
-        figure = partial(draw_bars, [BarPanel(names, series, "precision of n-grams (share)")])
-        notes = caption(result, self.source, *map(sentence, record["notes"]))
-        return Page(
-            title=record["title"],
-            source=self.source,
-            lead=[
-                "Key-points are put into the order of the second language, and compared with the "
-                "gold order."
-            ],
-            sections=[Section("Order BLEU", figure=figure, header=header, rows=rows, notes=notes)],
-            tables={"table": (header, rows)},
-            measured=[
-                Measured("C13", f"order {columns[0]} of {record['pair']}, {name}", value)
-                for name, value in zip(names, series[0].values, strict=True)
-                if value is not None
-            ],
+        columns = [name for name in record["header"] if name.startswith("BLEU-")]
+        return _bars_page(
+            result,
+            self.source,
+            lead="Key-points are put into the order of the second language, and compared with the "
+            "gold order.",
+            section="Order BLEU",
+            names=[f"{row[0]} {row[1]}".strip() for row in record["rows"]],
+            columns=columns,
+            axis="precision of n-grams (share)",
+            measured=("C13", f"order {columns[0]} of {record['pair']}"),
         )
+
+
+def _bars_page(
+    result: Result,
+    source: str,
+    *,
+    lead: str,
+    section: str,
+    names: Sequence[str],
+    columns: Sequence[str],
+    axis: str,
+    measured: tuple[str, str],
+) -> Page:
+    """The table of a record, with a group of bars for each row.
+
+    Args:
+        names: of the rows; columns: those that are drawn.
+        measured: row of the specification, and what the first of ``columns`` is called.
+    """
+    record = result.record
+    header, rows = list(record["header"]), list(record["rows"])
+    series = [Bars(name, [row[header.index(name)] for row in rows]) for name in columns]
+    figure = partial(draw_bars, [BarPanel(names, series, axis)])
+    notes = caption(result, source, *map(sentence, record["notes"]))
+    code, what = measured
+    return Page(
+        title=record["title"],
+        source=source,
+        lead=[lead],
+        sections=[Section(section, figure=figure, header=header, rows=rows, notes=notes)],
+        tables={"table": (header, rows)},
+        measured=[
+            Measured(code, f"{what}, {name}", value)
+            for name, value in zip(names, series[0].values, strict=True)
+            if value is not None
+        ],
+    )
 
 
 @KINDS.register("clcr-report")
