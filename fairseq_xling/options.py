@@ -34,7 +34,7 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.seeds import SEED, SEEDS
 
 Config = TypeVar("Config")
-REQUIRED = dataclasses.MISSING  # in the place of a default
+REQUIRED = dataclasses.MISSING  # instead of a default
 _METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
@@ -245,7 +245,7 @@ def to_argv(config: Any, *names: str) -> list[str]:
     ... class Example:
     ...     data: str = argument("data folder", "DATA")
     ...     k: int = option(10, "neighbours")
-    ...     swap: bool = option(False, "other way round")
+    ...     swap: bool = option(False, "the other way round")
     >>> to_argv(Example(data="d", swap=True)), to_argv(Example(data="d"), "k")
     (['d', '--swap'], ['--k', '10'])
     """

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,9 @@ from typing import Any
 import jinja2
 
 from fairseq_xling.files import atomic_write
-from fairseq_xling.provenance import machine, versions
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.paired import SHOWN_LEVEL, Claim, claims_table
 from fairseq_xling.results.tables import cell
-from fairseq_xling.runs.step import Step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,21 +57,6 @@ class Section:
         return [
             [cell(value).replace("± ", "±\N{NO-BREAK SPACE}") for value in row] for row in self.rows
         ]
-
-
-def versions_section() -> Section:
-    """What the results depend on, and the machine."""
-    rows = [*versions().items(), ("machine", machine())]
-    return Section("Versions", header=["what", "version"], rows=rows)
-
-
-def commands_section(steps: Sequence[Step]) -> Section:
-    """Every command of a run."""
-    return Section(
-        "Exact commands",
-        text="Also in commands.sh in the same folder.",
-        code="\n\n".join(shlex.join(command) for step in steps for command in step.commands),
-    )
 
 
 def write_report(
