@@ -11,11 +11,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.results.figures import COLOURS, to_svg
+from fairseq_xling.results.figures import COLOURS, new_figure, styled, to_svg
 from fairseq_xling.studies.demo.figures import NAMES
 from fairseq_xling.studies.demo.migration import translations
 from fairseq_xling.studies.demo.transfer import SHOWN
@@ -31,9 +30,11 @@ ORDERS = {
 }
 
 
+@styled
 def draw(record: dict[str, Any]) -> str:
     """The picture as SVG, of the ``results.json`` of a demonstration."""
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.1))
+    figure = new_figure((11, 3.1))
+    axes = figure.subplots(1, 3)
     for axis in axes:
         axis.set_axisbelow(True)
     figure.patch.set_facecolor("white")  # readable on a dark page, too
