@@ -16,10 +16,12 @@ loader to the end of its step, for which is waited.
 
 import argparse
 import functools
+import gc
 import itertools
 import logging
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,7 +123,8 @@ class Bench:
         self.gpu = setting.device == "cuda"
         self.half = "bf16" if self.gpu else None
         self.rows: list[Row] = []
-        self.profile: list[list[str]] = []
+        self.profiles: dict[str, list[list[str]]] = {}
+        self.operations: dict[str, list[list[Any]]] = {}  # all of them, in seconds a step
         self.began = time.perf_counter()
 
     def wait(self) -> None:
@@ -129,26 +132,44 @@ class Bench:
         if self.gpu:
             torch.cuda.synchronize()
 
-    def measure(self, name: str, make: Callable[[], Callable[[], Any]]) -> None:
+    def measure(
+        self, name: str, make: Callable[[], Callable[[], Any]], profiled: bool = False
+    ) -> None:
         """Add a row: the steps of what ``make`` returns, each of which returns its `cost`."""
+        if self.args.only and not any(part in name for part in self.args.only.split(",")):
+            return
         row = Row(name, [], [], [], set(), self.scale.first)
         self.rows.append(row)
         if time.perf_counter() - self.began > self.args.limit:
             row.failed = "not begun: the time was over"
             return
         try:
-            self._run(row, make())
+            step = make()
+            self._run(row, step)
+            if profiled:
+                self._profile(name, step)
         except Exception as error:
+            traceback.print_exc()
             lines = str(error).strip().splitlines()
             row.failed = f"{type(error).__name__}: {lines[0] if lines else ''}"[:200]
+        step = None  # and with it the model
+        gc.collect()
         if self.gpu:
             torch.cuda.empty_cache()
         said = row.failed or f"{row.rate(False):12,.0f} tokens/s"
         print(f"{name:<52} {said}", file=sys.stderr, flush=True)
+        self.write()  # should the rest not come
+
+    def write(self) -> None:
+        """The tables so far, to `--output`."""
+        if self.args.output:
+            self.args.output.mkdir(parents=True, exist_ok=True)
+            text = f"{heading('gpu.py', self.args.device)}\n\n{report(self, peak_of(self.args))}\n"
+            (self.args.output / "gpu.md").write_text(text)
+            rows = {"rows": list(lines_of(self)), "operations": self.operations}
+            write_json(self.args.output / "gpu.json", rows)
 
     def _run(self, row: Row, step: Callable[[], Any]) -> None:
-        if self.gpu:
-            torch.cuda.reset_peak_memory_stats()
         until = None
         while until is None or time.perf_counter() < until or len(row.seconds) == row.first:
             start = time.perf_counter()
@@ -158,10 +179,10 @@ class Bench:
             row.tokens.append(tokens)
             row.flops.append(flops)
             row.shapes.add(shape)
-            if self.gpu:  # fairseq's trainer begins a new count in each step
-                row.peak = max(row.peak, torch.cuda.max_memory_allocated())
             if len(row.seconds) == row.first:
                 until = time.perf_counter() + self.args.seconds
+        if self.gpu:  # fairseq's trainer resets the count of what is in use in each step
+            row.peak = torch.cuda.memory_reserved()
 
     def cost(self, sample: dict[str, Any], vocab: int) -> tuple[int, float, Any]:
         """Real tokens, floating-point operations of their products, and the shape of a batch."""
@@ -210,7 +231,7 @@ class Bench:
         """Ours through the trainer."""
         return self.trained(configuration(self.setting, self.setting.data, *OURS, *flags))
 
-    def passes(self, *flags: str, profiled: bool = False) -> Callable[[], Any]:
+    def passes(self, *flags: str) -> Callable[[], Any]:
         """Forward and backward passes of ours over batches that lie on the device."""
         cfg = configuration(self.setting, self.setting.data, *OURS, *flags)
         trainer, source = in_trainer(cfg, self.half)
@@ -228,9 +249,6 @@ class Bench:
             trainer.model.zero_grad(set_to_none=True)
             return self.cost(sample, vocab)
 
-        if profiled:
-            samples = itertools.cycle([sample] for sample in kept)
-            self._profile(lambda: trainer.train_step(next(samples)))
         return step
 
     def stock(self, *flags: str) -> Callable[[], Any]:
@@ -292,7 +310,7 @@ class Bench:
 
     # ---- what a step consists of
 
-    def _profile(self, step: Callable[[], Any]) -> None:
+    def _profile(self, name: str, step: Callable[[], Any]) -> None:
         from torch.profiler import ProfilerActivity, profile
 
         step()
@@ -307,11 +325,12 @@ class Bench:
         kept = []
         for event in found.key_averages():
             on_device = str(event.device_type).endswith("CUDA")
-            if on_device == self.gpu:
+            if on_device == self.gpu and not getattr(event, "is_user_annotation", False):
                 spent = event.self_device_time_total if on_device else event.self_cpu_time_total
                 kept.append((spent / 1e6, event.count, event.key))
         busy = sum(spent for spent, _, _ in kept)
-        self.profile = [
+        self.operations[name] = [[key, spent / PROFILED, count] for spent, count, key in kept]
+        self.profiles[name] = [
             ["all", f"{1000 * busy / PROFILED:.2f}", f"{busy / wall:.1%} of the time", ""],
             *(
                 [key[:70], f"{1000 * spent / PROFILED:.2f}", f"{spent / busy:.1%}", f"{count}"]
@@ -366,22 +385,21 @@ def measure_all(bench: Bench) -> None:
     blocks = ("--sample-break-mode", "none")
     unpadded = () if bench.gpu else ("--unpadded", "on")  # on a GPU by itself
     compiled = ("--compile",) if bench.gpu or bench.args.compile else ()
-    bench.measure("ours, sentences", lambda: bench.ours(*unpadded))
+    bench.measure("ours, sentences", lambda: bench.ours(*unpadded), profiled=True)
     if compiled:
-        bench.measure("ours, sentences, --compile", lambda: bench.ours(*unpadded, *compiled))
-    bench.measure("ours, sentences, --unpadded off", lambda: bench.ours("--unpadded", "off"))
-    bench.measure("ours, blocks", lambda: bench.ours(*blocks, *unpadded))
+        bench.measure(
+            "ours, sentences, --compile", lambda: bench.ours(*unpadded, *compiled), profiled=True
+        )
+    name = "a plain compiled loop, blocks" if compiled else "a plain loop, blocks"
+    bench.measure(name, lambda: bench.plain(bool(compiled)), profiled=True)
+    bench.measure("Hugging Face (sdpa), sentences", bench.peer)
+    bench.measure("stock fairseq, sentences", bench.stock)
     if compiled:
         bench.measure("ours, blocks, --compile", lambda: bench.ours(*blocks, *unpadded, *compiled))
-    name = "a plain compiled loop, blocks" if compiled else "a plain loop, blocks"
-    bench.measure(name, lambda: bench.plain(bool(compiled)))
-    bench.measure(
-        "ours, sentences, forward and backward alone",
-        lambda: bench.passes(*unpadded, profiled=True),
-    )
-    bench.measure("stock fairseq, sentences", bench.stock)
+    bench.measure("ours, sentences, forward and backward alone", lambda: bench.passes(*unpadded))
+    bench.measure("ours, sentences, --unpadded off", lambda: bench.ours("--unpadded", "off"))
+    bench.measure("ours, blocks", lambda: bench.ours(*blocks, *unpadded))
     bench.measure("stock fairseq, blocks", lambda: bench.stock("--sample-break-mode", "complete"))
-    bench.measure("Hugging Face (sdpa), sentences", bench.peer)
 
 
 def report(bench: Bench, peak: float | None) -> str:
@@ -419,9 +437,8 @@ def report(bench: Bench, peak: float | None) -> str:
             ]
         )
     parts = [table(header, rows)]
-    if bench.profile:
-        name = ["operation of a step of ours", "ms", "share", "calls"]
-        parts.append(table(name, bench.profile))
+    for name, rows in bench.profiles.items():
+        parts.append(table([f"operation of a step: {name}", "ms", "share", "calls"], rows))
     return "\n\n".join(parts)
 
 
@@ -431,6 +448,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--scale", default="base", choices=list(SCALES))
     parser.add_argument("--prepare", action="store_true", help="only make the text's data folder")
     parser.add_argument("--limit", type=float, default=170.0, help="no row begins after so long")
+    parser.add_argument("--only", default="", help="rows whose names hold one of these, by commas")
     parser.add_argument("--seconds", type=float, help="of each row after its first steps")
     parser.add_argument("--num-workers", type=int, default=4, help="loader processes")
     parser.add_argument("--compile", action="store_true", help="also on a CPU")
@@ -519,12 +537,7 @@ def main() -> None:
     )
     bench = Bench(args, setting, scale)
     measure_all(bench)
-    text = f"{heading('gpu.py', args.device)}\n\n{report(bench, peak_of(args))}"
-    print(text)
-    if args.output:
-        args.output.mkdir(parents=True, exist_ok=True)
-        (args.output / "gpu.md").write_text(f"{text}\n")
-        write_json(args.output / "gpu.json", {"rows": list(lines_of(bench))})
+    print(f"{heading('gpu.py', args.device)}\n\n{report(bench, peak_of(args))}")
 
 
 if __name__ == "__main__":

@@ -161,6 +161,8 @@ def in_trainer(cfg: Any, half: str | None) -> tuple[Trainer, Iterator[list[dict[
     """
     if half:  # the command line keeps --bf16 for TPUs; the configuration does not
         setattr(cfg.common, half, True)
+        if half in cfg.task:  # a task of ours reads it, too
+            setattr(cfg.task, half, True)
     task = tasks.setup_task(cfg.task)
     model = task.build_model(cfg.model)
     trainer = Trainer(cfg, task, model, task.build_criterion(cfg.criterion))

@@ -187,6 +187,10 @@ class UnifiedLMCriterion(FairseqCriterion):
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
         """Loss and perplexity, overall and per objective and language, in bits (base 2)."""
         sums = {name: sum(log[name] for log in logging_outputs) for name in logging_outputs[0]}
+        there = [name for name, value in sums.items() if torch.is_tensor(value) and value.is_cuda]
+        if there:  # a GPU is waited for once
+            values = torch.stack([sums[name].double() for name in there]).tolist()
+            sums.update(zip(there, values, strict=True))
         size = utils.item(sums["sample_size"])
         metrics.log_scalar("loss", sums["loss"] / max(size, 1) / LOG2, size, round=3)
         metrics.log_derived("ppl", lambda meters: utils.get_perplexity(meters["loss"].avg))

@@ -1,4 +1,5 @@
-"""fairseq's Adam, all parameters in one kernel: torch's fused AdamW with fairseq's state.
+"""fairseq's Adam and mixed precision, all parameters in one kernel: torch's fused AdamW with
+fairseq's state.
 
 fairseq updates tensor by tensor, some ten kernels each, which takes a seventh of a BERT-base step
 on an H100. With this plug-in `--optimizer adam` uses the fused kernel on a GPU, where fairseq would
@@ -12,7 +13,7 @@ from typing import Any
 
 import torch
 from fairseq import utils
-from fairseq.optim import adam, register_optimizer
+from fairseq.optim import adam, fp16_optimizer, register_optimizer
 from torch import Tensor, nn
 from torch.optim.adamw import adamw
 
@@ -69,7 +70,8 @@ class FusedAdam(torch.optim.Optimizer):
         for name in ("exp_avg", "exp_avg_sq"):
             if name not in state:
                 state[name] = torch.zeros_like(parameter, dtype=torch.float32)
-            else:  # read from a checkpoint, it may be on the CPU
+            elif state[name].device != parameter.device or state[name].dtype != torch.float32:
+                # read from a checkpoint
                 state[name] = state[name].to(parameter.device, torch.float32)
         return state
 
@@ -122,6 +124,67 @@ def total_norm(gradients: list[Tensor]) -> Tensor:
     return torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]))
 
 
+_MIXED = fp16_optimizer._FP16OptimizerMixin
+_THEIRS = {
+    name: getattr(_MIXED, name)
+    for name in ("_sync_fp16_grads_to_fp32", "_sync_fp32_params_to_fp16", "zero_grad")
+}
+
+
+def copy_gradients(optimizer: Any) -> None:
+    """Those of weights in half precision to those of their copies in fp32, in one kernel.
+
+    fairseq's mixed precision does so tensor by tensor. Parameters in one flat tensor, as with
+    ``--fp16``, are left to it.
+    """
+    if optimizer.has_flat_params or not optimizer._needs_sync:
+        _THEIRS["_sync_fp16_grads_to_fp32"](optimizer)
+        return
+    whole, halves = [], []
+    for half, weight in zip(optimizer.fp16_params, optimizer.fp32_params, strict=True):
+        if not half.requires_grad:
+            continue
+        if half.grad is None:
+            weight.grad = torch.zeros_like(weight)
+        elif weight.grad is None:
+            weight.grad = half.grad.float()
+        else:
+            whole.append(weight.grad)
+            halves.append(half.grad)
+    if whole:
+        torch._foreach_copy_(whole, halves)
+    optimizer._needs_sync = False
+
+
+@torch.no_grad()
+def copy_weights(optimizer: Any) -> None:
+    """Those in fp32 to those in half precision, in one kernel."""
+    if optimizer.has_flat_params:
+        _THEIRS["_sync_fp32_params_to_fp16"](optimizer)
+        return
+    pairs = zip(optimizer.fp16_params, optimizer.fp32_params, strict=True)
+    kept = [(half, weight) for half, weight in pairs if half.requires_grad]
+    torch._foreach_copy_([half for half, _ in kept], [weight for _, weight in kept])
+
+
+def forget_gradients(optimizer: Any) -> None:
+    """Those of weights in half precision are dropped, those in fp32 zero, in one kernel."""
+    if optimizer.has_flat_params:
+        _THEIRS["zero_grad"](optimizer)
+        return
+    for half in optimizer.fp16_params:
+        half.grad = None
+    kept = [weight.grad for weight in optimizer.fp32_params if weight.grad is not None]
+    if kept:
+        torch._foreach_zero_(kept)
+    optimizer._needs_sync = False
+    if optimizer.scaler is not None:
+        optimizer._multiply_factor = 1.0 / float(optimizer.scaler.loss_scale)
+
+
+_OURS = dict(zip(_THEIRS, (copy_gradients, copy_weights, forget_gradients), strict=True))
+
+
 # The name of fairseq's class: a checkpoint has it, and may be resumed by either.
 class FairseqAdam(adam.FairseqAdam):
     """`--optimizer fused_adam`: `FusedAdam` on every device."""
@@ -148,6 +211,8 @@ def use_on_a_gpu() -> None:
     if not utils.multi_tensor_l2norm_available:
         utils.multi_tensor_l2norm_available = True
         utils.multi_tensor_total_norm = total_norm
+    for name, function in _OURS.items():
+        setattr(_MIXED, name, function)
 
 
 use_on_a_gpu()

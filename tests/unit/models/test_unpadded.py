@@ -18,7 +18,7 @@ from fairseq_xling.models.separable_transformer import SeparableTransformer
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.tri_encoder import TriTransformer
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.models.unpadded import Segments, _flash, attend_segments
+from fairseq_xling.models.unpadded import Segments, _fused, attend_segments
 from fairseq_xling.objectives import objectives
 
 LANGS = {"en": 0, "de": 1}
@@ -179,11 +179,13 @@ def test_attention_of_segments_drops_its_weights_at_their_rate():
 
 
 @pytest.mark.parametrize("rate", (0.0, 0.1))
-def test_flash_attention_takes_these_arguments_and_has_a_gradient(rate):
-    """There is none on a CPU: on a device that holds no numbers, shapes are those of a GPU."""
+@pytest.mark.parametrize("short", (0, 1000))
+def test_a_gpus_kernels_take_these_arguments_and_have_gradients(short, rate, monkeypatch):
+    """There are none on a CPU: on a device that holds no numbers, shapes are those of a GPU."""
+    monkeypatch.setattr("fairseq_xling.models.unpadded._SHORT", short)
     parts = torch.empty(64, 3, 2, 8, dtype=torch.bfloat16, device="meta", requires_grad=True)
     bounds = torch.empty(5, dtype=torch.int32, device="meta")
-    mixed = _flash(parts, Segments(bounds, 128), rate)
+    mixed = _fused(parts, Segments(bounds, 128), rate)
     assert mixed.shape == (64, 2, 8) and mixed.dtype == torch.bfloat16
     mixed.sum().backward()
     assert parts.grad.shape == parts.shape

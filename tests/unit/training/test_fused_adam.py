@@ -5,13 +5,13 @@ import copy
 import pytest
 import torch
 from fairseq import utils
-from fairseq.optim import OPTIMIZER_REGISTRY
+from fairseq.optim import OPTIMIZER_REGISTRY, fp16_optimizer
 from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
 from torch import nn
 
 import fairseq_xling.plugin  # noqa: F401  it registers ours
 from fairseq_xling.errors import UserError
-from fairseq_xling.training.fused_adam import FusedAdam, total_norm
+from fairseq_xling.training.fused_adam import _OURS, _THEIRS, FusedAdam, total_norm
 
 # An epsilon that matters next to the gradients of `_gradient`.
 SETTINGS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-3, "weight_decay": 0.1}
@@ -119,3 +119,52 @@ def test_the_registered_optimizer_resumes_checkpoints_of_fairseqs():
 def test_statistics_in_half_precision_are_refused():
     with pytest.raises(UserError, match="`--fp16-adam-stats` needs NVIDIA's apex"):
         FusedAdam(_parameters(), use_fp16_stats=True)
+
+
+# ---- mixed precision
+
+
+class _Mixed(fp16_optimizer._FP16OptimizerMixin):
+    """fairseq's methods and nothing else, of weights in half precision."""
+
+    has_flat_params = False
+
+    def __init__(self):
+        self.fp16_params = _parameters(torch.bfloat16)
+        self.fp16_params[1].requires_grad = False
+        self.fp32_params = [nn.Parameter(p.detach().float()) for p in self.fp16_params]
+        self.scaler, self._needs_sync = None, False
+
+
+def _numbers(optimizer):
+    every = [*optimizer.fp16_params, *optimizer.fp32_params]
+    return [*every, *(torch.tensor([]) if p.grad is None else p.grad for p in every)]
+
+
+def test_copies_between_precisions_are_those_of_fairseq():
+    ours, theirs = _Mixed(), _Mixed()
+    steps = {ours: list(_OURS.values()), theirs: list(_THEIRS.values())}
+    for update in range(3):
+        for optimizer, (gradients, _, _) in steps.items():
+            generator = torch.Generator().manual_seed(update)
+            for number, half in enumerate(optimizer.fp16_params):
+                drawn = torch.randn(half.shape, generator=generator).bfloat16()
+                if number != 1 and (number, update) != (2, 1):  # one is absent from a step
+                    half.grad = drawn
+            optimizer._needs_sync = True
+            gradients(optimizer)
+        assert not ours._needs_sync
+        _same(ours, theirs)
+        for optimizer, (_, weights, forget) in steps.items():
+            for weight in optimizer.fp32_params:
+                if weight.grad is not None:
+                    weight.data -= 0.1 * weight.grad
+            weights(optimizer)
+            forget(optimizer)
+        _same(ours, theirs)
+    assert ours.fp32_params[0].grad.count_nonzero() == 0 and ours.fp16_params[0].grad is None
+
+
+def _same(ours, theirs):
+    for one, other in zip(_numbers(ours), _numbers(theirs), strict=True):
+        assert torch.equal(one, other)
