@@ -2,7 +2,7 @@
 """What else runs on a GPU, each beside what its products alone would take.
 
     python benchmarks/gpu_tasks.py --prepare              (once, anywhere: the data, in --work)
-    python benchmarks/gpu_tasks.py --output runs/gpu      (on the GPU: about two minutes)
+    python benchmarks/gpu_tasks.py --output runs/gpu      (on the GPU: about three minutes)
     python benchmarks/gpu_tasks.py --device cpu --scale tiny
 
 Trainings of every objective and of heads at BERT-base's size in bf16, steps of batches that lie

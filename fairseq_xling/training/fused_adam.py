@@ -15,7 +15,6 @@ import torch
 from fairseq import utils
 from fairseq.optim import adam, fp16_optimizer, register_optimizer
 from torch import Tensor, nn
-from torch.optim.adamw import adamw
 
 from fairseq_xling.errors import UserError
 
@@ -81,15 +80,14 @@ class FusedAdam(torch.optim.Optimizer):
         weights = [parameter.data for parameter in parameters]
         whole = [weight.float() for weight in weights]  # the tensor itself if it is in fp32
         beta1, beta2 = group["betas"]
-        steps = torch.full((len(weights),), step - 1.0, device=device)
-        adamw(
+        # Not `torch.optim`'s function, which sorts tensors by kind: a GPU would wait for that.
+        torch._fused_adamw_(
             whole,
             [parameter.grad.float() for parameter in parameters],
             [self.state[parameter]["exp_avg"] for parameter in parameters],
             [self.state[parameter]["exp_avg_sq"] for parameter in parameters],
             [],
-            list(steps.unbind()),
-            fused=True,
+            [torch.full((), float(step), device=device)] * len(weights),
             amsgrad=False,
             beta1=beta1,
             beta2=beta2,

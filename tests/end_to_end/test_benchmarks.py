@@ -10,6 +10,7 @@ import pytest
 from tests.end_to_end.engine import launch, table_of
 
 ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "data"
 TINY = (
     *("--generated", "--lines", "300", "--vocab", "200", "--layers", "1", "--dim", "16"),
     *("--heads", "2", "--max-tokens", "512", "--seconds", "0.05", "--rounds", "1"),
@@ -128,3 +129,17 @@ def test_the_benchmark_of_a_gpu_runs_on_a_cpu(tmp_path):
 
     done = run(*GPU, *places[:2], "--limit", "0", script="gpu.py")
     assert done.stdout.count("not begun: the time was over") == len(rows)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs ../shared/data")
+def test_what_else_runs_on_a_gpu_runs_on_a_cpu(tmp_path):
+    tiny = ("--scale", "tiny", "--work", tmp_path / "work")
+    done = run("--prepare", *tiny, script="gpu_tasks.py")
+    assert done.returncode == 0, done.stderr
+    places = ("--device", "cpu", "--seconds", "0.1", "--output", tmp_path / "found")
+    done = run(*tiny, *places, script="gpu_tasks.py")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "found" / "gpu_tasks.json").read_text())["rows"]
+    assert len(rows) == 16
+    assert all(row["flops"] > 0 and row["steps"] > 0 and not row["failed"] for row in rows), rows
