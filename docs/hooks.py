@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from claims_page import claims_pages
 from fairseq_pages import fairseq_pages
 from house_page import house_pages
 from included_pages import PROJECT, RESULTS, TITLES, included_pages, sources
@@ -51,6 +52,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add every generated or included page, and the figures of the latter."""
     included, figures = included_pages()
     texts = {**verb_pages(), **fairseq_pages(), **registry_pages(), **house_pages()}
+    texts |= claims_pages()
     texts |= included
     for path, text in texts.items():
         files.append(File.generated(config, path, content=text))

@@ -1,0 +1,87 @@
+"""The page of the papers' claims, and the front page's table of them, from committed frames.
+
+python docs/claims_page.py      puts the table into README.md
+"""
+
+from pathlib import Path
+
+from fairseq_xling.files import atomic_write
+from fairseq_xling.results.claims import STATES, Verdict, counts, every_paper, judge, table
+
+ROOT = Path(__file__).parents[1]
+BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
+TITLES = {
+    "emerging": "Emerging Cross-lingual Structure",
+    "trelm": "TreLM",
+    "clcr": "CLCR",
+    "mbert": "Study of multilingual BERT",
+    "transfer": "Transfer note",
+}
+LEAD = """---
+hide:
+  - navigation
+  - toc
+---
+# The papers' claims
+
+Every testable claim of the five papers, central ones in bold, and what our runs say of it. Our
+models are a thousand times smaller and their text is mostly a small made-up corpus, so only the
+order of rows can be compared.
+
+- A verdict is computed when this page is built, from the frames of committed runs: a paired t-test
+  over at least three seeds, of the mean over the claim's measures; Holm's correction over the
+  claims of a paper.
+- *Kept*, *not kept*: significant, in the paper's direction or in the other. *Undecided*: not
+  significant. *Equal within the margin*: of a claim that rows are alike, by two one-sided tests;
+  the margin is named.
+- *Not run*: no run is a test of this claim; the last column says why. Figures there are of runs of
+  another kind.
+- Each measure has the better and the worse row of the paper, and their difference with its 95 %
+  interval."""
+
+
+def verdicts() -> dict[str, list[Verdict]]:
+    """On all claims, by paper in the order of `TITLES`."""
+    claims = every_paper()
+    return {name: judge(claims[name], ROOT / "examples") for name in TITLES}
+
+
+def claims_pages() -> dict[str, str]:
+    """By path, the page."""
+    parts, found = [LEAD], verdicts()
+    parts.append(summary(found))
+    header = ["Place", "Claim", "Paper", "Ours", "Verdict", "Note"]
+    for name, judged in found.items():
+        rows = [header, ["---"] * len(header), *table(judged)]
+        lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
+        parts += [f"## {TITLES[name]}", "\n".join(lines)]
+    return {"results/papers.md": "\n\n".join(parts) + "\n"}
+
+
+def summary(found: dict[str, list[Verdict]]) -> str:
+    """How many central claims of each paper have which verdict, and all claims in brackets."""
+    header = ["Central claims (all)", *STATES]
+    lines = [header, ["---", *["--:"] * len(STATES)]]
+    for name, judged in found.items():
+        central = counts(verdict for verdict in judged if verdict.claim.central)
+        every = counts(judged)
+        lines.append([TITLES[name], *(f"{central[s]} ({every[s]})" for s in STATES)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def with_table(readme: str) -> str:
+    """The text of a README with the table in its place."""
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{summary(verdicts())}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    path = ROOT / "README.md"
+    text = with_table(path.read_text(encoding="utf-8"))
+    with atomic_write(path, "w") as file:
+        file.write(text)

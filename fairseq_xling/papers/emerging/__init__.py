@@ -1,0 +1,1 @@
+"""Emerging Cross-lingual Structure in Pretrained Language Models (Conneau et al., 2020)."""

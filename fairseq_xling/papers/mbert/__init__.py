@@ -1,0 +1,1 @@
+"""A study of cross-lingual ability and language-specific information in multilingual BERT."""

@@ -1,0 +1,391 @@
+"""What a paper claims, as data, and the verdict on each claim, computed from committed frames.
+
+A claim is a line of `papers/PAPER/claims.tsv`. Where a run tests it, the line names the frame, the
+rows that it compares and the measures; where none does, it says why. A verdict is a paired t-test
+over seeds, of the mean over the claim's measures if it has several; a claim that rows are alike has
+a margin and is tested for equivalence (two one-sided tests). Holm's correction is over the claims
+of a paper.
+"""
+
+import csv
+import dataclasses
+import functools
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.results.frame import frame_from_json
+
+HIGHER, LOWER, ALIKE = "higher", "lower", "alike"
+KEPT, NOT_KEPT, UNDECIDED, EQUAL, NOT_RUN = STATES = (
+    *("kept", "not kept", "undecided"),
+    *("equal within the margin", "not run"),
+)
+LEVEL = 0.05
+SEEDS = 3  # at least
+BUDGET = 0.05  # a part of the larger one, by which budgets of two rows may differ
+_BUDGETS = ("updates", "budget")  # columns
+_PAPERS = Path(__file__).parents[1] / "papers"
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim:
+    """A line of a table of claims.
+
+    Attributes:
+        code: unique among all papers, such as ``ECS-T1-1``.
+        place: table, figure or section of the paper.
+        central: whether abstract, conclusion or the main point of a table says it.
+        text: in one sentence.
+        better, worse: what the paper compares, in words.
+        measure: the paper's; ``direction``: whether the better row has the `HIGHER` or `LOWER`
+            figure of it, or both are `ALIKE`.
+        reported: the paper's figures, better first.
+        regime: what encoder, data and steps must be for a run to test this claim at all.
+        frame: path of the record whose frame tests it, below the folder of recipes; may be empty.
+        ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
+            with `` - `` between them.
+        measures: of the frame; the verdict is on their mean, so they have one unit.
+        margin: within which rows are `ALIKE`, in that unit; else None.
+        also: further measures that are shown without a say.
+        note: why there is no test, or what to know of it.
+    """
+
+    code: str
+    place: str
+    central: bool
+    text: str
+    better: str
+    worse: str
+    measure: str
+    direction: str
+    reported: str
+    regime: str
+    frame: str
+    ours: str
+    theirs: str
+    measures: tuple[str, ...]
+    margin: float | None
+    also: tuple[str, ...]
+    note: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """Of the better and the worse row by one measure: means over seeds, and of their difference
+    the 95 % interval, the probability of a two-sided test, or with a ``margin`` of the test of
+    equivalence, and each seed's ``gaps``."""
+
+    measure: str
+    unit: str
+    better: float
+    worse: float
+    mean: float
+    low: float
+    high: float
+    p: float
+    gaps: tuple[float, ...]
+    margin: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """On a ``claim``: one of `STATES`, by the difference ``decides``; ``p`` is corrected.
+
+    ``shown`` are the differences by each measure.
+    """
+
+    claim: Claim
+    state: str
+    decides: Difference | None = None
+    shown: tuple[Difference, ...] = ()
+    p: float | None = None
+
+
+# ---- reading
+
+
+def every_paper() -> dict[str, list[Claim]]:
+    """The claims of each paper, by the name of its folder.
+
+    Raises:
+        UserError: as `read_claims`, and for a code that two papers have.
+    """
+    found: dict[str, list[Claim]] = {}
+    codes: dict[str, Path] = {}
+    for path in sorted(_PAPERS.glob("*/claims.tsv")):
+        found[path.parent.name] = read_claims(path)
+        for claim in found[path.parent.name]:
+            if claim.code in codes:
+                raise UserError(f"{path}: {claim.code} is in {codes[claim.code]}, too")
+            codes[claim.code] = path
+    return found
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """The claims of a file: UTF-8, tabs, no quoting, a line of column names.
+
+    Raises:
+        UserError: with file and line, for a line of other columns, a code twice, a direction that
+            is none, a test without rows or measures, or none without a note.
+    """
+    names = [field.name for field in dataclasses.fields(Claim)]
+    found: dict[str, Claim] = {}
+    with open(path, encoding="utf-8", newline="") as file:
+        lines = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if (header := next(lines, [])) != names:
+            raise UserError(f"{path}:1: columns must be {', '.join(names)}, got {header}")
+        for number, line in enumerate(lines, 2):
+            where = f"{path}:{number}"
+            if len(line) != len(names):
+                raise UserError(f"{where}: must have {len(names)} columns, got {len(line)}")
+            values: dict[str, Any] = dict(zip(names, line, strict=True))
+            values["central"] = values["central"] == "yes"
+            for name in ("measures", "also"):
+                values[name] = tuple(filter(None, map(str.strip, values[name].split(","))))
+            try:
+                values["margin"] = float(values["margin"]) if values["margin"] else None
+            except ValueError:
+                raise UserError(f"{where}: margin must be a number, got {line[14]!r}") from None
+            claim = Claim(**values)
+            if claim.code in found:
+                raise UserError(f"{where}: {claim.code} is there twice")
+            _check(claim, where)
+            found[claim.code] = claim
+    return list(found.values())
+
+
+def _check(claim: Claim, where: str) -> None:
+    if claim.direction not in (HIGHER, LOWER, ALIKE):
+        raise UserError(
+            f"{where}: direction must be {HIGHER}, {LOWER} or {ALIKE}, got {claim.direction!r}"
+        )
+    tested = bool(claim.frame), bool(claim.ours), bool(claim.theirs), bool(claim.measures)
+    if any(tested) != all(tested):
+        raise UserError(f"{where}: a test needs a frame, both rows and measures, or none of them")
+    if not claim.frame and not claim.note:
+        raise UserError(f"{where}: a claim without a test must say why in its note")
+    if claim.frame and (claim.margin is not None) != (claim.direction == ALIKE):
+        raise UserError(f"{where}: a claim that rows are {ALIKE}, and only such, needs a margin")
+
+
+# ---- judging
+
+
+def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
+    """The verdict on each of the claims of one paper.
+
+    Args:
+        folder: of recipes, below which records lie.
+
+    Raises:
+        UserError: with the claim's code, for a record that is missing or of another version, rows
+            or measures that are not in its frame, fewer than `SEEDS` seeds, or rows of unequal
+            budgets.
+    """
+    frames = functools.cache(lambda path: _frame(folder / path))
+    found: dict[str, tuple[Difference, list[Difference]]] = {}
+    for claim in claims:
+        if claim.frame:
+            try:
+                found[claim.code] = _differences(claim, frames(claim.frame))
+            except UserError as error:
+                raise UserError(f"{claim.code}: {error}") from None
+    corrected = _holm({code: decides.p for code, (decides, _) in found.items()})
+    verdicts = []
+    for claim in claims:
+        if claim.code not in found:
+            verdicts.append(Verdict(claim, NOT_RUN))
+            continue
+        decides, shown = found[claim.code]
+        p = corrected[claim.code]
+        verdicts.append(Verdict(claim, _state(claim, decides, p), decides, tuple(shown), p))
+    return verdicts
+
+
+def _frame(path: Path) -> pandas.DataFrame:
+    record = read_json(path)
+    try:
+        return frame_from_json(record["frame"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: no frame of this version ({error!r})") from None
+
+
+def _state(claim: Claim, found: Difference, p: float) -> str:
+    if claim.margin is not None:
+        if p < LEVEL:
+            return EQUAL
+        outside = found.low > claim.margin or found.high < -claim.margin
+        return NOT_KEPT if outside else UNDECIDED
+    if p >= LEVEL:
+        return UNDECIDED
+    return KEPT if (found.mean > 0) == (claim.direction == HIGHER) else NOT_KEPT
+
+
+def _differences(claim: Claim, frame: pandas.DataFrame) -> tuple[Difference, list[Difference]]:
+    """What decides, and the difference by each measure."""
+    _check_budgets(frame, claim)
+    shown, figures = [], []
+    for name in (*claim.measures, *claim.also):
+        rows = frame[frame["measure"] == name]
+        if rows.empty:
+            known = ", ".join(map(str, dict.fromkeys(frame["measure"])))
+            raise UserError(f"measure {name!r} is not in {claim.frame}; it has {known}")
+        better, worse = (_of(rows, text, claim) for text in (claim.ours, claim.theirs))
+        seeds = [seed for seed in better if seed in worse]
+        if len(seeds) < SEEDS:
+            raise UserError(f"{name}: a test needs {SEEDS} seeds of both rows, got {len(seeds)}")
+        one, other = ([row[seed] for seed in seeds] for row in (better, worse))
+        units = {unit for unit in rows["unit"] if unit is not None}
+        unit = units.pop().strip(" ()") if len(units) == 1 else ""
+        margin = claim.margin if claim.measures == (name,) else None
+        shown.append(paired(one, other, name, unit, margin))
+        if name in claim.measures:
+            figures.append((one, other))
+    if len(figures) == 1:
+        return shown[0], shown
+    one, other = (
+        [statistics.fmean(seed) for seed in zip(*rows, strict=True)]
+        for rows in zip(*figures, strict=True)
+    )
+    return paired(one, other, "mean", shown[0].unit, claim.margin), shown
+
+
+def paired(
+    better: Sequence[float],
+    worse: Sequence[float],
+    measure: str = "",
+    unit: str = "",
+    margin: float | None = None,
+) -> Difference:
+    """The difference of two rows of figures that share their seeds.
+
+    Differences that are the same in all seeds have an interval of one point, and a probability of 0
+    or 1.
+
+    >>> found = paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0])
+    >>> found.mean, round(found.low, 2), round(found.high, 2), round(found.p, 3)
+    (2.0, -0.48, 4.48, 0.074)
+    >>> round(paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], margin=5).p, 3)
+    0.018
+    """
+    from scipy import stats
+
+    gaps = [a - b for a, b in zip(better, worse, strict=True)]
+    mean, count = statistics.fmean(gaps), len(gaps)
+    error = statistics.stdev(gaps) / count**0.5
+    if error <= 1e-9 * max(map(abs, [*better, *worse])):
+        inside = abs(mean) < margin if margin is not None else mean != 0
+        low, high, p = mean, mean, 0.0 if inside else 1.0
+    else:
+        spread = stats.t(count - 1)
+        half = error * float(spread.ppf(0.975))
+        low, high = mean - half, mean + half
+        if margin is None:
+            p = 2 * float(spread.sf(abs(mean) / error))
+        else:  # two one-sided tests
+            p = float(spread.sf((margin - abs(mean)) / error))
+    means = statistics.fmean(better), statistics.fmean(worse)
+    return Difference(measure, unit, *means, mean, low, high, p, tuple(gaps), margin)
+
+
+def _of(frame: pandas.DataFrame, selection: str, claim: Claim) -> dict[Any, float]:
+    """By seed the figure of the rows that ``selection`` names: a mean over all that it leaves
+    open."""
+    parts = [_selected(frame, part, claim) for part in selection.split(" - ")]
+    figures: list[dict[Any, float]] = []
+    for part in parts:
+        by_seed: dict[Any, list[float]] = {}
+        for seed, value in part[["seed", "value"]].itertuples(index=False, name=None):
+            if value is not None:
+                by_seed.setdefault(seed, []).append(float(value))
+        figures.append({seed: statistics.fmean(values) for seed, values in by_seed.items()})
+    if len(figures) == 1:
+        return figures[0]
+    first, second = figures
+    return {seed: first[seed] - second[seed] for seed in first if seed in second}
+
+
+def _selected(frame: pandas.DataFrame, selection: str, claim: Claim) -> pandas.DataFrame:
+    for part in selection.split(";"):
+        column, _, value = part.strip().partition("=")
+        if column not in frame.columns:
+            raise UserError(f"{claim.frame} has no column {column!r}")
+        frame = frame[frame[column].map(str) == value]
+    if frame.empty:
+        raise UserError(f"rows {selection!r} are not in {claim.frame}")
+    return frame
+
+
+def _check_budgets(frame: pandas.DataFrame, claim: Claim) -> None:
+    for column in _BUDGETS:
+        if column not in frame.columns:
+            continue
+        totals = []
+        for selection in (claim.ours, claim.theirs):
+            rows = _selected(frame, selection.split(" - ")[0], claim)
+            totals.append(statistics.fmean(map(float, rows[column])))
+        if max(totals) - min(totals) > BUDGET * max(totals):
+            raise UserError(
+                f"{column} of both rows must not differ by more than {BUDGET:.0%}, got "
+                f"{totals[0]:,g} and {totals[1]:,g}"
+            )
+
+
+def _holm(p: Mapping[str, float]) -> dict[str, float]:
+    """Probabilities corrected by Holm's method.
+
+    >>> _holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'c': 0.06, 'b': 0.06}
+    """
+    found, least = {}, 0.0
+    for rank, code in enumerate(sorted(p, key=p.__getitem__)):
+        least = max(least, min(1.0, (len(p) - rank) * p[code]))
+        found[code] = least
+    return found
+
+
+# ---- showing
+
+
+def in_words(difference: Difference) -> str:
+    """A difference for a cell of a table.
+
+    >>> in_words(paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], "LAS", "%"))
+    'LAS 4.0 / 2.0: +2.0 [-0.5, +4.5]'
+    """
+    d = difference
+    digits = 1 if max(abs(d.better), abs(d.worse)) >= 10 or d.unit == "%" else 3
+    shown = " / ".join(f"{value:.{digits}f}" for value in (d.better, d.worse))
+    ends = f"[{d.low:+.{digits}f}, {d.high:+.{digits}f}]"
+    margin = f", margin {d.margin:g}" if d.margin is not None else ""
+    return f"{d.measure} {shown}: {d.mean:+.{digits}f} {ends}{margin}"
+
+
+def counts(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """How many verdicts there are of each of `STATES`."""
+    states = [verdict.state for verdict in verdicts]
+    return {state: states.count(state) for state in STATES}
+
+
+def table(verdicts: Iterable[Verdict]) -> Iterator[list[str]]:
+    """Rows of cells: place, claim, the paper's figures, ours, the verdict, a note."""
+    for verdict in verdicts:
+        claim, decides = verdict.claim, verdict.decides
+        ours, state = "", verdict.state
+        if decides is not None:
+            every = [decides] if decides.measure == "mean" else []
+            ours = "; ".join(map(in_words, [*every, *verdict.shown]))
+            ours += f" ({len(decides.gaps)} seeds)"
+            state += f", p {_shown(verdict.p)}"
+        text = f"**{claim.text}**" if claim.central else claim.text
+        yield [claim.place, text, claim.reported, ours, state, claim.note]
+
+
+def _shown(p: float | None) -> str:
+    return "< 0.001" if p is not None and p < 0.001 else f"= {p:.3f}"

@@ -1,0 +1,72 @@
+"""The page of the papers' claims and the front page's table are computed from committed frames."""
+
+import json
+import shutil
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.results.frame import frame_from_json, frame_to_json
+from tests.unit.docs.conftest import DOCS
+
+ROOT = DOCS.parent
+FRAME = "emerging_structure/results/synthetic.json"
+
+
+@pytest.fixture
+def claims_page(docs_module):
+    return docs_module("claims_page")
+
+
+def test_the_front_page_has_the_table_of_today(claims_page):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert claims_page.with_table(text) == text, "run python docs/claims_page.py"
+
+
+def test_the_page_has_every_claim_with_its_verdict(claims_page):
+    (page,) = claims_page.claims_pages().values()
+    for judged in claims_page.verdicts().values():
+        for verdict in judged:
+            (line,) = [row for row in page.splitlines() if f"{verdict.claim.text}" in row]
+            assert f"| {verdict.state}" in line and len(line.replace("\\|", "").split("|")) == 8
+
+
+@pytest.fixture
+def copied(claims_page, tmp_path, monkeypatch):
+    """Committed frames in a folder of their own, of which the page is made."""
+    for judged in claims_page.verdicts().values():
+        for frame in {verdict.claim.frame for verdict in judged} - {""}:
+            (tmp_path / "examples" / frame).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / "examples" / frame, tmp_path / "examples" / frame)
+    monkeypatch.setattr(claims_page, "ROOT", tmp_path)
+    return tmp_path / "examples" / FRAME
+
+
+def _swap_rows(record):
+    rows = record["frame"]["columns"]["row"]["of"]
+    one, other = rows.index("A1"), rows.index("C")
+    rows[one], rows[other] = rows[other], rows[one]
+
+
+def _flip_a_number(record):
+    frame = frame_from_json(record["frame"])
+    place = next(frame.index[(frame["row"] == "A1") & (frame["measure"] == "LAS")].values.flat)
+    frame.loc[place, "value"] *= -1
+    record["frame"] = frame_to_json(frame)
+
+
+@pytest.mark.parametrize("change", [_swap_rows, _flip_a_number])
+def test_another_number_in_a_frame_is_another_page(change, claims_page, copied):
+    before = claims_page.claims_pages(), claims_page.summary(claims_page.verdicts())
+    record = json.loads(copied.read_text(encoding="utf-8"))
+    change(record)
+    copied.write_text(json.dumps(record), encoding="utf-8")
+    assert claims_page.claims_pages() != before[0]
+    if change is _swap_rows:
+        assert claims_page.summary(claims_page.verdicts()) != before[1]
+
+
+def test_a_page_without_one_of_its_frames_is_not_made(claims_page, copied):
+    copied.unlink()
+    with pytest.raises(UserError, match=r"^ECS-T1-1: .*synthetic\.json: no such file"):
+        claims_page.claims_pages()

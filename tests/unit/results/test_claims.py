@@ -1,0 +1,202 @@
+"""Claims as data: what a verdict follows from, and what is refused."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.results import claims
+from fairseq_xling.results.claims import (
+    EQUAL,
+    KEPT,
+    NOT_KEPT,
+    NOT_RUN,
+    UNDECIDED,
+    Claim,
+    every_paper,
+    judge,
+    paired,
+    read_claims,
+)
+from fairseq_xling.results.frame import frame_to_json, make_frame
+
+CLAIM = Claim(
+    *("X-1", "Table 1", True, "Maps help.", "mapped", "unmapped", "LAS", "higher", "3 / 1"),
+    *("any", "a.json", "row=map", "row=none", ("LAS",), None, (), ""),
+)
+
+
+def changed(**values):
+    return dataclasses.replace(CLAIM, **values)
+
+
+def write(folder, figures, name="a.json", **columns):
+    """A record of rows and measures, a figure of each seed."""
+    rows = [
+        {"row": row, "measure": measure, "seed": seed, "value": value, "unit": "%", **columns}
+        for (row, measure), values in figures.items()
+        for seed, value in enumerate(values, 1)
+    ]
+    (folder / name).write_text(json.dumps({"frame": frame_to_json(make_frame(rows))}))
+
+
+MAP, NONE = ("map", "LAS"), ("none", "LAS")
+
+
+@pytest.mark.parametrize(
+    "claim, better, worse, state",
+    [
+        ({}, [3.0, 4.1, 5.0], [1.0, 2.0, 3.0], KEPT),
+        ({}, [1.0, 2.0, 3.0], [3.0, 4.1, 5.0], NOT_KEPT),
+        ({"direction": "lower"}, [1.0, 2.0, 3.0], [3.0, 4.1, 5.0], KEPT),
+        ({}, [3.0, 4.1, 1.0], [1.0, 2.0, 3.0], UNDECIDED),
+        ({"direction": "alike", "margin": 3.0}, [3.0, 4.1, 5.0], [1.0, 2.0, 3.0], EQUAL),
+        ({"direction": "alike", "margin": 1.0}, [3.0, 4.1, 5.0], [1.0, 2.0, 3.0], NOT_KEPT),
+        ({"direction": "alike", "margin": 2.1}, [3.0, 4.1, 5.0], [1.0, 2.0, 3.0], UNDECIDED),
+        ({"ours": "row=none", "theirs": "row=map"}, [3.0, 4.1, 5.0], [1.0, 2.0, 3.0], NOT_KEPT),
+        ({}, [2.0, 3.0, 4.0], [1.0, 2.0, 3.0], KEPT),  # the same difference in all seeds
+        ({}, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], UNDECIDED),
+    ],
+)
+def test_a_verdict_follows_from_the_figures(claim, better, worse, state, tmp_path):
+    write(tmp_path, {MAP: better, NONE: worse})
+    assert judge([changed(**claim)], tmp_path)[0].state == state
+
+
+def test_differences_are_those_of_scipys_paired_tests():
+    better, worse = np.random.default_rng(1).normal(size=(2, 5))
+    found, expected = paired(better, worse), stats.ttest_rel(better, worse)
+    interval = expected.confidence_interval(0.95)
+    assert found.p == pytest.approx(expected.pvalue)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    one_sided = [
+        stats.ttest_rel(better, worse - 0.7, alternative="greater").pvalue,
+        stats.ttest_rel(better, worse + 0.7, alternative="less").pvalue,
+    ]
+    assert paired(better, worse, margin=0.7).p == pytest.approx(max(one_sided))
+
+
+def test_the_mean_of_a_claims_measures_decides(tmp_path):
+    figures = {MAP: [3.0, 4.1, 5.0], NONE: [1.0, 2.0, 3.0]}
+    figures |= {("map", "F1"): [1.0, 2.1, 2.9], ("none", "F1"): [1.1, 2.0, 3.0]}
+    write(tmp_path, figures)
+    (verdict,) = judge([changed(measures=("LAS", "F1"), also=())], tmp_path)
+    assert verdict.state == KEPT and verdict.decides.measure == "mean"
+    assert verdict.decides.gaps == pytest.approx([0.95, 1.1, 0.95])
+    assert [difference.measure for difference in verdict.shown] == ["LAS", "F1"]
+    (verdict,) = judge([changed(measures=("F1",), also=("LAS",))], tmp_path)
+    assert verdict.state == UNDECIDED and verdict.decides.measure == "F1"
+
+
+def test_rows_may_be_differences_and_means_over_other_columns(tmp_path):
+    rows = [
+        {"row": row, "target": target, "measure": "LAS", "seed": seed, "value": value + seed % 2}
+        for row, target, value in [("a", "de", 9), ("a", "fr", 7), ("b", "de", 5), ("b", "fr", 1)]
+        for seed in (1, 2, 3)
+    ]
+    record = {"frame": frame_to_json(make_frame(rows))}
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    (verdict,) = judge([changed(ours="row=a", theirs="row=b")], tmp_path)
+    assert verdict.decides.gaps == (5.0, 5.0, 5.0)
+    gains = {"ours": "row=a;target=fr - row=b;target=fr", "theirs": "row=a;target=de - row=b"}
+    (verdict,) = judge([changed(**gains)], tmp_path)
+    assert verdict.decides.gaps == (0.0, 0.0, 0.0)
+
+
+def test_the_more_claims_a_paper_has_the_smaller_a_probability_must_be(tmp_path):
+    write(tmp_path, {MAP: [3.0, 4.1, 5.3], NONE: [1.0, 2.0, 3.0]})
+    (alone,) = judge([CLAIM], tmp_path)
+    many = judge([changed(code=f"X-{n}") for n in range(30)], tmp_path)
+    assert alone.state == KEPT and {verdict.state for verdict in many} == {UNDECIDED}
+    assert many[0].p == pytest.approx(30 * alone.p)
+
+
+@pytest.mark.parametrize(
+    "claim, message",
+    [
+        ({"frame": "b.json"}, r"^X-1: .*b\.json"),
+        ({"frame": "old.json"}, r"^X-1: .*old\.json: no frame of this version"),
+        ({"ours": "row=other"}, "^X-1: rows 'row=other' are not in a.json"),
+        ({"ours": "line=map"}, "^X-1: a.json has no column 'line'"),
+        ({"measures": ("UAS",)}, "^X-1: measure 'UAS' is not in a.json; it has LAS"),
+        ({"theirs": "row=short"}, "^X-1: LAS: a test needs 3 seeds of both rows, got 1"),
+        ({"frame": "budgets.json"}, "^X-1: updates of both rows must not differ by more than 5%"),
+    ],
+)
+def test_a_claim_that_its_frame_cannot_test_is_one_line(claim, message, tmp_path):
+    write(tmp_path, {MAP: [3.0, 4.1, 5.0], NONE: [1.0, 2.0, 3.0], ("short", "LAS"): [1.0]})
+    (tmp_path / "old.json").write_text('{"frame": {"rows": 1, "columns": {"row": "a"}}}')
+    rows = [
+        {"row": row, "measure": "LAS", "seed": seed, "value": seed, "updates": updates}
+        for row, updates in [("map", 100), ("none", 110)]
+        for seed in (1, 2, 3)
+    ]
+    (tmp_path / "budgets.json").write_text(json.dumps({"frame": frame_to_json(make_frame(rows))}))
+    with pytest.raises(UserError, match=message):
+        judge([changed(**claim)], tmp_path)
+
+
+# ---- the file
+
+HEADER = [field.name for field in dataclasses.fields(Claim)]
+LINE = ["X-1", "T1", "yes", "Maps help.", "a", "b", "LAS", "higher", "", "", "f", "r=a", "r=b",
+        "LAS", "", "", ""]  # fmt: skip
+
+
+def line(**values):
+    return [values.get(name, cell) for name, cell in zip(HEADER, LINE, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "lines, message",
+    [
+        ([["code"]], r":1: columns must be code, place"),
+        ([HEADER, LINE[:-1]], r":2: must have 17 columns, got 16"),
+        ([HEADER, LINE, LINE], r":3: X-1 is there twice"),
+        ([HEADER, line(direction="up")], r":2: direction must be higher, lower or alike, got 'up'"),
+        ([HEADER, line(measures="")], r":2: a test needs a frame, both rows and measures"),
+        ([HEADER, line(margin="2")], r":2: a claim that rows are alike, and only such, needs"),
+        ([HEADER, line(direction="alike")], r":2: a claim that rows are alike"),
+        ([HEADER, line(margin="wide")], r":2: margin must be a number, got 'wide'"),
+        (
+            [HEADER, line(frame="", ours="", theirs="", measures="")],
+            r":2: a claim without a test must say why in its note",
+        ),
+    ],
+)
+def test_mistakes_in_a_file_of_claims_are_one_line(lines, message, tmp_path):
+    path = tmp_path / "claims.tsv"
+    path.write_text("".join("\t".join(cells) + "\n" for cells in lines))
+    with pytest.raises(UserError, match=message):
+        read_claims(path)
+
+
+def test_a_code_belongs_to_one_paper(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "_PAPERS", tmp_path)
+    for paper in ("one", "two"):
+        (tmp_path / paper).mkdir()
+        text = "".join("\t".join(cells) + "\n" for cells in (HEADER, LINE))
+        (tmp_path / paper / "claims.tsv").write_text(text)
+    with pytest.raises(UserError, match=r"two/claims.tsv: X-1 is in .*one/claims.tsv, too"):
+        every_paper()
+
+
+# ---- ours
+
+
+def test_every_claim_of_the_five_papers_is_there():
+    found = every_paper()
+    counts = {paper: len(of_paper) for paper, of_paper in found.items()}
+    assert counts == {"clcr": 27, "emerging": 35, "mbert": 17, "transfer": 19, "trelm": 41}
+    central = sum(claim.central for of_paper in found.values() for claim in of_paper)
+    assert central == 59
+    every = [claim for of_paper in found.values() for claim in of_paper]
+    assert all(claim.text and claim.better and claim.worse and claim.regime for claim in every)
+
+
+def test_a_verdict_without_a_frame_is_not_run(tmp_path):
+    none = changed(frame="", ours="", theirs="", measures=(), note="No run has these rows.")
+    assert judge([none], tmp_path)[0].state == NOT_RUN
