@@ -47,7 +47,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "benchmarks": (f"{_TESTS}benchmark*",),
     "examples": (f"{_TESTS}*_examples.py*",),
     "pages": (f"{_TESTS}how_to.py*", f"{_TESTS}tutorials.py*", f"{_TESTS}notebooks.py*"),
-    "demo-small": (f"{_TESTS}demo.py*small*",),
+    "demo-small": (f"{_TESTS}demo.py::*small*",),
     "demo": (f"{_TESTS}demo.py*",),
     "trelm": (f"{_TESTS}trelm*",),
     "studies": (
