@@ -106,6 +106,9 @@ class Sentences:
         return Row(Side(frame(self.file[index], self.max_positions), self.languages[0]))
 
 
+BLOCK = 256  # tokens
+
+
 @break_modes.register("none")
 class Stream:
     """Continuous text: rows of exactly ``tokens_per_sample`` ids including CLS, across sentences.
@@ -120,17 +123,18 @@ class Stream:
 
     @classmethod
     def open(cls, file: TokenFile, lang: str, cfg: Any, max_positions: int) -> "Stream":
-        """A stream in blocks of ``cfg.tokens_per_sample``.
+        """A stream in blocks of ``cfg.tokens_per_sample``, by default of `BLOCK`, if that fits.
 
         Raises:
             UserError: for blocks longer than the model's positions.
         """
-        if cfg.tokens_per_sample > max_positions:
+        length = cfg.tokens_per_sample or min(BLOCK, max_positions)
+        if length > max_positions:
             raise UserError(
                 "`--tokens-per-sample` must not exceed the model's `--max-positions` "
-                f"{max_positions}, got {cfg.tokens_per_sample}"
+                f"{max_positions}, got {length}"
             )
-        return cls(file, lang, cfg.tokens_per_sample)
+        return cls(file, lang, length)
 
     def __len__(self) -> int:
         return -(-len(self.file.tokens) // self.step)

@@ -73,8 +73,13 @@ class UnifiedTaskConfig(PrecisionConfig):
         default="none",
         metadata={"help": "none: continuous text in blocks; sentence: one sentence per row"},
     )
-    tokens_per_sample: int = field(
-        default=256, metadata=ranged("length of a block in tokens, including its <s>", Range(2))
+    tokens_per_sample: Optional[int] = field(
+        default=None,
+        metadata=ranged(
+            "length of a block in tokens, including its <s> (default: 256, or as many as the model "
+            "has positions)",
+            Range(2),
+        ),
     )
     mask_prob: float = field(
         default=0.15, metadata=ranged("share of tokens that are predicted", SHARE)

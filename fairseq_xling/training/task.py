@@ -17,6 +17,7 @@ from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
 from fairseq_xling.data.folder import Shards
 from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import Limits, Plan
+from fairseq_xling.data.sources import BLOCK
 from fairseq_xling.data.unpadded import unpadded_layout
 from fairseq_xling.errors import UserError, about, exits_on_user_error
 from fairseq_xling.languages import parse_languages
@@ -256,7 +257,7 @@ class UnifiedTask(PlannedTask):
 
     def max_positions(self) -> int:
         # A task that has no model yet (fairseq never loads data before it) has no other bound.
-        return self._max_positions or self.cfg.tokens_per_sample
+        return self._max_positions or self.cfg.tokens_per_sample or BLOCK
 
     @property
     def source_dictionary(self) -> Dictionary:

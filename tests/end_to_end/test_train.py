@@ -14,6 +14,7 @@ from fairseq_xling.cli import main
 from tests.end_to_end.engine import (
     assert_same_training,
     command,
+    in_process,
     kill,
     load,
     logged,
@@ -114,6 +115,26 @@ def test_hydra_train_runs_the_task(pages_root):
     assert saved["extra_state"]["val_loss"] > 0
     assert saved["cfg"]["task"]["_name"] == "bilingual_mlm"
     assert any(".private.de." in name for name in saved["model"])
+
+
+@pytest.mark.parametrize(
+    "task, arch",
+    [
+        ("bilingual_mlm", "separable_transformer_tiny"),
+        ("bilingual_mlm", "tri_bert_tiny"),
+        ("cdlm", "tri_bert_tiny"),
+        ("cdlm --sample-break-mode none", "tri_bert_tiny"),
+    ],
+)
+def test_an_architecture_trains_with_the_defaults_of_a_task(task, arch, tiny_corpus, tmp_path):
+    sizes = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32"
+    words = f"--task {task} --arch {arch} {sizes} --criterion unified_lm --optimizer adam --lr 1e-3"
+    output = in_process(
+        *("train", tiny_corpus.path, "--user-dir", USER_DIR, *words.split(), "--cpu"),
+        *"--max-tokens 512 --max-update 1 --num-workers 0 --log-format json --no-save".split(),
+        *("--save-dir", tmp_path),
+    )
+    assert logged(output, "train")[-1]["train_num_updates"] == 1
 
 
 def test_two_processes_equal_one_with_update_freq_2_bit_for_bit(tiny_corpus, tmp_path):
