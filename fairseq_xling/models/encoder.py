@@ -113,6 +113,14 @@ class SeparableEncoder(nn.Module):
             self.output_tokens = slot(token_table, "softmax")
         self.apply(self.initialise)
 
+    def begin_alike(self, start: SharingPlan) -> None:
+        """Give the private copies of the parts in ``start`` equal weights."""
+        slots = [self.layers[number - 1] for number in sorted(start.layers)]
+        # Without position embeddings, there is no such part.
+        slots += [getattr(self, part) for part in sorted(start.parts) if hasattr(self, part)]
+        for slot in slots:
+            slot.begin_alike()
+
     def new_layer(self) -> EncoderLayer:
         """A layer of this encoder's sizes and rates, with torch's initial weights."""
         s = self.shape

@@ -62,6 +62,13 @@ class SeparableTransformerConfig(FairseqDataclass):
             "layer numbers and ranges, e.g. emb,1-3"
         },
     )
+    separate_start: str = field(
+        default="",
+        metadata={
+            "help": "private parts whose copies begin with equal weights, named as for --separate; "
+            "'alike' is all but the embeddings of words (default: each copy has its own)"
+        },
+    )
     no_token_positional_embeddings: bool = field(
         default=False,
         metadata={
@@ -147,12 +154,14 @@ class SeparableTransformer(BaseFairseqModel):
         cfg = _complete(cfg, cls.config)
         _check_sizes(cfg)
         plan = SharingPlan.parse(cfg.separate, cfg.encoder_layers)
+        start = plan.start(cfg.separate_start, cfg.encoder_layers)
         task.check_plan(plan)
         with about("`--lm-head`"):
             lm_heads.check(cfg.lm_head)
         with about("`--activation-fn`"):
             activations.check(cfg.activation_fn)
         encoder = cls.build_encoder(cfg, task, plan)
+        encoder.begin_alike(start)
         identity = {
             "languages": list(task.vocab_sizes),
             "dictionaries": task.dictionary_digests,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import torch
 from torch import nn
 
 from fairseq_xling.errors import UserError
@@ -25,8 +26,9 @@ class SharingPlan:
     layers: frozenset[int] = frozenset()
 
     @classmethod
-    def parse(cls, text: str, num_layers: int) -> "SharingPlan":
-        """The plan that ``text`` describes for an encoder of ``num_layers``.
+    def parse(cls, text: str, num_layers: int, option: str = "--separate") -> "SharingPlan":
+        """The plan that ``text``, the value of ``option``, describes for an encoder of
+        ``num_layers``.
 
         >>> plan = SharingPlan.parse("emb,1-2,4", 4)
         >>> sorted(plan.layers), str(plan)
@@ -45,13 +47,13 @@ class SharingPlan:
                 first, last = int(match[1]), int(match[2] or match[1])
                 if not 1 <= first <= last <= num_layers:
                     raise UserError(
-                        f"`--separate` layers must lie in 1-{num_layers} (the encoder's depth), "
+                        f"`{option}` layers must lie in 1-{num_layers} (the encoder's depth), "
                         f"got {item!r}"
                     )
                 layers.update(range(first, last + 1))
             else:
                 raise UserError(
-                    "`--separate` accepts 'emb', 'tokens', 'positions', 'softmax', layer numbers "
+                    f"`{option}` accepts 'emb', 'tokens', 'positions', 'softmax', layer numbers "
                     f"and ranges such as 1-3, separated by commas; got {item!r}"
                 )
         return cls(frozenset(parts), frozenset(layers))
@@ -66,6 +68,24 @@ class SharingPlan:
             if layer is not None:
                 run.append(layer)
         return ",".join(items)
+
+    def start(self, text: str, num_layers: int) -> "SharingPlan":
+        """The private parts whose copies begin with equal weights: those that ``text`` names, or
+        with ``alike`` all but the embeddings of words, which are other words in each language.
+
+        >>> plan = SharingPlan.parse("emb,1-2", 4)
+        >>> str(plan.start("alike", 4)), str(plan.start("positions,2", 4)), str(plan.start("", 4))
+        ('positions,softmax,1-2', 'positions,2', '')
+        """
+        if text == "alike":
+            return SharingPlan(self.parts - {"tokens"}, self.layers)
+        found = SharingPlan.parse(text, num_layers, "--separate-start")
+        if not (found.parts <= self.parts and found.layers <= self.layers):
+            raise UserError(
+                f"`--separate-start` must name parts that are private by `--separate` {str(self)!r}"
+                f", got {text!r}"
+            )
+        return found
 
     @property
     def any(self) -> bool:
@@ -97,6 +117,15 @@ class Slot(nn.Module):
     @property
     def is_private(self) -> bool:
         return hasattr(self, "private")
+
+    @torch.no_grad()
+    def begin_alike(self) -> None:
+        """Give all languages the weights of the first one, but for those of another shape."""
+        first, *others = self.private.values()
+        for other in others:
+            for weight, begun in zip(other.parameters(), first.parameters(), strict=True):
+                if weight.shape == begun.shape:
+                    weight.copy_(begun)
 
     def select(self, lang: str | None) -> nn.Module:
         """The module of ``lang`` (which may be ``None`` in a shared slot)."""

@@ -320,3 +320,19 @@ def test_a_task_or_model_of_fairseqs_own_is_refused_in_one_line():
         SeparableTransformer.build_model(SeparableTransformerConfig(**SMALL), task)
     with pytest.raises(SystemExit, match=r"`--criterion unified_lm` needs a task .* Namespace"):
         UnifiedLMCriterion(task)
+
+
+def test_named_copies_begin_alike_and_the_rest_as_it_did(make_model, make_task):
+    task = make_task(en=30, de=30)
+    torch.manual_seed(3)
+    usual = make_model(task, separate="emb,1-2").encoder.state_dict()
+    torch.manual_seed(3)
+    alike = make_model(task, separate="emb,1-2", separate_start="alike").encoder.state_dict()
+    for name, tensor in alike.items():
+        first = alike[name.replace(".private.de.", ".private.en.")]
+        if name.startswith("tokens.private.de"):
+            assert not torch.equal(tensor, first)
+        elif ".private.de." in name:
+            assert torch.equal(tensor, first)
+        if ".private.de." not in name or name.startswith("tokens."):
+            assert torch.equal(tensor, usual[name])

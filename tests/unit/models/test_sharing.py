@@ -1,4 +1,5 @@
 import pytest
+import torch
 from torch import nn
 
 from fairseq_xling.errors import UserError
@@ -71,3 +72,24 @@ def test_a_language_may_be_called_like_a_method_of_torch():
     again = Slot(linear, ["to", "pop", "keys"], private=True)
     again.load_state_dict(slot.state_dict())
     assert again.select("to").weight.equal(slot.select("to").weight)
+
+
+def test_copies_begin_alike_where_they_have_one_shape():
+    slot = Slot(linear, ["en", "de", "deu"], private=True)
+    en, de, deu = (slot.select(lang) for lang in ("en", "de", "deu"))
+    before = deu.weight.clone()
+    assert not torch.equal(en.weight, de.weight)
+    slot.begin_alike()
+    assert torch.equal(en.weight, de.weight) and en.weight is not de.weight
+    assert torch.equal(deu.weight, before)
+
+
+@pytest.mark.parametrize("text", ["softmax", "positions,2", "emb"])
+def test_only_private_parts_begin_alike(text):
+    with pytest.raises(UserError, match=r"`--separate-start` must name parts that are private"):
+        SharingPlan.parse("positions,1", 4).start(text, 4)
+
+
+def test_a_mistake_in_the_start_names_its_option():
+    with pytest.raises(UserError, match=r"^`--separate-start` layers must lie in 1-4"):
+        SharingPlan.parse("1-2", 4).start("1-9", 4)
