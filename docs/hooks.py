@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from architecture_page import architecture_pages
 from claims_page import claims_pages
 from fairseq_pages import fairseq_pages
-from house_page import house_pages
 from included_pages import PROJECT, RESULTS, TITLES, included_pages, sources
 from mkdocs.structure.files import File, Files
 from registry_pages import registry_pages
@@ -51,7 +51,7 @@ def _filled(nav: list, generated: dict[str, list]) -> list:
 def on_files(files: Files, config: Any) -> Files:
     """Add every generated or included page, and the figures of the latter."""
     included, figures = included_pages()
-    texts = {**verb_pages(), **fairseq_pages(), **registry_pages(), **house_pages()}
+    texts = {**verb_pages(), **fairseq_pages(), **registry_pages(), **architecture_pages()}
     texts |= claims_pages()
     texts |= included
     for path, text in texts.items():
