@@ -19,7 +19,6 @@ TITLES = {
 }
 LEAD = """---
 hide:
-  - navigation
   - toc
 ---
 # The papers' claims
@@ -53,6 +52,8 @@ def claims_pages() -> dict[str, str]:
     header = ["Place", "Claim", "Paper", "Ours", "Verdict", "Note"]
     for name, judged in found.items():
         rows = [header, ["---"] * len(header), *table(judged)]
+        for row in rows[2:]:
+            row[3] = row[3].replace("; ", "<br>")  # a measure a line
         lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
         parts += [f"## {TITLES[name]}", "\n".join(lines)]
     return {"results/papers.md": "\n\n".join(parts) + "\n"}
