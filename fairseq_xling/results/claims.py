@@ -49,7 +49,7 @@ class Claim:
         regime: what encoder, data and steps must be for a run to test this claim at all.
         frame: path of the record whose frame tests it, below the folder of recipes; may be empty.
         ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
-            with `` - `` between them.
+            with `` - `` between them. Rows that name their ``measure`` are of that one.
         measures: of the frame; the verdict is on their mean, so they have one unit.
         margin: within which rows are `ALIKE`, in that unit; else None.
         also: further measures that are shown without a say.
@@ -233,7 +233,9 @@ def _differences(claim: Claim, frame: pandas.DataFrame) -> tuple[Difference, lis
     shown, figures = [], []
     for name in (*claim.measures, *claim.also):
         rows = frame[frame["measure"] == name]
-        if rows.empty:
+        if "measure=" in claim.ours:
+            rows = frame
+        elif rows.empty:
             known = ", ".join(map(str, dict.fromkeys(frame["measure"])))
             raise UserError(f"measure {name!r} is not in {claim.frame}; it has {known}")
         better, worse = (_of(rows, text, claim) for text in (claim.ours, claim.theirs))

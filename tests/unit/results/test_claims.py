@@ -114,6 +114,13 @@ def test_the_more_claims_a_paper_has_the_smaller_a_probability_must_be(tmp_path)
     assert many[0].p == pytest.approx(30 * alone.p)
 
 
+def test_rows_may_be_of_two_measures(tmp_path):
+    write(tmp_path, {("a", "LAS, one"): [3.0, 4.1, 5.0], ("a", "LAS, other"): [1.0, 2.0, 3.0]})
+    rows = {"ours": "row=a;measure=LAS, one", "theirs": "row=a;measure=LAS, other"}
+    (verdict,) = judge([changed(**rows)], tmp_path)
+    assert verdict.state == KEPT and verdict.decides.measure == "LAS"
+
+
 @pytest.mark.parametrize(
     "claim, message",
     [
