@@ -204,7 +204,7 @@ def realign_file(source: Path, words: Path, output: Path, columns: Mapping[str, 
 
     Args:
         source: a character, or several, and its BIO tag on each line, as in `tasks.formats.conll`.
-        words: the segmenter's output, a sentence a line, spaces between words; without the
+        words: the segmenter's output, one sentence per line, spaces between words; without the
             language that WikiANN's tokens begin with, which is written again.
 
     Raises:

@@ -160,7 +160,7 @@ _ARGUMENT = ("trigger", "entity", "role")
 
 @formats.register("json_lines")
 class JsonLines(Format):
-    """Our own form: a sentence a line, as `fairseq-xling synthesize --structures` writes it.
+    """Our own form: one sentence per line, as `fairseq-xling synthesize --structures` writes it.
 
         {"id": "1", "words": ["Ana", "met", "Bo"], "upos": ["PROPN", "VERB", "PROPN"],
          "heads": [2, 0, 2], "deprels": ["nsubj", "root", "obj"],
