@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-slow docs lint format dist clean
 help:
-	@echo "make demo [SCALE=tiny|small]  train, migrate, translate and report, in runs/demo (5 minutes)"
+	@echo "make demo [SCALE=tiny|small]  train, migrate, translate and report, in runs/demo (5 to 10 minutes)"
 	@echo "make test                     lint, doctests, README commands, unit and end-to-end tests"
 	@echo "make docs                     the documentation as a site, in site/"
 	@echo "make test-slow [PART=kill]    the heavier checks (kill and resume, seeds, real data), in parts"
