@@ -18,10 +18,9 @@ matter; pivots outside all blocks, and blocks without a pivot, count as errors.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.data.folder import DataFolder
@@ -95,23 +94,8 @@ BLOCK = 2048  # sentence pairs
 _INT, _FLOAT = np.dtype("int32"), np.dtype("float32")
 
 
-class Aligned(Protocol):
-    """The interface of a model for labelling (`fairseq_xling.papers.clcr.trained.Clcr`)."""
-
-    pair: tuple[str, str]
-    norm: str
-
-    def pairs(
-        self, first: Sequence[np.ndarray], second: Sequence[np.ndarray], max_tokens: int
-    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
-        """Batches of (indices (B,), states, content masks) of both sides."""
-
-    def transform(self, side: int, states: Tensor) -> Tensor:
-        """T12 or T21."""
-
-
 def find_pivots(
-    model: Aligned,
+    model: Any,
     first: Sequence[np.ndarray],
     second: Sequence[np.ndarray],
     max_tokens: int = 8192,
@@ -119,6 +103,7 @@ def find_pivots(
     """All mutual best pairs of some sentence pairs, whatever their distance; tokens from 0.
 
     Args:
+        model: a `fairseq_xling.papers.clcr.trained.Clcr`.
         first: ids of each sentence, ``</s>`` last; second: those of its translation.
     """
     parts = []
@@ -135,7 +120,7 @@ def find_pivots(
     return Pivots(*(part[order] for part in joined))
 
 
-def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
+def tune(model: Any, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
     """The threshold that best matches the word alignment of ``split``.
 
     Raises:
@@ -162,7 +147,7 @@ def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tun
 
 
 def write_labels(
-    model: Aligned,
+    model: Any,
     sides: tuple[TokenFile, TokenFile],
     output: Path,
     settings: Mapping[str, Any],

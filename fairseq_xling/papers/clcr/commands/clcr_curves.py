@@ -12,12 +12,12 @@ import argparse
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input
+from fairseq_xling.papers.clcr.commands import finish_measure
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C4", "C5")
@@ -45,7 +45,7 @@ class Training:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.measures_result import curves_table, draw_curves
-    from fairseq_xling.verbs.parts.comparison import check_output, finish
+    from fairseq_xling.verbs.parts.comparison import check_output
 
     check_output(args)
     trainings = [read_training(text, args.tag) for text in args.trainings]
@@ -75,15 +75,14 @@ def run(args: argparse.Namespace) -> None:
         "relative: D divided by the mean distance of the target's states from their mean, 1 for a "
         "transform at chance level",
     ]
-    title = "Distance of translations by training"
-    record |= {"title": title, "header": header, "rows": rows, "notes": notes}
+    record |= {"title": "Distance of translations by training"}
+    record |= {"header": header, "rows": rows, "notes": notes}
     files = {
         f"{one.name} {number}: {log}": log
         for number, one in enumerate(trainings, start=1)
         for log in one.logs
     }
-    figure = partial(draw_curves, record) if args.figure else None
-    finish(args, title, header, rows, notes, record, files, figure)
+    finish_measure(args, record, files, draw_curves)
 
 
 def read_training(text: str, tag: str) -> Training:

@@ -15,6 +15,7 @@ An interrupted call resumes when repeated, with the same result.
 """
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,31 +25,28 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, sha256, write_json
 from fairseq_xling.folders import begun_settings
 from fairseq_xling.named_files import NEW_FOLDER
+from fairseq_xling.options import add_fields, option
 from fairseq_xling.papers.clcr.commands import add_batches, add_trained
-from fairseq_xling.ranges import POSITIVE, Number
+from fairseq_xling.ranges import POSITIVE
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C6",)
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    splits: str = option("train,valid", "of the data folder's parallel text", metavar=())
+    threshold: float | None = option(
+        None, "pairs closer than D are kept (default: tuned)", range=POSITIVE, metavar="D"
+    )
+    tune_on: str = option("valid", "split with a word alignment, for tuning", metavar="SPLIT")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add_trained(parser, ", with a transform")
-    add("--splits", default="train,valid", help="of the data folder's parallel text")
-    add(
-        "--threshold",
-        type=Number(float, POSITIVE),
-        metavar="D",
-        help="pairs closer than D are kept (default: tuned)",
-    )
-    add(
-        "--tune-on",
-        default="valid",
-        metavar="SPLIT",
-        help="split with a word alignment, for tuning",
-    )
+    add_fields(parser, Options)
     add_batches(parser)
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
+    parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -10,12 +10,13 @@ import torch
 from fairseq_xling.cli import main
 from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.papers.clcr import labels as label
-from fairseq_xling.papers.clcr.evaluation import ORDERS, order_bleu
+from fairseq_xling.papers.clcr.evaluation import ORDERS
 from fairseq_xling.papers.clcr.labels import write_labels
 from fairseq_xling.papers.clcr.modules import Sizes
 from fairseq_xling.papers.clcr.modules.order import OrderModule
 from fairseq_xling.papers.clcr.trained import Clcr
 from tests.toy_clcr import DIM, PAIR, POSITIONS, toy, toy_pairs
+from tests.unit.papers.clcr.test_evaluation import order_bleu
 
 COUNT = 40
 
@@ -60,10 +61,10 @@ def test_a_perfect_head_has_1_and_the_source_s_order_what_can_be_counted(study, 
         assert rows["rel", search][:-1] == [1.0] * 7
     # By hand: links come in the order of s1, so the gold order sorts them by their place in s2.
     gold = [np.argsort([j for _, j in line]).tolist() for line in several]
-    expected = order_bleu([list(range(len(line))) for line in several], gold)
+    precisions, cumulative = order_bleu([range(len(line)) for line in several], gold)
     source = rows["as in the source", ""]
-    assert source[1:4] == pytest.approx([expected.precisions[n] for n in ORDERS])
-    assert source[4:7] == pytest.approx([expected.cumulative[n] for n in ORDERS])
+    assert source[1:4] == pytest.approx([precisions[n] for n in ORDERS])
+    assert source[4:7] == pytest.approx([cumulative[n] for n in ORDERS])
     assert 0 < source[1] < 0.9
     assert "BLEU-2" in capsys.readouterr().out
 
@@ -111,9 +112,9 @@ def test_both_directions_are_measured_where_both_have_a_head(study):
     # By hand: key-points in the order of s2; the gold order sorts them by their place in s1.
     several = [sorted(line, key=lambda link: link[1]) for line in study.links if len(line) > 1]
     gold = [np.argsort([i for i, _ in line]).tolist() for line in several]
-    expected = order_bleu([list(range(len(line))) for line in several], gold)
+    precisions, _ = order_bleu([range(len(line)) for line in several], gold)
     source = rows["as in the source de-en", ""]
-    assert source[1:4] == pytest.approx([expected.precisions[n] for n in ORDERS])
+    assert source[1:4] == pytest.approx([precisions[n] for n in ORDERS])
     assert "de-en: key-points of de put into the order of en" in record["notes"]
 
 
