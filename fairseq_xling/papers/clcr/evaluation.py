@@ -15,7 +15,7 @@ B sentences, K key-points (padded at the end).
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,27 +61,17 @@ def count_keypoints(
     doubt: Doubts = {lang: dict.fromkeys(DOUBTS, 0.0) for lang in model.pair}
     with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
         for batch in labelled_batches(model, sides, order, max_tokens):
-            for lang, found, gold in _judged(model, batch):
+            module, gold = model.parts["extract"], pivot_masks(batch)
+            read = module.read_pair(batch)
+            for side, (lang, mask) in enumerate(zip(model.pair, batch.masks, strict=True)):
+                found = module.sides[side].probability(read[side][mask])
                 for name, value in doubts(found).items():
                     doubt[lang][name] += float(value)
                 for delta in deltas:
-                    _add(counts[lang, delta], confusion(found > delta, gold))
+                    for name, count in confusion(found > delta, gold[side][mask]).items():
+                        counts[lang, delta][name] += int(count)
             bar.update(len(batch.masks[0]))
     return counts, doubt
-
-
-def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """For each language p(key-point) and labels of its words (n,)."""
-    module, gold = model.parts["extract"], pivot_masks(batch)
-    read = module.read_pair(batch)
-    for side, lang in enumerate(model.pair):
-        mask = batch.masks[side]
-        yield lang, module.sides[side].probability(read[side][mask]), gold[side][mask]
-
-
-def _add(total: dict[str, int], more: Mapping[str, Tensor]) -> None:
-    for name, count in more.items():
-        total[name] += int(count)
 
 
 def ngrams_kept(

@@ -157,8 +157,6 @@ def parse_layers(option: str, text: str, pair: tuple[str, str]) -> dict[str, int
     return {lang: int(number) for lang, number in found.items()}
 
 
-logger = logging.getLogger(__name__)
-
 _OURS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}
 _SAMPLE = 4096  # sentences whose known words are counted
 _LEAST_KNOWN = 0.5

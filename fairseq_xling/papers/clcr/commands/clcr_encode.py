@@ -81,8 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.papers.clcr.encoding import encode
-    from fairseq_xling.papers.clcr.sequence_variants import RowOptions, rows
+    from fairseq_xling.papers.clcr.sequence_variants import RowOptions, encode, rows
     from fairseq_xling.papers.clcr.sequences import Sequences
     from fairseq_xling.provenance import provenance
 

@@ -263,7 +263,8 @@ class ExtractModule(Module):
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        check_encoder(cfg.extract_encoder)
+        if cfg.extract_encoder not in ENCODERS:
+            raise unknown_name("`--extract-encoder`", cfg.extract_encoder, ENCODERS)
         found = {
             "delta": cfg.delta,
             "hidden": cfg.extract_hidden,
@@ -330,12 +331,6 @@ def partner_of_source(batch: PairStates) -> Tensor:
     row, target = used.nonzero(as_tuple=True)
     result[row, batch.partner[row, target]] = target
     return result.masked_fill(~batch.masks[0], -1)
-
-
-def check_encoder(name: str) -> None:
-    """Check `--extract-encoder`."""
-    if name not in ENCODERS:
-        raise unknown_name("`--extract-encoder`", name, ENCODERS)
 
 
 def parse_rates(text: str) -> list[float] | None:
