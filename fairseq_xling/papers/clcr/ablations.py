@@ -41,7 +41,6 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
 
 if TYPE_CHECKING:
-    from fairseq_xling.papers.clcr.ablations_result import StudyResult
     from fairseq_xling.papers.clcr.plan import Artifacts, Plan
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
@@ -87,7 +86,6 @@ def check_task(config: ClcrTaskConfig, pair: tuple[str, str]) -> None:
     for file, stem in zip(files, stems, strict=True):
         if stems.count(stem) > 1:
             raise UserError(f"{file.path}: another labelled file has the same name and language")
-    config.words("classify_args")
 
 
 def texts_of(run: Path, file: LabelledFile) -> list[Text]:
@@ -179,19 +177,21 @@ def _reading(config: ClcrTaskConfig) -> list[str]:
 
 
 class ClcrStudy:
-    """The steps of all parts with every seed, and of the table."""
+    """The steps of all parts with every seed, and of the table.
 
-    config: type[ClcrTaskConfig]
+    Attributes:
+        config: its settings, whose ``table_rows`` are what the rows of the table are of.
+        result: the class of its results.
+    """
+
+    config: Any
+    result: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         from fairseq_xling.runs.launcher import add_run_arguments
 
         add_run_arguments(parser)
         add_options(parser, self.config)
-
-    def rows(self, config: Any) -> Sequence[Any]:
-        """What the rows of the table are of."""
-        raise NotImplementedError(type(self).__name__)
 
     def part(
         self, run: Path, config: Any, pair: tuple[str, str], row: Any
@@ -203,12 +203,12 @@ class ClcrStudy:
         """Plan what a row trains and measures, before it encodes texts."""
         raise NotImplementedError(type(self).__name__)
 
-    def result(self, rows: Sequence[Any]) -> "tuple[type[StudyResult], dict[str, Any]]":
-        """The kind of its results, and what else these record."""
-        raise NotImplementedError(type(self).__name__)
+    def recorded(self, rows: Sequence[Any]) -> dict[str, Any]:
+        """What else its results record."""
+        return {}
 
     def run(self, args: argparse.Namespace) -> None:
-        from fairseq_xling.papers.clcr.ablations_result import write_study
+        from fairseq_xling.papers.clcr import ablations_result
         from fairseq_xling.papers.clcr.plan import Plan
         from fairseq_xling.runs.launcher import run_steps
         from fairseq_xling.runs.settled import settle_config
@@ -216,7 +216,7 @@ class ClcrStudy:
         config, run = load_config(self.config, args, PRESETS), Path(args.output)
         folder, pair = check_config(config)
         check_task(config, pair)
-        rows = self.rows(config)
+        rows = config.table_rows
         config, settled = settle_config(run, config)
         encoded = [text for file in config.labelled for text in texts_of(run, file)]
         check_sequences(config, folder, pair, encoded)
@@ -232,11 +232,11 @@ class ClcrStudy:
                 steps += plan.steps
             steps += part.classify()
             parts.append(part)
-        kind, more = self.result(rows)
-        write = functools.partial(write_study, kind, run, config, pair, parts, list(steps), **more)
+        kind = getattr(ablations_result, self.result)
+        given = kind, run, config, pair, parts, list(steps)
         table = Step(
             "table",
-            call=write,
+            call=functools.partial(ablations_result.write_study, *given, **self.recorded(rows)),
             settings={"config": dataclasses.asdict(config), "kind": kind.name},
             inputs=[path for part in parts for path in part.results],
             outputs=[run / name for name in FILES],
@@ -250,6 +250,10 @@ class ClcrPairsConfig(ClcrTaskConfig):
 
     sizes: str = option("", "numbers of sentence pairs to train on, e.g. 1000,4000,16000")
 
+    @property
+    def table_rows(self) -> list[int]:
+        return sorted(parse_numbers("--sizes", self.sizes, int))
+
 
 @STUDIES.register("clcr-pairs")
 class ClcrPairs(ClcrStudy):
@@ -257,10 +261,7 @@ class ClcrPairs(ClcrStudy):
 
     help = "distance, pivots, accuracy and time of CLCR by the number of sentence pairs"
     spec_rows = ("C17",)
-    config = ClcrPairsConfig
-
-    def rows(self, config: ClcrPairsConfig) -> Sequence[int]:
-        return sorted(parse_numbers("--sizes", config.sizes, int))
+    config, result = ClcrPairsConfig, "PairsResult"
 
     def part(
         self, run: Path, config: ClcrPairsConfig, pair: tuple[str, str], row: int
@@ -283,11 +284,6 @@ class ClcrPairs(ClcrStudy):
     def plan(self, plan: "Plan", row: int) -> None:
         plan.train()
         plan.modules()
-
-    def result(self, rows: Sequence[int]) -> "tuple[type[StudyResult], dict[str, Any]]":
-        from fairseq_xling.papers.clcr.ablations_result import PairsResult
-
-        return PairsResult, {}
 
 
 # The stages of a training in their order; a reading shares those before the first that it changes.
@@ -349,7 +345,7 @@ class ClcrReadingsConfig(ClcrTaskConfig):
     )
 
     @property
-    def reading_list(self) -> list[Reading]:
+    def table_rows(self) -> list[Reading]:
         """The chosen ones, after the defaults; without a choice, those that change something."""
         named = {one.name: one for one in READINGS if one is not DEFAULTS}
         if not self.readings:
@@ -381,15 +377,12 @@ class ClcrReadings(ClcrStudy):
 
     help = "what CLCR leaves open: attention, annealed phases, encoder of key-points, order"
     spec_rows = ("C4", "C10", "C13", "C15")
-    config = ClcrReadingsConfig
+    config, result = ClcrReadingsConfig, "ReadingsResult"
 
     def __init__(self) -> None:
         # The files that a stage begins with, by seed and stage, where nothing has changed them:
         # the first reading adds its own.
         self._begun: dict[tuple[int, str], Artifacts] = {}
-
-    def rows(self, config: ClcrReadingsConfig) -> Sequence[Reading]:
-        return config.reading_list
 
     def part(
         self, run: Path, config: ClcrReadingsConfig, pair: tuple[str, str], row: Reading
@@ -412,8 +405,6 @@ class ClcrReadings(ClcrStudy):
                 plan.order()
         plan.tables()
 
-    def result(self, rows: Sequence[Reading]) -> "tuple[type[StudyResult], dict[str, Any]]":
-        from fairseq_xling.papers.clcr.ablations_result import ReadingsResult
-
+    def recorded(self, rows: Sequence[Reading]) -> dict[str, Any]:
         known = [{"name": x.name, "title": x.title, "changes": dict(x.changes)} for x in rows]
-        return ReadingsResult, {"readings": known}
+        return {"readings": known}

@@ -29,7 +29,7 @@ from fairseq_xling.papers.clcr.classify_config import (
     folder,
     labelled_files,
     labelled_pairs,
-    table_rows,
+    parse_rows,
 )
 from fairseq_xling.papers.clcr.classify_result import named_runs, read_beside, write_classified
 from fairseq_xling.papers.clcr.sequences import (
@@ -120,7 +120,8 @@ class Labels:
 def run_classify(args: argparse.Namespace) -> None:
     """See `fairseq_xling.papers.clcr.commands.clcr_classify`."""
     config = load_config(ClassifyConfig, args)
-    options, rows = config.esim(), table_rows(config)
+    options = config.esim()
+    rows = parse_rows("--vectors", config.vectors, ("side",))
     usable_device(config.device)
     files = labelled_files(config)
     labelled = [_labels(file, config) for file in files]

@@ -51,12 +51,8 @@ class RowFolders:
         >>> [RowFolders("T", "T", pattern).differing([1, 2]) for pattern in patterns]
         [[1, 2], [1]]
         """
-        return seeds if self.folder_names_seed else seeds[:1]
-
-    @property
-    def folder_names_seed(self) -> bool:
-        """Whether each seed has its own folders, from a different model."""
-        return any(place == "seed" for _, place, *_ in string.Formatter().parse(self.pattern))
+        places = [place for _, place, *_ in string.Formatter().parse(self.pattern)]
+        return seeds if "seed" in places else seeds[:1]
 
 
 PLACES = ("file", "name", "lang", "seed")
@@ -202,11 +198,6 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
             "selecting by another language would not be zero-shot"
         )
     return found
-
-
-def table_rows(config: ClassifyConfig) -> list[RowFolders]:
-    """The rows of ``--vectors``; errors as `parse_rows`."""
-    return parse_rows("--vectors", config.vectors, ("side",))
 
 
 def folder(row: RowFolders, file: LabelledFile, side: str, seed: int) -> Path:

@@ -144,9 +144,6 @@ def context_shifts(
     Args:
         model: a `fairseq_xling.papers.clcr.trained.Clcr`; vectors are those of row T.
         texts: ids of sentences of ``side``; sentences of fewer than two words are left out.
-
-    Raises:
-        UserError: for fewer than two sentences, or text of a single word.
     """
     # Cut as they are read, so that the words chosen are there.
     texts = [frame(np.asarray(ids), model.positions)[1:] for ids in texts]

@@ -186,9 +186,6 @@ def plan_orders(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[Me
     """For each direction with a trained head, a row for the source's order, and one for each head
     and search that it supports.
 
-    Raises:
-        UserError: if no order head was trained, or for an unknown search or cost.
-
     A search of a kind of head that was not trained is skipped.
     """
     modules = [part for part in model.parts.values() if isinstance(part, OrderModule)]

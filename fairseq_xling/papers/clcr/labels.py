@@ -65,11 +65,7 @@ class Labels:
         return "gold pivots" if self.meta["settings"].get("gold") else "pseudo-gold pivots"
 
     def order(self, sides: tuple[TokenFile, TokenFile], pair: tuple[str, str]) -> TokenFile:
-        """The pivots by tokens of the second side.
-
-        Raises:
-            UserError: if they were made from other text, or for the other direction.
-        """
+        """The pivots by tokens of the second side."""
         if self.pair != tuple(pair):
             raise UserError(
                 f"{self.path}: its pairs are of {'-'.join(self.pair)}, not of {'-'.join(pair)}"
@@ -121,11 +117,7 @@ def find_pivots(
 
 
 def tune(model: Any, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
-    """The threshold that best matches the word alignment of ``split``.
-
-    Raises:
-        UserError: if the split has no alignment, or nothing can be found in it.
-    """
+    """The threshold that best matches the word alignment of ``split``."""
     sides = folder.parallel(split, *model.pair)
     try:
         gold = gold_links(folder, split, model.pair)
@@ -158,9 +150,6 @@ def write_labels(
     Args:
         settings: what determines the result; a folder with other settings is rejected, and
             unfinished work of others discarded.
-
-    Raises:
-        UserError: if the folder contains anything else, or another command is writing it.
     """
     settings = dict(settings)
     if is_finished(output, settings):

@@ -59,10 +59,6 @@ def sequence_spans(
 
     Args:
         placed: examples whose spans count the subwords of whole texts, like the folder's spans.
-
-    Raises:
-        UserError: if the folder has other texts, two rows of a sentence overlap, or a vector is
-            not finite.
     """
     sequences.check_finite()
     alike = _alike(sequences, placed)

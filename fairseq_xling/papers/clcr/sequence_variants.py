@@ -106,9 +106,6 @@ class RowMethod:
         reads_translation: whether it reads the other side of parallel text.
         needs: the trainings that it builds on, besides that of the transforms.
         reads: the fields of `RowOptions` that its sequences depend on.
-
-    Raises:
-        UserError: if a module was not trained, or an option is missing.
     """
 
     reads_translation: ClassVar[bool] = False
@@ -299,10 +296,6 @@ def encode(
         settings: what determines the result, with ``lang`` and ``dtype``.
         about: returns the further contents of ``meta.json``.
         translation: line n translates line n of ``text``, for a row that reads it.
-
-    Raises:
-        UserError: for texts without lines or of different lengths, or an output folder that
-            contains anything else.
     """
     if is_written(output, settings):
         return read_json(output / META)

@@ -63,9 +63,6 @@ class Sequences:
         lang: the language of the text.
         sentences: N; rows: R; width: D.
         offsets: (N + 1,) int64.
-
-    Raises:
-        UserError: if the folder is missing, was not finished, or is damaged.
     """
 
     def __init__(self, path: str | Path):

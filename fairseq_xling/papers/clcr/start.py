@@ -40,10 +40,6 @@ def gather(
     Args:
         cfg: the options of `fairseq_xling.papers.clcr.model`.
         name: of the module that is trained, in `modules`.
-
-    Raises:
-        UserError: if an encoder is missing or does not fit, or a module that must come first, and
-            if options of both kinds of start are mixed.
     """
     if bool(cfg.clcr_start) == bool(cfg.encoder):
         raise UserError(

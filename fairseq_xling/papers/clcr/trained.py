@@ -52,12 +52,7 @@ class Clcr:
         data: str | Path | None = None,
         device: str | torch.device = "cpu",
     ) -> "Clcr":
-        """The model in ``checkpoint``; ``data`` if its data folder has moved.
-
-        Raises:
-            UserError: if the file is missing, damaged or of another kind, if the data folder is not
-                the one it was trained with, or if there is no such ``device``.
-        """
+        """The model in ``checkpoint``; ``data`` if its data folder has moved."""
         prepare_engine()
         from fairseq_xling.papers.clcr.encoder import read_config
         from fairseq_xling.papers.clcr.model import ClcrModel
