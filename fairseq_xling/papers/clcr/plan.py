@@ -142,7 +142,8 @@ class Plan:
         self._training("transform", "transform", [*start, "--clcr-phase", "transform"], outside)
         for number in range(1, config.rounds + 1):
             for phase in ("lm1", "lm2"):
-                self._training(f"{phase}-{number}", "lm", [*self._go_on(), "--clcr-phase", phase])
+                start = ["--clcr-start", str(self.artifacts.model)]
+                self._training(f"{phase}-{number}", "lm", [*start, "--clcr-phase", phase])
 
     def modules(self) -> None:
         """Pivots, key-points and orders."""
@@ -170,7 +171,7 @@ class Plan:
             names = ["delta", "extract_hidden", "extract_encoder"]
             names += [name for name in ("confident", "flip_rates") if getattr(config, name)]
             options = ["--clcr-module", "extract", *to_argv(config, *names)]
-            self._training("extract", "extract", [*self._go_on(), *self._labels(), *options])
+            self._training("extract", "extract", [*self._from_labels(), *options])
 
     def order(self) -> None:
         """Heads for the order of key-points."""
@@ -179,7 +180,7 @@ class Plan:
             options = ["--clcr-module", "order", "--order", head]
             options += ["--order-side", side] if side != SIDES[0] else []
             name = head_key(head, side).replace("_", "-")
-            self._training(name, "order", [*self._go_on(), *self._labels(), *options])
+            self._training(name, "order", [*self._from_labels(), *options])
 
     def tables(self) -> None:
         """Tables of key-points and orders, with text to validate on."""
@@ -197,11 +198,9 @@ class Plan:
         for text in encoded:
             self._encode(text)
 
-    def _go_on(self) -> list[str]:
-        return ["--clcr-start", str(self.artifacts.model)]
-
-    def _labels(self) -> list[str]:
-        return ["--clcr-labels", str(self.artifacts.labels)]
+    def _from_labels(self) -> list[str]:
+        start = ["--clcr-start", str(self.artifacts.model)]
+        return [*start, "--clcr-labels", str(self.artifacts.labels)]
 
     def _training(
         self, name: str, stage: str, options: Sequence[str], outside: Sequence[Path] = ()
