@@ -23,7 +23,6 @@ B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequen
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -36,6 +35,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
 from fairseq_xling.models.ordering.beam import MOST_WIDTH
+from fairseq_xling.papers.clcr.classify_config import RowOptions
 from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
 from fairseq_xling.papers.clcr.sequences import META, is_written, write_sequences
 from fairseq_xling.progress import progress
@@ -43,26 +43,6 @@ from fairseq_xling.registry import Registry, unknown_name
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.blocks import BLOCK_SENTENCES
 from fairseq_xling.text.encoder import TextEncoder
-
-
-@dataclass(frozen=True)
-class RowOptions:
-    """Options of the rows; None and '' are the model's own settings.
-
-    Attributes:
-        delta: key-points are tokens with p(key-point) above it.
-        order: name of the order head; search, beam, weigh: the search for an order.
-        reorder: language whose key-points are put into the other's order, first or second.
-        threshold: of pseudo-gold pivots.
-    """
-
-    delta: float | None = None
-    order: str = "rel"
-    search: str = "beam"
-    beam: int = 10
-    weigh: str = ""
-    reorder: str = "first"
-    threshold: float | None = None
 
 
 class View(NamedTuple):
