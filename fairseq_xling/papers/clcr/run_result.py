@@ -49,33 +49,6 @@ JOINS = (
 )  # fmt: skip
 
 
-def join_clcr(results: Sequence[Result]) -> list[tuple[Result, Page]]:
-    """The page of several results in their order; none for fewer than two.
-
-    Probes of an encoder are not CLCR's.
-    """
-    ours = [one for one in results if "probes" not in one.record or one.record.get("row") == "C16"]
-    if len(ours) < 2:
-        return []
-    sections, tables, sources = [], {}, []
-    for result in ours:
-        page = make_page(result, figures=False)
-        sources.append(page.source)
-        for section in page.sections:
-            title = f"{section.title}: {result.name}"
-            sections.append(dataclasses.replace(section, title=title))
-        for name, table in page.tables.items():
-            tables[f"{result.name}-{name}"] = table
-    joined = Page(
-        title="CLCR: all results together",
-        source="; ".join(dict.fromkeys(sources)),
-        lead=["Each of these has its own page, with its numbers and provenance."],
-        sections=sections,
-        tables=tables,
-    )
-    return [(join_results("clcr", ours), joined)]
-
-
 def write_run(
     run: Path,
     all_artifacts: Sequence[Any],
@@ -169,7 +142,32 @@ class ClcrRun(Kind):
     joins = JOINS
 
     def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
-        return join_clcr(results)
+        """The page of several results in their order; none for fewer than two.
+
+        Probes of an encoder are not CLCR's.
+        """
+        ours = [
+            one for one in results if "probes" not in one.record or one.record.get("row") == "C16"
+        ]
+        if len(ours) < 2:
+            return []
+        sections, tables, sources = [], {}, []
+        for result in ours:
+            page = make_page(result, figures=False)
+            sources.append(page.source)
+            for section in page.sections:
+                title = f"{section.title}: {result.name}"
+                sections.append(dataclasses.replace(section, title=title))
+            for name, table in page.tables.items():
+                tables[f"{result.name}-{name}"] = table
+        joined = Page(
+            title="CLCR: all results together",
+            source="; ".join(dict.fromkeys(sources)),
+            lead=["Each of these has its own page, with its numbers and provenance."],
+            sections=sections,
+            tables=tables,
+        )
+        return [(join_results("clcr", ours), joined)]
 
     def page(self, result: Result) -> Page:
         seeds, (first, second) = result.record["seeds"], result.record["pair"]
