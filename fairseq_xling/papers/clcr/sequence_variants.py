@@ -36,6 +36,7 @@ from fairseq_xling.files import read_json
 from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
 from fairseq_xling.models.ordering.beam import MOST_WIDTH
 from fairseq_xling.papers.clcr.classify_config import RowOptions
+from fairseq_xling.papers.clcr.modules.order import Chosen, in_text_order
 from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
 from fairseq_xling.papers.clcr.sequences import META, is_written, write_sequences
 from fairseq_xling.progress import progress
@@ -62,17 +63,6 @@ class View(NamedTuple):
     source: Mapping[str, Tensor]
     other_states: Tensor | None = None
     other_content: Tensor | None = None
-
-
-class Chosen(NamedTuple):
-    """Positions (B, K) of tokens in the order of the sequence, then padding; its mask (B, K)."""
-
-    places: Tensor
-    padding: Tensor
-
-    def of(self, vectors: Tensor) -> Tensor:
-        """These tokens of ``vectors`` (B, T, E): (B, K, E); padding is meaningless."""
-        return vectors.gather(1, self.places[..., None].expand(-1, -1, vectors.shape[2]))
 
 
 class RowMethod:
@@ -107,20 +97,6 @@ class RowMethod:
     def vectors(self, view: View) -> Tensor:
         """The candidate vectors, (B, T, `width`)."""
         return view.vectors
-
-
-def in_text_order(kept: Tensor) -> Chosen:
-    """The tokens that are ``kept`` (B, T), in text order.
-
-    >>> chosen = in_text_order(torch.tensor([[False, True, True], [True, False, False]]))
-    >>> chosen.places.tolist(), chosen.padding.tolist()
-    ([[1, 2], [0, 1]], [[False, False], [False, True]])
-    """
-    counts = kept.sum(1)
-    longest = int(counts.max()) if len(counts) else 0
-    front = torch.sort((~kept).long(), dim=1, stable=True).indices[:, :longest]
-    padding = torch.arange(longest, device=kept.device) >= counts[:, None]
-    return Chosen(front, padding)
 
 
 def reordered(chosen: Chosen, ranks: Tensor) -> Chosen:
@@ -239,10 +215,7 @@ class PseudoGoldRow(RowMethod):
         chosen = in_text_order(partner >= 0)
         if not self.moves:
             return chosen  # both languages use this order
-        places = partner.gather(1, chosen.places)
-        last = torch.iinfo(torch.int64).max
-        ranks = places.masked_fill(chosen.padding, last).argsort(1).argsort(1)
-        return reordered(chosen, ranks)
+        return reordered(chosen, chosen.ranks(partner))
 
 
 @rows.register("T+pGA-target")
