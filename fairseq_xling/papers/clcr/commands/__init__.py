@@ -1,6 +1,7 @@
 """The verbs of CLCR, one file each; and the options and results that several of them have."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -55,3 +56,8 @@ def finish_measure(
     figure = partial(draw, record) if draw and args.figure else None
     shown = (record[name] for name in ("title", "header", "rows", "notes"))
     finish(args, *shown, record, files, figure)
+
+
+def warn(message: str) -> None:
+    """One line about what is probably not meant."""
+    print(f"fairseq-xling: warning: {message}", file=sys.stderr)

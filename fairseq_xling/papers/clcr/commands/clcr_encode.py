@@ -13,7 +13,6 @@ fairseq_xling.papers.clcr.sequences.Sequences. An interrupted call resumes when 
 """
 
 import argparse
-import sys
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, sha256
 from fairseq_xling.named_files import FILE, NEW_FOLDER
 from fairseq_xling.options import add_fields, values_of
-from fairseq_xling.papers.clcr.commands import add_batches, add_trained
+from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C14",)
@@ -108,11 +107,7 @@ def run(args: argparse.Namespace) -> None:
         mean = meta["rows"] / max(meta["sentences"], 1)
         if not meta["rows"]:
             raises = "raise `--threshold`" if row.reads_translation else "lower `--delta`"
-            print(
-                f"fairseq-xling: warning: {output}: no word was kept of any sentence; {raises}, or "
-                "train longer",
-                file=sys.stderr,
-            )
+            warn(f"{output}: no word was kept of any sentence; {raises}, or train longer")
         print(
             f"{output}: {meta['sentences']:,} sequences of {mean:.1f} vectors in the mean, "
             f"{meta['width']} wide ({name})"
@@ -120,10 +115,9 @@ def run(args: argparse.Namespace) -> None:
     limit = model.positions - 2  # without <s> and </s>
     lengths = Sequences(args.output.replace(ROW, names[0])).lengths
     if cut := int((lengths > limit).sum()):
-        print(
-            f"fairseq-xling: warning: {cut:,} sentences of {args.text} are longer than the "
-            f"encoders' position tables and were cut after {limit} tokens",
-            file=sys.stderr,
+        warn(
+            f"{cut:,} sentences of {args.text} are longer than the "
+            f"encoders' position tables and were cut after {limit} tokens"
         )
 
 
@@ -140,8 +134,7 @@ def _check_known(model: Any, text: Path, lang: str) -> None:
     ids = np.concatenate([np.asarray(one[:-1]) for one in found]) if found else np.zeros(0)
     share = float((ids == UNK).mean()) if len(ids) else 0.0
     if share > 0.5:
-        print(
-            f"fairseq-xling: warning: {100 * share:.0f} % of the words of {text} are unknown to "
-            f"the vocabulary of {lang}; is `--lang` right?",
-            file=sys.stderr,
+        warn(
+            f"{100 * share:.0f} % of the words of {text} are unknown to "
+            f"the vocabulary of {lang}; is `--lang` right?"
         )

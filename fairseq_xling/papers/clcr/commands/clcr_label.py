@@ -16,7 +16,6 @@ An interrupted call resumes when repeated, with the same result.
 
 import argparse
 import dataclasses
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from fairseq_xling.files import refuse_files_above, same_place, sha256, write_js
 from fairseq_xling.folders import begun_settings
 from fairseq_xling.named_files import NEW_FOLDER
 from fairseq_xling.options import add_fields, option
-from fairseq_xling.papers.clcr.commands import add_batches, add_trained
+from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
 from fairseq_xling.ranges import POSITIVE
 
 GROUP = "CLCR"
@@ -87,10 +86,9 @@ def run(args: argparse.Namespace) -> None:
         shares = [meta["pivots"] / max(tokens, 1) for tokens in meta["tokens"]]
         rows.append([split, meta["sentences"], meta["pivots"], *shares])
         if not meta["pivots"]:
-            print(
-                f"fairseq-xling: warning: {output}: no pair of tokens is under the threshold "
-                f"{common['threshold']:g}; raise `--threshold`, or train the transform longer",
-                file=sys.stderr,
+            warn(
+                f"{output}: no pair of tokens is under the threshold "
+                f"{common['threshold']:g}; raise `--threshold`, or train the transform longer"
             )
     first, second = model.pair
     print(text_table(["split", "pairs", "pivots", f"of {first}", f"of {second}"], rows))
