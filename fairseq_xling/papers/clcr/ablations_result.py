@@ -50,11 +50,8 @@ def write_study(
     steps: Sequence[Step],
     **more: Any,
 ) -> None:
-    """Write the results of all parts into ``run``, and what their page shows.
-
-    Args:
-        more: further entries of the record.
-    """
+    """Write the results of all parts into ``run``, and what their page shows; ``more`` is kept in
+    the record."""
     frame, tests = read_parts(parts, pair, partial(kind.tables, config=config))
     record = {"config": dataclasses.asdict(config), "pair": list(pair), **more, **tests}
     models = {
@@ -66,11 +63,8 @@ def write_study(
 def read_parts(
     parts: Sequence[Part], pair: tuple[str, str], tables: Callable[[Record], dict[str, float]]
 ) -> tuple[pandas.DataFrame, dict[str, Any]]:
-    """What was measured of each part, and what all were tested on (nothing without a task).
-
-    Args:
-        tables: further figures of a seed, from what `read_artifacts` says of it.
-    """
+    """What was measured of each part, and what all were tested on (nothing without a task);
+    ``tables`` gives further figures of a seed, from what `read_artifacts` says of it."""
     from fairseq_xling.results.frame import make_frame
 
     rows, tests = [], {}

@@ -91,11 +91,7 @@ def fit_esim(
     device: str | torch.device = "cpu",
     passed: Callable[[float], object] = lambda accuracy: None,
 ) -> Trained:
-    """Train an `Esim` on ``train``; see `fit_pairs`.
-
-    Args:
-        classes: C.
-    """
+    """Train an `Esim` of so many ``classes`` on ``train``; see `fit_pairs`."""
 
     def network() -> nn.Module:
         return Esim(

@@ -94,13 +94,8 @@ def positions(norm: str, tau: float) -> Distance:
 def sequence_distances(
     x: Sequences, y: Sequences, pairs: np.ndarray, distance: Distance, batch_size: int = 256
 ) -> np.ndarray:
-    """The distance of sentence ``pairs[p, 0]`` of x and ``pairs[p, 1]`` of y: (P,) float64.
-
-    NaN if a sentence has no key-point.
-
-    Args:
-        batch_size: pairs at a time, of similar length.
-    """
+    """The distance of sentence ``pairs[p, 0]`` of x and ``pairs[p, 1]`` of y: (P,) float64, NaN if
+    a sentence has no key-point; ``batch_size`` pairs of similar length at a time."""
     kept_x, kept_y = x.counts[pairs[:, 0]], y.counts[pairs[:, 1]]
     found = np.full(len(pairs), np.nan)
     usable = np.flatnonzero((kept_x > 0) & (kept_y > 0))

@@ -147,9 +147,7 @@ def write_labels(
 ) -> dict[str, Any]:
     """Write the pivots under ``settings["threshold"]`` into the folder ``output``; its meta.
 
-    Args:
-        settings: what determines the result; a folder with other settings is rejected, and
-            unfinished work of others discarded.
+    A folder with other settings is rejected, and unfinished work of others discarded.
     """
     settings = dict(settings)
     if is_finished(output, settings):
@@ -257,10 +255,8 @@ TokenPairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # row, token of s1, toke
 
 
 def gold_pivots(blocks: Blocks, links: TokenPairs, found: TokenPairs) -> TokenPairs:
-    """A pair for each of ``blocks``, which are those of ``links``, in their order.
-
-    Args:
-        found: pseudo-gold pivots.
+    """A pair for each of ``blocks``, which are those of ``links``, in their order; ``found`` are
+    pseudo-gold pivots.
 
     >>> links = [np.array(x) for x in ([0, 0, 0], [0, 1, 1], [0, 1, 2])]
     >>> found = [np.array(x) for x in ([0, 0], [1, 2], [2, 0])]  # the second is in no block

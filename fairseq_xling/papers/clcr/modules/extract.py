@@ -68,12 +68,8 @@ def estimated_rates(noisy: Tensor) -> Tensor:
 
 
 class Scorer(nn.Module):
-    """Log-odds of a pivot, (..., D) to (...), float32.
-
-    Args:
-        dim: D.
-        hidden: width of one hidden layer; 0 is a linear classifier.
-    """
+    """Log-odds of a pivot, (..., D) to (...), float32, by one hidden layer of so many units; 0 is a
+    linear classifier."""
 
     def __init__(self, dim: int, hidden: int):
         super().__init__()
