@@ -37,6 +37,7 @@ from fairseq_xling.papers.clcr.sequences import (
     Sequences,
     check_same_sentences,
     check_same_width,
+    sequences_of,
 )
 from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import load_config
@@ -163,12 +164,8 @@ def _open(
     numbers = {name: number for number, name in enumerate(names)}
     found: list[Pairs] = []
     for file, known in labelled:
-        sides = [Sequences(folder(row, file, side, seed)) for side in SIDES]
-        for side in sides:
-            if side.lang != file.lang:
-                raise UserError(
-                    f"{side.path}: must be in {file.lang} as `{file.path}` is, got {side.lang}"
-                )
+        folders = [folder(row, file, side, seed) for side in SIDES]
+        sides = [sequences_of(one, file.lang, file.path) for one in folders]
         labels = np.array([numbers.get(label or "", -1) for label in known], dtype=np.int64)
         found.append(Pairs(*sides, labels))
         check_same_width(found[0].premises, found[-1].premises)

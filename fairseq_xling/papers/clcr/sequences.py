@@ -173,6 +173,14 @@ class Sequences:
         )
 
 
+def sequences_of(folder: Path, lang: str, text: Path) -> Sequences:
+    """The folder of the sequences of the file ``text``, which is in ``lang``."""
+    found = Sequences(folder)
+    if found.lang != lang:
+        raise UserError(f"{found.path}: must be in {lang} as `{text}` is, got {found.lang}")
+    return found
+
+
 def check_same_sentences(x: Sequences, y: Sequences) -> None:
     """Reject two folders whose sentences do not pair up, or whose vectors differ in width."""
     names = f"{x.path} and {y.path}"
