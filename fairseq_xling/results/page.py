@@ -40,11 +40,11 @@ class Result:
         """Its measurements; ValueError, KeyError or TypeError if they are damaged.
 
         Raises:
-            UserError: for results that an older version kept as lines or as rows of a table.
+            UserError: for results of an older version, which had no frame.
         """
         from fairseq_xling.results.frame import frame_from_json
 
-        if "frame" not in self.record and {"lines", "rows"} & self.record.keys():
+        if "frame" not in self.record:
             raise UserError(
                 f"{self.path}: results of an older version; remove this file and run the same "
                 "command again, which repeats its last step"

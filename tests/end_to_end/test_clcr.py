@@ -311,42 +311,28 @@ def test_a_module_of_one_s_own_is_trained_with_settings_of_its_own(world, phases
 
 
 def test_mistakes_are_one_line(world, labels, modules, capsys):
-    both = ["--encoder", encoders(world)]
+    both, started = ["--encoder", encoders(world)], ["--clcr-start", last(world, "lm2")]
+    module = [*started, "--clcr-labels", labels, "--clcr-module"]
     for extra, message in (
         ([*both, "--attention-score", "raw"], "encoders of one width, got states of 16 and 24"),
         ([*both, "--clcr-layer", "en=9"], r"`--clcr-layer` of en must lie in \[0, 4\]"),
         (["--encoder", f"en={world}/en/checkpoint_last.pt"], "must also name one for 'de'"),
         ([], "`--clcr-start` the checkpoint of an earlier one, got neither"),
         (["--clcr-start", last(world, "en")], "contains no model of `--task clcr`"),
-        (
-            ["--clcr-start", last(world, "lm2"), "--clcr-pair", "de,en"],
-            "is of the pair en,de, got `--clcr-pair` de,en",
-        ),
-        (
-            ["--clcr-start", last(world, "lm2"), "--clcr-layer", "2"],
-            "`--clcr-layer` belongs to `--encoder`",
-        ),
+        ([*started, "--clcr-pair", "de,en"], "is of the pair en,de, got `--clcr-pair` de,en"),
+        ([*started, "--clcr-layer", "2"], "`--clcr-layer` belongs to `--encoder`"),
         ([*both, "--clcr-module", "extract"], "needs `--clcr-labels`"),
         ([*both, "--clcr-module", "extract", "--clcr-labels", labels], "comes after 'transform'"),
         (
-            [
-                *("--clcr-start", last(world, "lm2"), "--clcr-module", "extract"),
-                *("--clcr-labels", labels, "--extract-encoder", "finetuned"),
-            ],
+            [*module, "extract", "--extract-encoder", "finetuned"],
             "unknown `--extract-encoder` 'finetuned'; did you mean 'finetune'",
         ),
         (
-            [
-                *("--clcr-start", last(world, "lm2"), "--clcr-module", "order", "--order", "abs"),
-                *("--clcr-labels", labels, "--order-positions", "2"),
-            ],
+            [*module, "order", "--order", "abs", "--order-positions", "2"],
             r"`--order-positions` of `--order abs` must be at least the key-points .*, got 2 and",
         ),
         (
-            [
-                *("--clcr-start", last(world, "lm2"), "--clcr-module", "order"),
-                *("--clcr-labels", labels, "--order-side", "de"),
-            ],
+            [*module, "order", "--order-side", "de"],
             "unknown `--order-side` 'de'; known: first, second",
         ),
         ([*both, "--clcr-module", "transfrom"], "did you mean 'transform'"),
@@ -357,54 +343,46 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         with pytest.raises(SystemExit, match=message):
             train(world, "mistake", *extra)
     model, _ = modules
-    line = fails(capsys, "clcr", "label", last(world, "en"), "--output", world / "no")
-    assert "contains no model of `--task clcr`" in line
     text = world / "text" / "parallel" / "test.en-de.en.txt"
-    line = fails(
-        *(capsys, "clcr", "encode", last(world, "lm2"), "--lang", "en", "--text", text),
-        *("--output", world / "no"),
-    )
-    assert "has no trained module 'extract', only transform" in line
-    line = fails(
-        *(capsys, "clcr", "encode", model, "--lang", "en", "--text", text, "--row", "T+pGA"),
-        *("--output", world / "no"),
-    )
-    assert "`--translation` is needed by rows T+pGA and T+pGA-target and read" in line
-    line = fails(
-        *(capsys, "clcr", "encode", model, "--lang", "en", "--text", text, "--row", "T,T+E"),
-        *("--output", world / "no"),
-    )
-    assert "`--output` must contain {row}" in line
-    for more, message in (
-        (["--order", "abc"], "unknown `--order` 'abc'; did you mean 'abs'?"),
-        (["--search", "bema"], "unknown `--search` 'bema'; did you mean 'beam'?"),
-        (["--weigh", "sing"], "unknown `--weigh` 'sing'; did you mean 'sign'?"),
-        (["--beam", "10001"], "`--beam` must lie in [1, 10000], got 10001"),
+    english = ["--lang", "en", "--text", text, "--output", world / "no"]
+    for checkpoint, more, message in (
+        (last(world, "lm2"), [], "has no trained module 'extract', only transform"),
+        (model, ["--row", "T+pGA"], "`--translation` is needed by rows T+pGA and T+pGA-target"),
+        (model, ["--row", "T,T+E"], "`--output` must contain {row}"),
+        (model, ["--order", "abc"], "unknown `--order` 'abc'; did you mean 'abs'?"),
+        (model, ["--search", "bema"], "unknown `--search` 'bema'; did you mean 'beam'?"),
+        (model, ["--weigh", "sing"], "unknown `--weigh` 'sing'; did you mean 'sign'?"),
+        (model, ["--beam", "10001"], "`--beam` must lie in [1, 10000], got 10001"),
         (
-            ["--threshold", "3"],
+            *(model, ["--threshold", "3"]),
             "`--threshold` is only for rows T+pGA and T+pGA-target, got it with row T+E+R",
         ),
     ):
-        encode = ["clcr", "encode", model, "--lang", "en", "--text", text, *more]
-        assert message in fails(capsys, *encode, "--output", world / "no")
+        assert message in fails(capsys, "clcr", "encode", checkpoint, *english, *more)
     (world / "a_file").write_text("")
-    for output, message in (
-        ("", "`--output` must name a folder, got none"),
-        (world / "data", "is the data folder; name a separate one"),
-        (world / "a_file", "a_file is a file, not a folder"),
-    ):
-        line = fails(capsys, "clcr", "label", model, "--threshold", "9", "--output", output)
-        assert message in line
-    line = fails(capsys, "clcr", "label", model, "--splits", ",", "--output", world / "no")
-    assert "`--splits` must name one or several different ones, got ','" in line
     xling(
         *("prepare", world / "other", "--languages", "en,de", "--from", world / "text"),
         *("--vocab", "separate", "--vocab-type", "word", "--vocab-size", "50"),
     )
-    line = fails(
-        capsys, "clcr", "label", model, "--data", world / "other", "--output", world / "no"
-    )
-    assert f"was trained with another dictionary of de than that of {world}/other" in line
+    for checkpoint, more, message in (
+        (last(world, "en"), [], "contains no model of `--task clcr`"),
+        (model, ["--threshold", "9", "--output", ""], "`--output` must name a folder, got none"),
+        (
+            *(model, ["--threshold", "9", "--output", world / "data"]),
+            "is the data folder; name a separate one",
+        ),
+        (
+            *(model, ["--threshold", "9", "--output", world / "a_file"]),
+            "a_file is a file, not a folder",
+        ),
+        (model, ["--splits", ","], "`--splits` must name one or several different ones, got ','"),
+        (
+            *(model, ["--data", world / "other"]),
+            f"was trained with another dictionary of de than that of {world}/other",
+        ),
+    ):
+        label = ["clcr", "label", checkpoint, "--output", world / "no", *more]
+        assert message in fails(capsys, *label)
     with pytest.raises(SystemExit, match="was trained with other dictionaries than those of"):
         train(world, "mistake", "--clcr-start", last(world, "lm2"), data="other")
     line = fails(capsys, "clcr", "keypoints", model, "--labels", labels, "--delta", "0.2,0.2")

@@ -172,46 +172,41 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
         return fails(capsys, main(given))
 
     good = rows(task, ("T+E", "TE"))
-    assert "`--vectors` must be given" in says()
-    assert "`--vectors` must look like T+E=FOLDER/{file}.{side}, got 'x'" in says("--vectors", "x")
-    assert "unknown place in `--vectors` 'sides'; did you mean 'side'?" in says(
-        "--vectors", "T=x/{file}.{sides}"
-    )
-    for form in ("{file:d}", "{file!x}", "{file:{lang}}"):
-        assert f"{{file}} must stand alone in its braces, got {form}" in says(
-            "--vectors", f"T=x/{form}.{{side}}"
-        )
-    assert "must have {side}" in says("--vectors", "T=x/{file}")
-    assert "must have {file}" in says("--vectors", "T=x/{lang}.{side}")
-    assert "there are two rows 'T+E'" in says(*good, *good)
-    assert "no such folder; `fairseq-xling clcr encode` writes one" in says(
-        "--vectors", f"T={task}/none/{{file}}.{{side}}"
-    )
-    assert "`--train` must be given" in says(*good, without=["--train"])
-    assert "no such file" in says(*good, "--test", "en=none.tsv")
-    assert "there are two files of that name and language" in says(
-        *good, "--test", f"en={task}/test.en.tsv"
-    )
-    assert "`--valid` must be in the language trained on, en, got xx" in says(
-        *good, "--valid", f"xx={task}/test.xx.tsv", without=["--valid"]
-    )
-    assert "`--hidden` must be at least 1, got 0" in says(*good, "--hidden", "0")
-    assert "`--device` must be cpu, cuda or cuda:N" in says(*good, "--device", "gpu")
-    assert f"must be in xx as `{task}/test.en.tsv` is, got en" in says(
-        *good, "--test", f"xx={task}/test.en.tsv"
-    )
     single = tmp_path / "single.tsv"
     single.write_text("a text\tyes\n")
-    assert "single.tsv:1: must have a premise and a hypothesis, got one text" in says(
-        *good, "--test", f"en={single}"
-    )
-    folder = task / "TE" / "more.en.premise"
-    if not folder.exists():
-        write_folder(folder, [np.ones((1, 8))])
-        write_folder(task / "TE" / "more.en.hypothesis", [np.ones((1, 8))])
+    for side in ("premise", "hypothesis"):
+        if not (folder := task / "TE" / f"more.en.{side}").exists():
+            write_folder(folder, [np.ones((1, 8))])
     (tmp_path / "more.en.tsv").write_text("a\tb\tyes\na\tb\tno\n")
-    assert "must have a sentence for each of 2 labelled pairs, got 1" in says(
-        *good, "--test", f"en={tmp_path}/more.en.tsv"
+    for text, line in {
+        "x": "`--vectors` must look like T+E=FOLDER/{file}.{side}, got 'x'",
+        "T=x/{file}.{sides}": "unknown place in `--vectors` 'sides'; did you mean 'side'?",
+        "T=x/{file:d}.{side}": "{file} must stand alone in its braces, got {file:d}",
+        "T=x/{file!x}.{side}": "{file} must stand alone in its braces, got {file!x}",
+        "T=x/{file:{lang}}.{side}": "{file} must stand alone in its braces, got {file:{lang}}",
+        "T=x/{file}": "must have {side}",
+        "T=x/{lang}.{side}": "must have {file}",
+        f"T={task}/none/{{file}}.{{side}}": "no such folder; `fairseq-xling clcr encode` writes",
+    }.items():
+        assert line in says("--vectors", text)
+    for more, line in (
+        (good, "there are two rows 'T+E'"),
+        (["--test", "en=none.tsv"], "no such file"),
+        (["--test", f"en={task}/test.en.tsv"], "there are two files of that name and language"),
+        (["--test", f"xx={task}/test.en.tsv"], f"must be in xx as `{task}/test.en.tsv` is, got en"),
+        (["--test", f"en={single}"], "single.tsv:1: must have a premise and a hypothesis, got one"),
+        (
+            ["--test", f"en={tmp_path}/more.en.tsv"],
+            "must have a sentence for each of 2 labelled pairs, got 1",
+        ),
+        (["--hidden", "0"], "`--hidden` must be at least 1, got 0"),
+        (["--device", "gpu"], "`--device` must be cpu, cuda or cuda:N"),
+    ):
+        assert line in says(*good, *more)
+    assert "`--vectors` must be given" in says()
+    assert "`--train` must be given" in says(*good, without=["--train"])
+    assert "`--valid` must be in the language trained on, en, got xx" in says(
+        *good, "--valid", f"xx={task}/test.xx.tsv", without=["--valid"]
     )
     assert not (tmp_path / "run").exists()
 

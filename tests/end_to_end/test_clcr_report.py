@@ -32,9 +32,16 @@ def folders(tmp_path_factory):
     return root
 
 
-def report(folders, *words, **options):
+def report(folders, *words):
     given = [str(folders / word) if (folders / word).exists() else word for word in words]
     return main(["clcr", "report", *given])
+
+
+def distances(folders, tmp_path, *words):
+    """What is reported."""
+    output = tmp_path / "report.json"
+    assert report(folders, *words, "--output", str(output)) == 0
+    return json.loads(output.read_text())["distances"]
 
 
 @pytest.mark.row("C1")
@@ -60,34 +67,24 @@ def test_a_planted_gap_and_a_planted_score_are_found(folders, tmp_path, capsys):
 
 
 def test_another_order_is_near_by_matching_and_far_by_position(folders, tmp_path):
-    output = tmp_path / "moved.json"
-    assert report(folders, "x", "moved", "--output", str(output)) == 0
-    found = json.loads(output.read_text())["distances"]
+    found = distances(folders, tmp_path, "x", "moved")
     assert found["matched"]["auc"] == 1.0 and found["positions"]["auc"] < 0.9
 
 
 @pytest.mark.row("C1")
 def test_where_translations_are_not_alike_there_is_no_gap(folders, tmp_path):
-    output = tmp_path / "unlike.json"
-    options = ["--random", "5", "--output", str(output)]
-    assert report(folders, "x", "unlike", *options) == 0
-    for one in json.loads(output.read_text())["distances"].values():
+    for one in distances(folders, tmp_path, "x", "unlike", "--random", "5").values():
         assert one["auc"] == pytest.approx(0.5, abs=0.12)
 
 
 def test_scores_may_stand_under_a_heading(folders, tmp_path):
     scored = ["--scored", "x", "alike", "--scores", "scores.tsv", "--score-column", "score"]
-    output = tmp_path / "headed.json"
-    assert report(folders, "x", "y", "--distance", "matched", *scored, "--output", str(output)) == 0
-    assert json.loads(output.read_text())["distances"]["matched"]["scored"] == 60
+    found = distances(folders, tmp_path, "x", "y", "--distance", "matched", *scored)
+    assert found["matched"]["scored"] == 60
 
 
 def test_the_seed_draws_the_random_pairs(folders, tmp_path):
-    found = []
-    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
-        output = tmp_path / f"{name}.json"
-        assert report(folders, "x", "y", "--seed", seed, "--output", str(output)) == 0
-        found.append(json.loads(output.read_text())["distances"])
+    found = [distances(folders, tmp_path, "x", "y", "--seed", seed) for seed in "112"]
     assert found[0] == found[1] and found[0] != found[2]
 
 

@@ -1,204 +1,118 @@
-"""The results of `ablate clcr-pairs` and `ablate clcr-readings`: a row for each size or reading."""
+"""The results of `ablate clcr-pairs` and `ablate clcr-readings`: a row for each size or reading.
+
+Their frame has distance, pivots, accuracy and time of each row and seed.
+"""
+
+from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.papers.clcr.ablations_figures import (
-    DISTANCE,
-    F1,
-    HARD,
-    MODULES,
-    RELATIVE,
-    Record,
-    accuracies,
-    by_seed,
-    chance_in_words,
-    chance_of,
-    columns_of,
-    difference_in_words,
-    differences,
-    long_rows,
-    models_of,
-    read_parts,
-)
+from fairseq_xling.files import read_json
+from fairseq_xling.papers.clcr.run_result import read_artifacts
+from fairseq_xling.papers.trelm.results import read_cost
 from fairseq_xling.results.figures import Line, Panel, draw
-from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import paired_verdict
-from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
+from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.paired import in_words, paired_difference, paired_verdict
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
-from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
+from fairseq_xling.verbs.parts.probe_result import shown
 
 if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
     from fairseq_xling.papers.clcr.ablations import Part
+    from fairseq_xling.papers.clcr.plan import Artifacts
 
-PAIRS_SOURCE = "CLCR, Appendix C"
-
-
-def write_pairs(
-    run: Path,
-    config: Any,
-    pair: tuple[str, str],
-    parts: Sequence["Part"],
-    steps: Sequence[Step],
-) -> None:
-    """Write the results of all parts into ``run``, and what their page shows."""
-    found, tests = read_parts(parts, pair)
-    sizes = [{"pairs": size, **one} for size, one in zip(config.size_list, found, strict=True)]
-    record = {"config": dataclasses.asdict(config), "pair": list(pair), "sizes": sizes, **tests}
-    write_results(ClcrPairs, run, record, models_of(parts), steps)
-
-
-@KINDS.register("clcr-pairs")
-class ClcrPairs(Kind):
-    """The table, and a curve for each of its figures."""
-
-    name = "clcr-pairs"
-
-    def page(self, result: Result) -> Page:
-        record, seeds = result.record, result.record["config"]["seeds"]
-        columns = columns_of(record["sizes"], record)
-        pairs = [one["pairs"] for one in record["sizes"]]
-        header = ["pairs", *columns]
-        rows = [[n, *(column[i] for column in columns.values())] for i, n in enumerate(pairs)]
-        first, second = record["pair"]
-        notes = caption(result, PAIRS_SOURCE, seeds_in_words(seeds, "bands"))
-        return Page(
-            title=f"CLCR by the number of sentence pairs, {first} and {second}",
-            source=PAIRS_SOURCE,
-            lead=["The same training on nested subsets of the sentence pairs."],
-            sections=[
-                Section(
-                    "Table",
-                    header=header,
-                    rows=rows,
-                    notes=_size_notes(record, result),
-                    name="table",
-                ),
-                Section(
-                    "By size",
-                    figure=partial(draw, _curves(record)),
-                    notes=notes,
-                    name="plot",
-                ),
-            ],
-            tables={"table": (_PAIRS_LONG, list(_pairs_long(record)))},
-            measured=[
-                Measured("C17", f"{name}, {pairs[-1]} pairs", column[-1].mean)
-                for name, column in columns.items()
-                if column[-1] is not None
-            ],
-        )
-
-
-def _curves(record: Record) -> list[Panel]:
-    """Distances, pivots, accuracies, seconds: those that were measured."""
-    sizes = record["sizes"]
-    pairs, columns = [one["pairs"] for one in sizes], columns_of(sizes, record)
-    zero_shot = list(accuracies(sizes, record))
-    panels = [
-        ("D / spread of the target's states", {RELATIVE: RELATIVE}, (1.0, "chance")),
-        ("F1 (%)", {F1: "pivots"}, None),
-        (
-            "accuracy (%)",
-            {name: name.removesuffix(" (%)") for name in zero_shot},
-            chance_of(record),
-        ),
-        ("seconds of training", {f"{module} (s)": module for module in MODULES}, None),
-    ]
-    if HARD in columns:
-        panels.insert(0, ("hard D", {HARD: "best partner alone"}, None))
-    made = []
-    for ylabel, names, chance in panels:
-        lines = []
-        for style, (name, label) in enumerate(names.items()):
-            drawn = [(x, y) for x, y in zip(pairs, columns.get(name, ()), strict=False) if y]
-            if drawn:
-                x, y = zip(*drawn, strict=True)
-                spread = [cell.spread or 0.0 for cell in y]
-                lines.append(Line(label, x, [cell.mean for cell in y], style, spread=spread))
-        if lines:
-            made.append(Panel(lines, "sentence pairs", ylabel, chance=chance, log_x=True))
-    return made
-
-
-_PAIRS_LONG = ["pairs", "seed", "figure", "value"]
-_READINGS_LONG = ["reading", "seed", "figure", "value"]
-
-
-def _pairs_long(record: Record) -> Iterator[list[Any]]:
-    """Every number, unrounded."""
-    for one in record["sizes"]:
-        for row in long_rows(one):
-            yield [one["pairs"], *row]
-
-
-def _size_notes(record: Record, result: Result) -> list[str]:
-    config = record["config"]
-    many = "," in config["seeds"]
-    found = [
-        f"{'Mean ± standard deviation over seeds' if many else 'Seed'} {config['seeds']}. Subsets "
-        "are nested; encoders, and the text to validate on, are the same in every row.",
-        "D is that of validation text, the mean of both directions; hard: to each word's best "
-        "partner alone; relative: divided by the spread of the target's states, chance 1.",
-        "Seconds are the wall time of the trainings; T with its phases of the encoders.",
-    ]
-    if not config["threshold"]:
-        found.insert(
-            2,
-            f"F1 of pseudo-gold pivots against the word alignment of {config['tune_on']}, on which "
-            "their threshold was tuned.",
-        )
-    if "tests" in record:
-        found.append(
-            f"Accuracy is zero-shot: a classifier trained on {record['source']}, tested on other "
-            f"languages{chance_in_words(record)}"
-        )
-    return [*found, *_gains(record), f"{result.machine}."]
-
-
-def _gains(record: Record) -> Iterator[str]:
-    """What the most pairs give over the fewest, by seed, and what the paper says of the last
-    figure, which is of the most modules."""
-    fewest, most = record["sizes"][0], record["sizes"][-1]
-    sides = differences(by_seed(most, record), by_seed(fewest, record))
-    if fewest is most or not sides:
-        return
-    gains = [difference_in_words(name, both) for name, both in sides.items()]
-    yield f"From {fewest['pairs']:,} to {most['pairs']:,} pairs: {'; '.join(gains)}."
-    *_, last = sides
-    if last != DISTANCE:
-        yield paired_verdict(
-            "More sentence pairs give no gain (Appendix C, where there were 250,000).",
-            *reversed(sides[last]),
-            f"points of {last}, {fewest['pairs']:,} pairs minus {most['pairs']:,}",
-        )
-
-
-READINGS_SOURCE = "CLCR, Sections 3.1 to 3.3"
+# Trainings by what their names begin with.
+MODULES = {"T": ("transform", "lm"), "E": ("extract",), "R": ("order",)}
+HARD, RELATIVE, F1 = "hard D", "relative D", "pivot F1 (%)"
+DISTANCE = "relative D (lower is better)"
+_UNITS = {HARD: ("of distance", 3), DISTANCE: ("of the spread", 3)}  # of differences
 # Of the tables of key-points and orders: their column, that of the page, and its unit.
 KEYPOINTS = (("accuracy", "E, {} (%)", 100.0, 1), ("entropy", "entropy of E, {} (bits)", 1.0, 3))
 ORDERS = (("BLEU-2", "order BLEU-2", 1.0, 3),)
+Record = Mapping[str, Any]
 
 
-def write_readings(
+def write_study(
+    kind: type[StudyResult],
     run: Path,
     config: Any,
     pair: tuple[str, str],
-    readings: Sequence[Any],
-    parts: Sequence["Part"],
+    parts: Sequence[Part],
     steps: Sequence[Step],
+    **more: Any,
 ) -> None:
-    """Write the results of all parts into ``run``, and what their page shows."""
-    found, tests = read_parts(parts, pair, lambda one: {"tables": reading_tables(one, config)})
-    for reading, one in zip(readings, found, strict=True):
-        one |= {"name": reading.name, "title": reading.title, "changes": dict(reading.changes)}
-    record = {"config": dataclasses.asdict(config), "pair": list(pair), "readings": found, **tests}
-    write_results(ClcrReadingsKind, run, record, models_of(parts), steps)
+    """Write the results of all parts into ``run``, and what their page shows; ``more`` is kept in
+    the record."""
+    frame, tests = read_parts(parts, pair, partial(kind.tables, config=config))
+    record = {"config": dataclasses.asdict(config), "pair": list(pair), **more, **tests}
+    models = {
+        f"model, {part.name}, seed {x.seed}": x.model for part in parts for x in part.artifacts
+    }
+    write_results(kind, run, record, models, steps, frame)
+
+
+def read_parts(
+    parts: Sequence[Part], pair: tuple[str, str], tables: Callable[[Record], dict[str, float]]
+) -> tuple[pandas.DataFrame, dict[str, Any]]:
+    """What was measured of each part, and what all were tested on (nothing without a task);
+    ``tables`` gives further figures of a seed, from what `read_artifacts` says of it."""
+    from fairseq_xling.results.frame import make_frame
+
+    rows, tests = [], {}
+    for part in parts:
+        tabled = []
+        for artifacts in part.artifacts:
+            found, about = (
+                read_artifacts(artifacts, pair),
+                {"row": part.row, "seed": artifacts.seed},
+            )
+            rows += measured(_trained(artifacts, found, pair), **about)
+            tabled += measured(tables(found), **about)
+        if part.classified is not None:
+            classified = read_json(part.classified / RESULTS)
+            tests = {name: classified[name] for name in ("source", "tests", "majority")}
+            for one in classified["classified"]:
+                rows += accuracies(one, row=part.row)
+        rows += tabled
+    return make_frame(rows, paper="clcr"), tests
+
+
+def measured(figures: Mapping[str, float | None], **about: Any) -> list[dict[str, Any]]:
+    """Rows of a frame for those ``figures`` that are known."""
+    return [{**about, "measure": x, "value": v} for x, v in figures.items() if v is not None]
+
+
+def accuracies(trained: Record, **about: Any) -> list[dict[str, Any]]:
+    """Rows of a frame for the accuracies of one trained classifier, by file."""
+    found = []
+    for file, value in trained["accuracy"].items():
+        one = {**about, "seed": trained["seed"], "model": trained["row"], "task": file}
+        found += measured({f"accuracy, {trained['row']}, {file}": value}, **one)
+    return found
+
+
+def _trained(artifacts: Artifacts, found: Record, pair: Sequence[str]) -> dict[str, float | None]:
+    """Means of both directions after the last phase, F1 of tuned pivots, and seconds."""
+    last, (a, b) = found["distances"][-1], pair
+    figures: dict[str, float | None] = {}
+    for kind in ("hard", "relative"):
+        values = [last[f"{kind}_{way}"] for way in (f"{a}_{b}", f"{b}_{a}")]
+        figures[kind] = None if None in values else statistics.fmean(values)
+    figures |= {"f1": (found["tuned"] or {}).get("f1"), "pivots": found["pivots"]["pivots"]}
+    seconds: dict[str, float] = {}
+    for name, log in artifacts.logs.items():
+        module = next(m for m, begins in MODULES.items() if name.startswith(begins))
+        seconds[module] = seconds.get(module, 0.0) + read_cost(name, log).seconds
+    return figures | {f"seconds of {module}": seconds[module] for module in sorted(seconds)}
 
 
 def reading_tables(found: Record, config: Any) -> dict[str, float]:
@@ -215,140 +129,281 @@ def reading_tables(found: Record, config: Any) -> dict[str, float]:
         own = [row for row in rows if row["order"].split()[0] == config.order_list[0]]
         last = [row for row in own if row["order"] == own[0]["order"]][-1]
         figures |= {name: scale * last[column] for column, name, scale, _ in ORDERS}
-    return figures
+    return dict(sorted(figures.items()))
 
 
 def _named_rows(table: Record) -> list[dict[str, Any]]:
     return [dict(zip(table["header"], row, strict=True)) for row in table["rows"]]
 
 
-@KINDS.register("clcr-readings")
-class ClcrReadingsKind(Kind):
-    """The table, and bars for the figures that a reading may change."""
+def shown_figures(record: Record, frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The rows of ``frame`` that the page shows, in the order of the table's columns: ``column``
+    and ``digits``, and values in its unit."""
+    known = {"hard": (HARD, 3), "relative": (RELATIVE, 3), "f1": (F1, 1)}
+    tests = dict(record.get("tests", ()))
+    for file, lang in tests.items():
+        for model in dict.fromkeys(frame["model"].dropna()) if lang != record["source"] else ():
+            known[f"accuracy, {model}, {file}"] = (f"{model}, {shown(tests, file)} (%)", 1)
+    for lang in record["pair"]:
+        known |= {
+            name.format(lang): (name.format(lang), digits) for _, name, _, digits in KEYPOINTS
+        }
+    known |= {name: (name, digits) for _, name, _, digits in ORDERS}
+    known |= {f"seconds of {module}": (f"{module} (s)", 0) for module in MODULES}
+    order = {measure: place for place, measure in enumerate(known)}
+    found = frame[frame["measure"].isin(order)]
+    found = found.sort_values("measure", key=lambda names: names.map(order), kind="stable")
+    columns, digits = zip(*(known[measure] for measure in found["measure"]), strict=True)
+    percent = zip(found["measure"], found["value"], strict=True)
+    values = [100 * value if measure == "f1" else value for measure, value in percent]
+    return found.assign(column=columns, digits=digits, value=values)
 
-    name = "clcr-readings"
+
+def differences(
+    figures: pandas.DataFrame, after: Any, before: Any
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Both sides of each figure that two rows have, by the seeds that both have."""
+    from fairseq_xling.results.frame import split
+
+    sides = {}
+    for column, own in split(figures, "column"):
+        names = zip(own["row"], own["seed"], own["value"], strict=True)
+        found = {(row, seed): value for row, seed, value in names}
+        seeds = sorted(x for row, x in found if row == after and (before, x) in found)
+        if seeds:
+            name = DISTANCE if column == RELATIVE else column.removesuffix(" (%)")
+            sides[name] = [found[after, x] for x in seeds], [found[before, x] for x in seeds]
+    return sides
+
+
+def differences_in_words(sides: Mapping[str, tuple[list[float], list[float]]]) -> str:
+    """The name of each figure, and the mean of its differences with their test."""
+    return "; ".join(
+        f"{name} {in_words(paired_difference(*both), *_UNITS.get(name, ('points', 1)))}"
+        for name, both in sides.items()
+    )
+
+
+def chance_of(record: Record) -> tuple[float, str] | None:
+    """The accuracy of the most frequent label, the mean over the test files of other languages."""
+    if "majority" not in record:
+        return None
+    always = record["majority"]
+    others = [file for file, lang in record["tests"] if lang != record["source"]]
+    known = [always["accuracy"][file] for file in others if file in always["accuracy"]]
+    return (statistics.fmean(known), f"always {always['label']}") if known else None
+
+
+def zero_shot_note(rows: str, record: Record) -> list[str]:
+    """What accuracies are, and that of the most frequent label, if it is known."""
+    if "tests" not in record:
+        return []
+    chance = chance_of(record)
+    return [
+        f"Accuracy{rows} is zero-shot: a classifier trained on {record['source']}, tested on other "
+        "languages" + (f"; {chance[1]}: {chance[0]:.1f}." if chance else ".")
+    ]
+
+
+class StudyResult(Kind):
+    """The table of a study, and a figure of its columns.
+
+    Attributes:
+        source: of the paper.
+        titles: of the page, its lead, the first column, and the figure.
+        drawn: how the figure shows several seeds.
+        rows: of which the index has figures, and what follows their names there.
+    """
+
+    source: str
+    titles: tuple[str, str, str, str]
+    drawn: str
+    rows: tuple[slice, str] = slice(None), ""
+
+    @staticmethod
+    def tables(found: Record, config: Any) -> dict[str, float]:
+        """Further figures of a seed, from what `read_artifacts` says of it."""
+        return {}
+
+    def notes(self, record: Record, figures: pandas.DataFrame) -> Iterator[str]:
+        """The notes of the table."""
+        raise NotImplementedError(type(self).__name__)
+
+    def figure(self, record: Record, figures: pandas.DataFrame, columns: Record) -> Figure:
+        """The drawing; ``columns`` are the cells of the table by heading."""
+        raise NotImplementedError(type(self).__name__)
+
+    def code(self, column: str) -> str:
+        """The row of the specification that a column measures, if any."""
+        raise NotImplementedError(type(self).__name__)
 
     def page(self, result: Result) -> Page:
-        record, seeds = result.record, result.record["config"]["seeds"]
-        columns = _reading_columns(record)
-        names = [one["name"] for one in record["readings"]]
-        rows = [[name, *(cells[i] for cells in columns.values())] for i, name in enumerate(names)]
-        first, second = record["pair"]
+        from fairseq_xling.results.frame import listed, pivot
+
+        record, frame = result.record, result.frame
+        title, lead, first, figure = self.titles
+        figures = shown_figures(record, frame)
+        digits = dict(zip(figures["column"], figures["digits"], strict=True))
+        header, rows = pivot(figures, {first: "row"}, "column", digits=digits)
+        columns = dict(zip(header, zip(*rows, strict=True), strict=True))
+        notes = [*self.notes(record, figures), f"{result.machine}."]
+        words = seeds_in_words(record["config"]["seeds"], self.drawn)
+        chosen, unit = self.rows
+        names = {first: "row", "seed": "seed", "figure": "measure", "value": "value"}
         return Page(
-            title=f"Readings of what CLCR leaves open, {first} and {second}",
-            source=READINGS_SOURCE,
-            lead=["The same training, with one point read in another way."],
+            title=f"{title}, {record['pair'][0]} and {record['pair'][1]}",
+            source=self.source,
+            lead=[lead],
             sections=[
+                Section("Table", header=header, rows=rows, notes=notes, name="table"),
                 Section(
-                    "Table",
-                    header=["reading", *columns],
-                    rows=rows,
-                    notes=_readings_notes(record, result),
-                    name="table",
-                ),
-                Section(
-                    "By reading",
-                    figure=partial(draw_bars, _bars_by_reading(names, columns)),
-                    notes=caption(result, READINGS_SOURCE, seeds_in_words(seeds, "whiskers")),
+                    figure,
+                    figure=partial(self.figure, record, figures, columns),
+                    notes=caption(result, self.source, words),
                     name="plot",
                 ),
             ],
-            tables={"table": (_READINGS_LONG, list(_readings_long(record)))},
+            tables={"table": listed(frame, names)},
             measured=[
-                Measured(code, f"{name}, {reading}", cell.mean)
-                for name, cells in columns.items()
-                if (code := _code(name))
-                for reading, cell in zip(names, cells, strict=True)
-                if cell is not None
+                Measured(code, f"{column}, {row[0]}{unit}", row[place].mean)
+                for place, column in enumerate(header)
+                if place and (code := self.code(column))
+                for row in rows[chosen]
+                if row[place] is not None
             ],
         )
 
 
-def _code(column: str) -> str:
-    """The row of the specification that a column measures, if any."""
-    named = {RELATIVE: "C4", "E, ": "C10", ORDERS[0][1]: "C13", "T, ": "C15", "T+": "C15"}
-    return next((code for name, code in named.items() if column.startswith(name)), "")
+@KINDS.register("clcr-pairs")
+class PairsResult(StudyResult):
+    """The table, and a curve for each of its figures."""
 
+    name, source, drawn = "clcr-pairs", "CLCR, Appendix C", "bands"
+    titles = (
+        "CLCR by the number of sentence pairs",
+        "The same training on nested subsets of the sentence pairs.",
+        "pairs",
+        "By size",
+    )
+    rows = slice(-1, None), " pairs"
 
-def _reading_columns(record: Record) -> dict[str, list[OverSeeds | None]]:
-    """The columns of the table: a cell for each reading, over seeds."""
-    parts = record["readings"]
-    found = columns_of(parts, record)
-    seconds = {f"{module} (s)": found.pop(f"{module} (s)", None) for module in MODULES}
-    digits = {}
-    for lang in record["pair"]:
-        digits |= {name.format(lang): n for _, name, _, n in KEYPOINTS}
-    digits |= {name: n for _, name, _, n in ORDERS}
-    for name, places in digits.items():
-        cells = [
-            OverSeeds.of([s["tables"][name] for s in one["seeds"] if name in s["tables"]], places)
-            for one in parts
+    def code(self, column: str) -> str:
+        return "C17"
+
+    def figure(self, record: Record, figures: pandas.DataFrame, columns: Record) -> Figure:
+        """Distances, pivots, accuracies, seconds: those that were measured."""
+        zero_shot = dict.fromkeys(figures.loc[figures["task"].notna(), "column"])
+        panels = [
+            ("hard D", {HARD: "best partner alone"}, None),
+            ("D / spread of the target's states", {RELATIVE: RELATIVE}, (1.0, "chance")),
+            ("F1 (%)", {F1: "pivots"}, None),
+            ("accuracy (%)", {x: x.removesuffix(" (%)") for x in zero_shot}, chance_of(record)),
+            ("seconds of training", {f"{module} (s)": module for module in MODULES}, None),
         ]
-        if any(cells):
-            found[name] = cells
-    return found | {name: cells for name, cells in seconds.items() if cells}
+        made = []
+        for ylabel, names, chance in panels:
+            lines = []
+            for style, (name, label) in enumerate(names.items()):
+                points = zip(columns["pairs"], columns.get(name, ()), strict=False)
+                if drawn := [(x, cell) for x, cell in points if cell]:
+                    x, y = zip(*drawn, strict=True)
+                    spread = [cell.spread or 0.0 for cell in y]
+                    lines.append(Line(label, x, [cell.mean for cell in y], style, spread=spread))
+            if lines:
+                made.append(Panel(lines, "sentence pairs", ylabel, chance=chance, log_x=True))
+        return draw(made)
 
-
-def _bars_by_reading(names: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> list[BarPanel]:
-    """A panel for every column but the times."""
-    return [
-        BarPanel(names, [over_seeds(title, cells)], title)
-        for title, cells in columns.items()
-        if not title.endswith("(s)")
-    ]
-
-
-def _readings_long(record: Record) -> Iterator[list[Any]]:
-    """Every number, unrounded."""
-    for one in record["readings"]:
-        for row in long_rows(one):
-            yield [one["name"], *row]
-        for seed in one["seeds"]:
-            for name, value in seed["tables"].items():
-                yield [one["name"], seed["seed"], name, value]
-
-
-def _readings_notes(record: Record, result: Result) -> list[str]:
-    config = record["config"]
-    seeds = f"seeds {config['seeds']}" if "," in config["seeds"] else f"seed {config['seeds']}"
-    found = [f"{one['name']}: {one['title']}." for one in record["readings"]]
-    found += [
-        f"Mean ± standard deviation over {seeds}; a reading shares with the defaults what is "
-        "trained before it differs.",
-        "D is that of validation text, the mean of both directions; relative: divided by the "
-        "spread of the target's states, chance 1. E is the accuracy of key-points against "
-        f"pseudo-gold pivots of validation text, where words with p above {config['delta']} are "
-        "kept; entropy: the mean of p's, 1 is chance. BLEU-2: precision of pairs of words in the "
-        "found order, of the language that is reordered.",
-    ]
-    if "tests" in record:
-        found.append(
-            f"Accuracy of T, T+E and T+E+R is zero-shot: a classifier trained on "
-            f"{record['source']}, tested on other languages{chance_in_words(record)}"
+    def notes(self, record: Record, figures: pandas.DataFrame) -> Iterator[str]:
+        config = record["config"]
+        many = "," in config["seeds"]
+        yield (
+            f"{'Mean ± standard deviation over seeds' if many else 'Seed'} {config['seeds']}. "
+            "Subsets are nested; encoders, and the text to validate on, are the same in every row."
         )
-    return [*found, *_differences(record), f"{result.machine}."]
+        yield (
+            "D is that of validation text, the mean of both directions; hard: to each word's best "
+            "partner alone; relative: divided by the spread of the target's states, chance 1."
+        )
+        if not config["threshold"]:
+            yield (
+                "F1 of pseudo-gold pivots against the word alignment of "
+                f"{config['tune_on']}, on which their threshold was tuned."
+            )
+        yield "Seconds are the wall time of the trainings; T with its phases of the encoders."
+        yield from zero_shot_note("", record)
+        yield from gains(figures)
 
 
-def _differences(record: Record) -> Iterator[str]:
-    """What each reading changes against the defaults, by seed."""
-    defaults, *others = record["readings"]
-    before = _reading_figures(defaults, record)
-    for one in others:
-        parts = [
-            difference_in_words(name, sides)
-            for name, sides in differences(_reading_figures(one, record), before).items()
-            if sides[0] != sides[1]  # else shared, or not moved
-        ]
-        if parts:
-            yield f"{one['name']} against the defaults: {'; '.join(parts)}."
+def gains(figures: pandas.DataFrame) -> Iterator[str]:
+    """What the most pairs give over the fewest, by seed, and what the paper says of the last
+    figure, which is of the most modules."""
+    fewest, most = min(figures["row"]), max(figures["row"])
+    compared = figures[~figures["column"].str.endswith((HARD, " (s)"))]
+    sides = differences(compared, most, fewest)
+    if fewest == most or not sides:
+        return
+    yield f"From {fewest:,} to {most:,} pairs: {differences_in_words(sides)}."
+    *_, last = sides
+    if last != DISTANCE:
+        yield paired_verdict(
+            "More sentence pairs give no gain (Appendix C, where there were 250,000).",
+            *reversed(sides[last]),
+            f"points of {last}, {fewest:,} pairs minus {most:,}",
+        )
 
 
-def _reading_figures(part: Record, record: Record) -> dict[str, dict[int, float]]:
-    """Hard D, those of `by_seed`, and the accuracy of key-points."""
-    hard = {seed["seed"]: seed["hard"] for seed in part["seeds"] if seed["hard"] is not None}
-    found = {HARD: hard, **by_seed(part, record)}
-    for seed in part["seeds"]:
-        for name, value in seed["tables"].items():
-            if name.endswith("(%)"):
-                found.setdefault(name.removesuffix(" (%)"), {})[seed["seed"]] = value
-    return found
+@KINDS.register("clcr-readings")
+class ReadingsResult(StudyResult):
+    """The table, and bars for the figures that a reading may change."""
+
+    name, source, drawn = "clcr-readings", "CLCR, Sections 3.1 to 3.3", "whiskers"
+    titles = (
+        "Readings of what CLCR leaves open",
+        "The same training, with one point read in another way.",
+        "reading",
+        "By reading",
+    )
+    tables = staticmethod(reading_tables)
+
+    def code(self, column: str) -> str:
+        named = {RELATIVE: "C4", "E, ": "C10", ORDERS[0][1]: "C13", "T, ": "C15", "T+": "C15"}
+        return next((code for name, code in named.items() if column.startswith(name)), "")
+
+    def figure(self, record: Record, figures: pandas.DataFrame, columns: Record) -> Figure:
+        """A panel for every column but the times."""
+        from fairseq_xling.results.charts import bars
+
+        drawn = figures[~figures["column"].str.endswith("(s)")]
+        title = lambda own: own["column"].iat[0]  # noqa: E731
+        return bars(drawn, title, series="column", panel="column")
+
+    def notes(self, record: Record, figures: pandas.DataFrame) -> Iterator[str]:
+        config = record["config"]
+        seeds = f"seeds {config['seeds']}" if "," in config["seeds"] else f"seed {config['seeds']}"
+        for one in record["readings"]:
+            yield f"{one['name']}: {one['title']}."
+        yield (
+            f"Mean ± standard deviation over {seeds}; a reading shares with the defaults what is "
+            "trained before it differs."
+        )
+        yield (
+            "D is that of validation text, the mean of both directions; relative: divided by the "
+            "spread of the target's states, chance 1. E is the accuracy of key-points against "
+            f"pseudo-gold pivots of validation text, where words with p above {config['delta']} "
+            "are kept; entropy: the mean of p's, 1 is chance. BLEU-2: precision of pairs of words "
+            "in the found order, of the language that is reordered."
+        )
+        yield from zero_shot_note(" of T, T+E and T+E+R", record)
+        yield from changes(figures)
+
+
+def changes(figures: pandas.DataFrame) -> Iterator[str]:
+    """What each reading changes against the first row, the defaults, by seed; what is equal is
+    shared, or has not moved."""
+    compared = figures[figures["column"].str.endswith((" D", " (%)"))]
+    defaults, *others = dict.fromkeys(compared["row"])
+    for reading in others:
+        sides = differences(compared, reading, defaults)
+        changed = {name: both for name, both in sides.items() if both[0] != both[1]}
+        if changed:
+            yield f"{reading} against the defaults: {differences_in_words(changed)}."

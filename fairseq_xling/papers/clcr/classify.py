@@ -29,7 +29,7 @@ from fairseq_xling.papers.clcr.classify_config import (
     folder,
     labelled_files,
     labelled_pairs,
-    table_rows,
+    parse_rows,
 )
 from fairseq_xling.papers.clcr.classify_result import named_runs, read_beside, write_classified
 from fairseq_xling.papers.clcr.sequences import (
@@ -37,6 +37,7 @@ from fairseq_xling.papers.clcr.sequences import (
     Sequences,
     check_same_sentences,
     check_same_width,
+    sequences_of,
 )
 from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import load_config
@@ -91,11 +92,7 @@ def fit_esim(
     device: str | torch.device = "cpu",
     passed: Callable[[float], object] = lambda accuracy: None,
 ) -> Trained:
-    """Train an `Esim` on ``train``; see `fit_pairs`.
-
-    Args:
-        classes: C.
-    """
+    """Train an `Esim` of so many ``classes`` on ``train``; see `fit_pairs`."""
 
     def network() -> nn.Module:
         return Esim(
@@ -109,22 +106,19 @@ def fit_esim(
     return fit_pairs(network, train, dev, options, device, passed)
 
 
-@dataclasses.dataclass(frozen=True)
-class Labels:
-    """The labels of a file: one for each pair, None if there is none."""
-
-    file: LabelledFile
-    labels: list[str | None]
+# A file with its labels: one for each pair, None if there is none.
+Labelled = tuple[LabelledFile, list[str | None]]
 
 
 def run_classify(args: argparse.Namespace) -> None:
     """See `fairseq_xling.papers.clcr.commands.clcr_classify`."""
     config = load_config(ClassifyConfig, args)
-    options, rows = config.esim(), table_rows(config)
+    options = config.esim()
+    rows = parse_rows("--vectors", config.vectors, ("side",))
     usable_device(config.device)
     files = labelled_files(config)
-    labelled = [_labels(file, config) for file in files]
-    names = sorted({label for label in labelled[0].labels if label is not None})
+    labelled = [(file, _labels(file, config)) for file in files]
+    names = sorted({label for label in labelled[0][1] if label is not None})
     if len(names) < 2:
         raise UserError(
             f"{files[0].path}: must have at least 2 labels, got {', '.join(names) or 0}"
@@ -156,28 +150,23 @@ def run_classify(args: argparse.Namespace) -> None:
         write_classified(output, config, files, found, _majority(labelled), beside, used)
 
 
-def _labels(file: LabelledFile, config: ClassifyConfig) -> Labels:
+def _labels(file: LabelledFile, config: ClassifyConfig) -> list[str | None]:
     found = [item.label for item in labelled_pairs(file.path, config.format, config.columns)]
     if file.name in (TRAIN, VALID) and not any(found):
         raise UserError(f"{file.path}: has no labels to learn from")
-    return Labels(file, found)
+    return found
 
 
 def _open(
-    row: RowFolders, labelled: Sequence[Labels], names: Sequence[str], seed: int
+    row: RowFolders, labelled: Sequence[Labelled], names: Sequence[str], seed: int
 ) -> list[Pairs]:
     """The pairs of every file as the row's sequences, mapped."""
     numbers = {name: number for number, name in enumerate(names)}
     found: list[Pairs] = []
-    for one in labelled:
-        sides = [Sequences(folder(row, one.file, side, seed)) for side in SIDES]
-        for side in sides:
-            if side.lang != one.file.lang:
-                raise UserError(
-                    f"{side.path}: must be in {one.file.lang} as `{one.file.path}` is, "
-                    f"got {side.lang}"
-                )
-        labels = np.array([numbers.get(label or "", -1) for label in one.labels], dtype=np.int64)
+    for file, known in labelled:
+        folders = [folder(row, file, side, seed) for side in SIDES]
+        sides = [sequences_of(one, file.lang, file.path) for one in folders]
+        labels = np.array([numbers.get(label or "", -1) for label in known], dtype=np.int64)
         found.append(Pairs(*sides, labels))
         check_same_width(found[0].premises, found[-1].premises)
     return found
@@ -185,7 +174,7 @@ def _open(
 
 def _result(
     row: RowFolders,
-    labelled: Sequence[Labels],
+    labelled: Sequence[Labelled],
     names: Sequence[str],
     options: EsimOptions,
     config: ClassifyConfig,
@@ -193,8 +182,8 @@ def _result(
 ) -> dict[str, Any]:
     """The scores of one training, from its file if it exists; predictions are next to it."""
     origin = {
-        f"{one.file.name} {side}": sha256(folder(row, one.file, side, options.seed) / META)
-        for one in labelled
+        f"{file.name} {side}": sha256(folder(row, file, side, options.seed) / META)
+        for file, _ in labelled
         for side in SIDES
     }
     read = (config.columns, config.format)  # determines which labels are learnt
@@ -222,13 +211,12 @@ def _result(
         "vectors": {},
         "empty": {},
     }
-    for one, own in zip(labelled[1:], pairs[1:], strict=True):
+    for (file, labels), own in zip(labelled[1:], pairs[1:], strict=True):
         predicted = [names[number] for number in trained.predict(own)]
-        file = one.file
         result["vectors"][file.name] = float(own.sizes.mean()) / 2
         empty = (own.premises.counts == 0).sum() + (own.hypotheses.counts == 0).sum()
         result["empty"][file.name] = int(empty)
-        scored = [(p, label) for p, label in zip(predicted, one.labels, strict=True) if label]
+        scored = [(p, label) for p, label in zip(predicted, labels, strict=True) if label]
         if scored:
             right = sum(p == label for p, label in scored)
             result["accuracy"][file.name] = 100 * right / len(scored)
@@ -247,14 +235,13 @@ def _write(
     form.write(output / file.name.removesuffix(".gz"), items, predicted, columns)
 
 
-def _majority(labelled: Sequence[Labels]) -> tuple[str, Mapping[str, float]]:
+def _majority(labelled: Sequence[Labelled]) -> tuple[str, Mapping[str, float]]:
     """The most frequent training label (of equally frequent ones the first by name), and the
     accuracy of always predicting it, in percent, by file."""
-    train = [label for label in labelled[0].labels if label is not None]
+    train = [label for label in labelled[0][1] if label is not None]
     most = min(set(train), key=lambda label: (-train.count(label), label))
     found = {}
-    for one in labelled[1:]:
-        known = [label for label in one.labels if label is not None]
-        if known:
-            found[one.file.name] = 100 * known.count(most) / len(known)
+    for file, labels in labelled[1:]:
+        if known := [label for label in labels if label is not None]:
+            found[file.name] = 100 * known.count(most) / len(known)
     return most, found

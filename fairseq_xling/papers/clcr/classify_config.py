@@ -1,4 +1,5 @@
-"""The settings of `fairseq-xling clcr classify`: rows of its table, their folders, and files."""
+"""Rows of sequences: the options by which `clcr encode` writes them, and the settings of `clcr
+classify`, the folders of the rows of its table and labelled files."""
 
 import contextlib
 import dataclasses
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, check_files
+from fairseq_xling.named_files import FILE
 from fairseq_xling.options import option, reads
+from fairseq_xling.ranges import POSITIVE, SHARE, Range
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import on_one_line
@@ -21,6 +24,46 @@ from fairseq_xling.tasks.items import parse_columns, parse_files
 
 if TYPE_CHECKING:
     from fairseq_xling.tasks.esim import EsimOptions
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Options of rows of sequences; None and '' are the model's own settings."""
+
+    delta: float | None = option(
+        None,
+        "words with p(key-point) above P are kept (default: as in training)",
+        range=SHARE,
+        metavar="P",
+    )
+    order: str = option("rel", "order head of row T+E+R: rel or abs", metavar=())
+    reorder: str = option(
+        "first",
+        "language that rows T+E+R and T+pGA put into the other's order: first or second of the "
+        "model's two",
+        metavar="SIDE",
+    )
+    search: str = option(
+        "beam",
+        "search for its order: beam; local or exact for rel, hungarian for abs",
+        metavar="NAME",
+    )
+    beam: int = option(10, "beam width", range=Range(1, 10_000))
+    weigh: str = option(
+        "",
+        "cost of a pair in the wrong order or, for abs, of a position: probability or "
+        "likelihood; for rel also sign, the paper's (default: likelihood)",
+        metavar="NAME",
+    )
+    translation: str | None = option(
+        None, "the text in the other language, for rows T+pGA and T+pGA-target", metavar=FILE
+    )
+    threshold: float | None = option(
+        None,
+        "pivots are closer than D, for rows T+pGA and T+pGA-target",
+        range=POSITIVE,
+        metavar="D",
+    )
 
 
 @dataclass(frozen=True)
@@ -51,12 +94,8 @@ class RowFolders:
         >>> [RowFolders("T", "T", pattern).differing([1, 2]) for pattern in patterns]
         [[1, 2], [1]]
         """
-        return seeds if self.folder_names_seed else seeds[:1]
-
-    @property
-    def folder_names_seed(self) -> bool:
-        """Whether each seed has its own folders, from a different model."""
-        return any(place == "seed" for _, place, *_ in string.Formatter().parse(self.pattern))
+        places = [place for _, place, *_ in string.Formatter().parse(self.pattern)]
+        return seeds if "seed" in places else seeds[:1]
 
 
 PLACES = ("file", "name", "lang", "seed")
@@ -202,11 +241,6 @@ def labelled_files(config: ClassifyConfig) -> list[LabelledFile]:
             "selecting by another language would not be zero-shot"
         )
     return found
-
-
-def table_rows(config: ClassifyConfig) -> list[RowFolders]:
-    """The rows of ``--vectors``; errors as `parse_rows`."""
-    return parse_rows("--vectors", config.vectors, ("side",))
 
 
 def folder(row: RowFolders, file: LabelledFile, side: str, seed: int) -> Path:

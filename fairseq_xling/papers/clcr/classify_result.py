@@ -25,71 +25,50 @@ SOURCE = "CLCR, 4.2"
 LONG = ["row", "seed", "epoch", "file", "language", "accuracy", "vectors", "empty"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """A row of the table: accuracy in percent of every seed, by test file; ``dev`` likewise."""
-
-    name: str
-    values: Mapping[str, Sequence[float]]
-    dev: Sequence[float] = ()
-
-
-def lines_of_rows(results: Sequence[Mapping[str, Any]]) -> list[Line]:
-    """A line for each row, over its seeds."""
-    found = []
-    for name in dict.fromkeys(one["row"] for one in results):
-        own = [one for one in results if one["row"] == name]
-        files = [file for file in own[0]["accuracy"] if file != VALID]
-        values = {file: [one["accuracy"][file] for one in own] for file in files}
-        found.append(Line(name, values, [one["accuracy"][VALID] for one in own]))
-    return found
+def lines_of_record(record: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Sequence[float]]]]:
+    """The rows of the table, each with the accuracies in percent of every seed, by file: the most
+    frequent label, rows of other runs, and the trained rows."""
+    always, trained = record["majority"], record["classified"]
+    lines = [(f"always {always['label']}", {x: [v] for x, v in always["accuracy"].items()})]
+    lines += [(one["row"], one["accuracy"]) for one in record["beside"]]
+    for name in dict.fromkeys(one["row"] for one in trained):
+        own = [one["accuracy"] for one in trained if one["row"] == name]
+        lines.append((name, {file: [one[file] for one in own] for file in own[0]}))
+    return lines
 
 
 def gaps(
     values: Mapping[str, Sequence[float]], languages: Mapping[str, str], source: str
 ) -> dict[str, list[float]]:
-    """The gap in points of each file of another language to the source's, for every seed.
+    """The gap in points of each test file of another language to the source's, for every seed.
 
-    >>> found = gaps({"en": [80.0, 82.0], "zh": [71.0, 74.0]}, {"en": "en", "zh": "zh"}, "en")
-    >>> found
+    >>> gaps({"en": [80.0, 82.0], "zh": [71.0, 74.0]}, {"en": "en", "zh": "zh"}, "en")
     {'zh': [9.0, 8.0]}
     """
-    own = [values[file] for file in values if languages[file] == source]
-    if not own:
-        return {}
+    own = [values[file] for file in values if languages.get(file) == source]
     base = [statistics.fmean(seed) for seed in zip(*own, strict=True)]
     return {
         file: [b - x for b, x in zip(base, found, strict=True)]
         for file, found in values.items()
-        if languages[file] != source and len(found) == len(base)
+        if own and languages.get(file, source) != source and len(found) == len(base)
     }
 
 
 def table(record: Mapping[str, Any]) -> Table:
     """Means over seeds with deviations; a column for each test file, and one for its gap."""
-    lines, languages, source = _lines(record), dict(record["tests"]), record["source"]
-    called = {name: shown(languages, name) for name in languages}
-    scored = [name for name in languages if any(name in line.values for line in lines)]
+    lines, languages, source = lines_of_record(record), dict(record["tests"]), record["source"]
+    scored = [name for name in languages if any(name in values for _, values in lines)]
     gapped = [name for name in scored if languages[name] != source]
     gapped = gapped if any(languages[name] == source for name in scored) else []
-    header = ["row", "dev", *(called[name] for name in scored)]
-    header += [f"gap {called[name]}" for name in gapped]
+    header = ["row", "dev", *(shown(languages, name) for name in scored)]
+    header += [f"gap {shown(languages, name)}" for name in gapped]
     rows: list[list[Any]] = []
-    for line in lines:
-        behind = gaps(line.values, languages, source)
-        cells = [line.dev, *(line.values.get(name, ()) for name in scored)]
+    for row, values in lines:
+        behind = gaps(values, languages, source)
+        cells = [values.get(name, ()) for name in (VALID, *scored)]
         cells += [behind.get(name, ()) for name in gapped]
-        rows.append([line.name, *(OverSeeds.of(values, 1) for values in cells)])
+        rows.append([row, *(OverSeeds.of(found, 1) for found in cells)])
     return header, rows
-
-
-def _lines(record: Mapping[str, Any]) -> list[Line]:
-    """The most frequent label, rows of other runs, and the trained rows."""
-    label, chance = record["majority"]["label"], record["majority"]["accuracy"]
-    tests = {name: [value] for name, value in chance.items() if name != VALID}
-    beside = [Line(one["row"], one["accuracy"]) for one in record["beside"]]
-    trained = lines_of_rows(record["classified"])
-    return [Line(f"always {label}", tests, [chance[VALID]]), *beside, *trained]
 
 
 def named_runs(texts: Sequence[str]) -> dict[str, str]:
@@ -151,7 +130,7 @@ def _model_name(model: Mapping[str, Any], called: str, models: int) -> str:
 
 def lines_beside(
     beside: Sequence[tuple[str, Sequence[str], Mapping[str, Any]]], files: Sequence[LabelledFile]
-) -> list[Line]:
+) -> list[dict[str, Any]]:
     """Their rows: figures of languages in the table, under the single file of each.
 
     Raises:
@@ -166,7 +145,10 @@ def lines_beside(
             )
         by_language[file.lang] = file.name
     return [
-        Line(line.name, {by_language[x]: v for x, v in line.values.items() if x in by_language})
+        {
+            "row": line.name,
+            "accuracy": {by_language[x]: v for x, v in line.values.items() if x in by_language},
+        }
         for name, sources, result in beside
         for line in lines_of(name, sources, result)
     ]
@@ -193,9 +175,7 @@ def write_classified(
         "tests": [[file.name, file.lang] for file in tests],
         "config": dataclasses.asdict(config),
         "majority": {"label": label, "accuracy": chance},
-        "beside": [
-            {"row": line.name, "accuracy": line.values} for line in lines_beside(beside, tests)
-        ],
+        "beside": lines_beside(beside, tests),
         "classified": results,
     }
     write_results(ClcrClassify, output, record, inputs)
@@ -239,17 +219,17 @@ class ClcrClassify(Kind):
 def _panels(record: Mapping[str, Any]) -> list[DotPanel]:
     """Every seed of every row, a panel for each test file."""
     languages, majority = dict(record["tests"]), record["majority"]
-    lines = _lines(record)[1:]
+    lines = lines_of_record(record)[1:]
     return [
         DotPanel(
-            [line.name for line in lines],
-            [line.values.get(name, []) for line in lines],
+            [row for row, _ in lines],
+            [values.get(name, []) for _, values in lines],
             xlabel="accuracy (%)",
             title=shown(languages, name),
             chance=(majority["accuracy"][name], f"always {majority['label']}"),
         )
         for name in languages
-        if any(name in line.values for line in lines)
+        if any(name in values for _, values in lines)
     ]
 
 
@@ -265,13 +245,15 @@ def _long_rows(record: Mapping[str, Any]) -> Iterator[list[Any]]:
 
 def _measured(record: Mapping[str, Any]) -> Iterator[Measured]:
     """Of the last row, which is the whole pipeline, accuracy and gap."""
-    line, languages = lines_of_rows(record["classified"])[-1], dict(record["tests"])
-    for name, values in line.values.items():
-        what = f"accuracy (%) in {languages[name]}, {line.name}"
-        yield Measured("C15", what, statistics.fmean(values))
-    for name, values in gaps(line.values, languages, record["source"]).items():
-        what = f"gap (points) of {languages[name]}, {line.name}"
-        yield Measured("C15", what, statistics.fmean(values))
+    *_, (row, values) = lines_of_record(record)
+    languages = dict(record["tests"])
+    for name, found in values.items():
+        if name != VALID:
+            what = f"accuracy (%) in {languages[name]}, {row}"
+            yield Measured("C15", what, statistics.fmean(found))
+    for name, found in gaps(values, languages, record["source"]).items():
+        what = f"gap (points) of {languages[name]}, {row}"
+        yield Measured("C15", what, statistics.fmean(found))
 
 
 def _notes(seeds: str, source: str, results: Sequence[Mapping[str, Any]]) -> list[str]:

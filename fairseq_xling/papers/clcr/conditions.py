@@ -94,13 +94,8 @@ def positions(norm: str, tau: float) -> Distance:
 def sequence_distances(
     x: Sequences, y: Sequences, pairs: np.ndarray, distance: Distance, batch_size: int = 256
 ) -> np.ndarray:
-    """The distance of sentence ``pairs[p, 0]`` of x and ``pairs[p, 1]`` of y: (P,) float64.
-
-    NaN if a sentence has no key-point.
-
-    Args:
-        batch_size: pairs at a time, of similar length.
-    """
+    """The distance of sentence ``pairs[p, 0]`` of x and ``pairs[p, 1]`` of y: (P,) float64, NaN if
+    a sentence has no key-point; ``batch_size`` pairs of similar length at a time."""
     kept_x, kept_y = x.counts[pairs[:, 0]], y.counts[pairs[:, 1]]
     found = np.full(len(pairs), np.nan)
     usable = np.flatnonzero((kept_x > 0) & (kept_y > 0))
@@ -144,9 +139,6 @@ def context_shifts(
     Args:
         model: a `fairseq_xling.papers.clcr.trained.Clcr`; vectors are those of row T.
         texts: ids of sentences of ``side``; sentences of fewer than two words are left out.
-
-    Raises:
-        UserError: for fewer than two sentences, or text of a single word.
     """
     # Cut as they are read, so that the words chosen are there.
     texts = [frame(np.asarray(ids), model.positions)[1:] for ids in texts]

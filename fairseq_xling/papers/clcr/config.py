@@ -312,12 +312,7 @@ def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
 def check_sequences(
     config: ClcrRunConfig, folder: DataFolder, pair: tuple[str, str], encoded: Sequence[Text]
 ) -> None:
-    """Reject errors that would appear only in the steps after the transforms.
-
-    Raises:
-        UserError: for a row without the training that it needs, a text without a row, an invalid
-            share, or a threshold to be tuned without an alignment.
-    """
+    """Reject errors that would appear only in the steps after the transforms."""
     from fairseq_xling.papers.clcr.sequence_variants import rows
 
     for text in encoded:

@@ -5,8 +5,8 @@ Order BLEU: how much of the gold order a predicted one preserves, by n-grams (CL
 A sentence is the sequence of its key-points' numbers; the hypothesis lists them in the predicted,
 the reference in the gold order. BLEU-n is reported by both definitions, without smoothing: the
 precision of n-grams alone, as printed by sacrebleu, which is the headline, and the cumulative
-score, the geometric mean of the precisions up to n with the brevity penalty. All are shares, not
-percent.
+score, the geometric mean of the precisions up to n; the brevity penalty is 1, since both orders
+have the same key-points. All are shares, not percent.
 
 Counts are pooled over a corpus. A sentence of fewer than n key-points has no n-gram.
 
@@ -15,14 +15,13 @@ B sentences, K key-points (padded at the end).
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from fairseq_xling.analysis.sampled_bleu import Sample, score
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.ordering import order_heads
@@ -62,75 +61,17 @@ def count_keypoints(
     doubt: Doubts = {lang: dict.fromkeys(DOUBTS, 0.0) for lang in model.pair}
     with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
         for batch in labelled_batches(model, sides, order, max_tokens):
-            for lang, found, gold in _judged(model, batch):
+            module, gold = model.parts["extract"], pivot_masks(batch)
+            read = module.read_pair(batch)
+            for side, (lang, mask) in enumerate(zip(model.pair, batch.masks, strict=True)):
+                found = module.sides[side].probability(read[side][mask])
                 for name, value in doubts(found).items():
                     doubt[lang][name] += float(value)
                 for delta in deltas:
-                    _add(counts[lang, delta], confusion(found > delta, gold))
+                    for name, count in confusion(found > delta, gold[side][mask]).items():
+                        counts[lang, delta][name] += int(count)
             bar.update(len(batch.masks[0]))
     return counts, doubt
-
-
-def _judged(model: Any, batch: PairStates) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """For each language p(key-point) and labels of its words (n,)."""
-    module, gold = model.parts["extract"], pivot_masks(batch)
-    read = module.read_pair(batch)
-    for side, lang in enumerate(model.pair):
-        mask = batch.masks[side]
-        yield lang, module.sides[side].probability(read[side][mask]), gold[side][mask]
-
-
-def _add(total: dict[str, int], more: Mapping[str, Tensor]) -> None:
-    for name, count in more.items():
-        total[name] += int(count)
-
-
-@dataclass(frozen=True)
-class OrderBleu:
-    """By n: ``precisions`` and ``cumulative`` scores in [0, 1], NaN if there is no n-gram.
-
-    Attributes:
-        sentences: number of compared sentences.
-        signature: sacrebleu's.
-    """
-
-    precisions: dict[int, float]
-    cumulative: dict[int, float]
-    brevity_penalty: float
-    sentences: int
-    signature: str
-
-
-def order_bleu(predicted: Sequence[Sequence[int]], gold: Sequence[Sequence[int]]) -> OrderBleu:
-    """Order BLEU of a corpus.
-
-    Args:
-        predicted: for each sentence the numbers of its key-points in the predicted order. They need
-            not be those of ``gold``, where key-points were predicted too.
-        gold: the same in the gold order.
-
-    >>> found = order_bleu([[0, 1, 3, 2, 4]], [[0, 1, 2, 3, 4]])  # 0 1 is kept, of four
-    >>> found.precisions[2], found.precisions[3]
-    (0.25, 0.0)
-    """
-    if len(predicted) != len(gold):
-        raise UserError(
-            "order BLEU compares as many predicted as gold sentences, "
-            f"got {len(predicted)} and {len(gold)}"
-        )
-    samples = [
-        Sample(number, "", " ".join(map(str, right)), " ".join(map(str, ours)))
-        for number, (ours, right) in enumerate(zip(predicted, gold, strict=True))
-    ]
-    found = score(samples or [Sample(0, "", "", "")], "none")
-    longest = max(map(len, [*predicted, *gold]), default=0)
-    return OrderBleu(
-        {n: _share(found["precisions"][n - 1], n, longest) for n in ORDERS},
-        {n: _share(found["cumulative"][n - 1], n, longest) for n in ORDERS},
-        found["brevity_penalty"],
-        len(samples),
-        found["signature"],
-    )
 
 
 def ngrams_kept(
@@ -138,9 +79,8 @@ def ngrams_kept(
 ) -> tuple[Tensor, Tensor]:
     """The number of n-grams of the predicted order that are in the gold one, and of all: (B,).
 
-    For orders of the same key-points, on tensors: a number occurs once, so n neighbours are in the
-    gold order if their gold positions are consecutive. The ratio of their sums over a corpus is
-    `order_bleu`'s precision; its brevity penalty is 1.
+    A number occurs once, so n neighbours are in the gold order if their gold positions are
+    consecutive. The ratio of their sums over a corpus is the precision.
 
     Args:
         ranks: (B, K), the predicted position of each key-point.
@@ -190,10 +130,6 @@ class OrderCounts:
     def cumulative(self, n: int) -> float:
         """The geometric mean of the precisions up to n; that of 1-grams is 1."""
         return math.prod(self.precision(k) for k in ORDERS if k <= n) ** (1 / n)
-
-
-def _share(percent: float, n: int, longest: int) -> float:
-    return percent / 100 if longest >= n else float("nan")
 
 
 @dataclass
@@ -249,9 +185,6 @@ class MeasuredOrder:
 def plan_orders(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[MeasuredOrder]:
     """For each direction with a trained head, a row for the source's order, and one for each head
     and search that it supports.
-
-    Raises:
-        UserError: if no order head was trained, or for an unknown search or cost.
 
     A search of a kind of head that was not trained is skipped.
     """

@@ -18,10 +18,9 @@ matter; pivots outside all blocks, and blocks without a pivot, count as errors.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.data.folder import DataFolder
@@ -66,11 +65,7 @@ class Labels:
         return "gold pivots" if self.meta["settings"].get("gold") else "pseudo-gold pivots"
 
     def order(self, sides: tuple[TokenFile, TokenFile], pair: tuple[str, str]) -> TokenFile:
-        """The pivots by tokens of the second side.
-
-        Raises:
-            UserError: if they were made from other text, or for the other direction.
-        """
+        """The pivots by tokens of the second side."""
         if self.pair != tuple(pair):
             raise UserError(
                 f"{self.path}: its pairs are of {'-'.join(self.pair)}, not of {'-'.join(pair)}"
@@ -95,23 +90,8 @@ BLOCK = 2048  # sentence pairs
 _INT, _FLOAT = np.dtype("int32"), np.dtype("float32")
 
 
-class Aligned(Protocol):
-    """The interface of a model for labelling (`fairseq_xling.papers.clcr.trained.Clcr`)."""
-
-    pair: tuple[str, str]
-    norm: str
-
-    def pairs(
-        self, first: Sequence[np.ndarray], second: Sequence[np.ndarray], max_tokens: int
-    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
-        """Batches of (indices (B,), states, content masks) of both sides."""
-
-    def transform(self, side: int, states: Tensor) -> Tensor:
-        """T12 or T21."""
-
-
 def find_pivots(
-    model: Aligned,
+    model: Any,
     first: Sequence[np.ndarray],
     second: Sequence[np.ndarray],
     max_tokens: int = 8192,
@@ -119,6 +99,7 @@ def find_pivots(
     """All mutual best pairs of some sentence pairs, whatever their distance; tokens from 0.
 
     Args:
+        model: a `fairseq_xling.papers.clcr.trained.Clcr`.
         first: ids of each sentence, ``</s>`` last; second: those of its translation.
     """
     parts = []
@@ -135,12 +116,8 @@ def find_pivots(
     return Pivots(*(part[order] for part in joined))
 
 
-def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
-    """The threshold that best matches the word alignment of ``split``.
-
-    Raises:
-        UserError: if the split has no alignment, or nothing can be found in it.
-    """
+def tune(model: Any, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
+    """The threshold that best matches the word alignment of ``split``."""
     sides = folder.parallel(split, *model.pair)
     try:
         gold = gold_links(folder, split, model.pair)
@@ -162,7 +139,7 @@ def tune(model: Aligned, folder: DataFolder, split: str, max_tokens: int) -> Tun
 
 
 def write_labels(
-    model: Aligned,
+    model: Any,
     sides: tuple[TokenFile, TokenFile],
     output: Path,
     settings: Mapping[str, Any],
@@ -170,12 +147,7 @@ def write_labels(
 ) -> dict[str, Any]:
     """Write the pivots under ``settings["threshold"]`` into the folder ``output``; its meta.
 
-    Args:
-        settings: what determines the result; a folder with other settings is rejected, and
-            unfinished work of others discarded.
-
-    Raises:
-        UserError: if the folder contains anything else, or another command is writing it.
+    A folder with other settings is rejected, and unfinished work of others discarded.
     """
     settings = dict(settings)
     if is_finished(output, settings):
@@ -283,10 +255,8 @@ TokenPairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # row, token of s1, toke
 
 
 def gold_pivots(blocks: Blocks, links: TokenPairs, found: TokenPairs) -> TokenPairs:
-    """A pair for each of ``blocks``, which are those of ``links``, in their order.
-
-    Args:
-        found: pseudo-gold pivots.
+    """A pair for each of ``blocks``, which are those of ``links``, in their order; ``found`` are
+    pseudo-gold pivots.
 
     >>> links = [np.array(x) for x in ([0, 0, 0], [0, 1, 1], [0, 1, 2])]
     >>> found = [np.array(x) for x in ([0, 0], [1, 2], [2, 0])]  # the second is in no block

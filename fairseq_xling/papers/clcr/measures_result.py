@@ -49,6 +49,12 @@ class ClcrCurves(MeasureKind):
         header, rows = record["header"], list(record["rows"])
         notes = caption(result, self.source, *map(sentence, record["notes"]))
         figure = partial(draw_curves, record)
+        every = [
+            [one["name"], number, column(name), step, value]
+            for number, one in enumerate(record["trainings"], start=1)
+            for name, curve in one["curves"].items()
+            for step, value in curve
+        ]
         return Page(
             title=record["title"],
             source=self.source,
@@ -59,27 +65,15 @@ class ClcrCurves(MeasureKind):
             ],
             tables={
                 "table": (header, rows),
-                "curves": (
-                    ["training", "number", "figure", "step", "value"],
-                    list(_long_curves(record)),
-                ),
+                "curves": (["training", "number", "figure", "step", "value"], every),
             },
-            measured=list(_measured_curves(record)),
+            measured=[
+                Measured("C4", f"{column(name)} at the end, {one['name']}", curve[-1][1])
+                for one in record["trainings"]
+                for name, curve in one["curves"].items()
+                if name.startswith("distance ")
+            ],
         )
-
-
-def _long_curves(record: Mapping[str, Any]) -> Iterator[list[Any]]:
-    for number, one in enumerate(record["trainings"], start=1):
-        for name, curve in one["curves"].items():
-            for step, value in curve:
-                yield [one["name"], number, column(name), step, value]
-
-
-def _measured_curves(record: Mapping[str, Any]) -> Iterator[Measured]:
-    for one in record["trainings"]:
-        for name, curve in one["curves"].items():
-            if name.startswith("distance "):
-                yield Measured("C4", f"{column(name)} at the end, {one['name']}", curve[-1][1])
 
 
 def curves_table(record: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:

@@ -222,9 +222,6 @@ class ClcrModel(Identified, BaseFairseqModel):
         Args:
             first: the first batches of the training text (``src`` and ``tgt``), for a new module
                 that needs to see some states before training; read only by such a module.
-
-        Raises:
-            UserError: for weights that do not fit, or are not all there.
         """
         own = self.state_dict()
         known = {name: tensor for name, tensor in weights.items() if name in own and name != KEY}

@@ -295,9 +295,6 @@ def tune_threshold(distance: np.ndarray, block: np.ndarray, blocks: int) -> Tune
         block: (n,) the gold block that contains a pair, -1 for none.
         blocks: number of gold blocks.
 
-    Raises:
-        UserError: if there are no gold blocks, or none contains a pair.
-
     >>> tune_threshold(np.array([0.1, 0.2, 0.9]), np.array([0, 1, -1]), 2)
     Tuned(threshold=0.55, precision=1.0, recall=1.0, f1=1.0)
     """

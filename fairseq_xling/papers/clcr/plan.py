@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.ordering import SIDES, head_key
+from fairseq_xling.options import to_argv
 from fairseq_xling.papers.clcr.config import (
     PRESETS,
     ClcrRunConfig,
@@ -133,16 +135,15 @@ class Plan:
         """The transforms alone, then the encoders in turn."""
         config = self.config
         start = ["--encoder", ",".join(config.encoder)]
-        if config.encoder_data:
-            start += ["--encoder-data", ",".join(config.encoder_data)]
-        if config.layer:
-            start += ["--clcr-layer", config.layer]
+        start += ["--encoder-data", ",".join(config.encoder_data)] if config.encoder_data else []
+        start += ["--clcr-layer", config.layer] if config.layer else []
         given = [*config.encoder, *config.encoder_data]
         outside = [Path(item.partition("=")[2]) for item in given]
         self._training("transform", "transform", [*start, "--clcr-phase", "transform"], outside)
         for number in range(1, config.rounds + 1):
             for phase in ("lm1", "lm2"):
-                self._training(f"{phase}-{number}", "lm", [*self._go_on(), "--clcr-phase", phase])
+                start = ["--clcr-start", str(self.artifacts.model)]
+                self._training(f"{phase}-{number}", "lm", [*start, "--clcr-phase", phase])
 
     def modules(self) -> None:
         """Pivots, key-points and orders."""
@@ -156,12 +157,9 @@ class Plan:
         command = [
             *("fairseq-xling", "clcr", "label", str(self.artifacts.model), "--data", config.data),
             *("--splits", ",".join(self.splits), "--output", str(labels)),
-            *("--max-tokens", str(config.max_tokens), "--device", config.device),
+            *to_argv(config, "max_tokens", "device"),
+            *to_argv(config, "threshold" if config.threshold else "tune_on"),
         ]
-        if config.threshold:
-            command += ["--threshold", str(config.threshold)]
-        else:
-            command += ["--tune-on", config.tune_on]
         inputs = [Path(config.data), self.artifacts.model]
         self._add(f"label-{self.seed}", command, inputs, [labels], resumable=True)
         self.artifacts.labels = labels
@@ -170,12 +168,10 @@ class Plan:
         """Classifiers of key-points."""
         config = self.config
         if config.extract_steps:
-            options = ["--clcr-module", "extract", "--delta", str(config.delta)]
-            options += ["--extract-hidden", str(config.extract_hidden)]
-            options += ["--extract-encoder", config.extract_encoder]
-            options += ["--confident"] if config.confident else []
-            options += ["--flip-rates", config.flip_rates] if config.flip_rates else []
-            self._training("extract", "extract", [*self._go_on(), *self._labels(), *options])
+            names = ["delta", "extract_hidden", "extract_encoder"]
+            names += [name for name in ("confident", "flip_rates") if getattr(config, name)]
+            options = ["--clcr-module", "extract", *to_argv(config, *names)]
+            self._training("extract", "extract", [*self._from_labels(), *options])
 
     def order(self) -> None:
         """Heads for the order of key-points."""
@@ -184,7 +180,7 @@ class Plan:
             options = ["--clcr-module", "order", "--order", head]
             options += ["--order-side", side] if side != SIDES[0] else []
             name = head_key(head, side).replace("_", "-")
-            self._training(name, "order", [*self._go_on(), *self._labels(), *options])
+            self._training(name, "order", [*self._from_labels(), *options])
 
     def tables(self) -> None:
         """Tables of key-points and orders, with text to validate on."""
@@ -202,11 +198,9 @@ class Plan:
         for text in encoded:
             self._encode(text)
 
-    def _go_on(self) -> list[str]:
-        return ["--clcr-start", str(self.artifacts.model)]
-
-    def _labels(self) -> list[str]:
-        return ["--clcr-labels", str(self.artifacts.labels)]
+    def _from_labels(self) -> list[str]:
+        start = ["--clcr-start", str(self.artifacts.model)]
+        return [*start, "--clcr-labels", str(self.artifacts.labels)]
 
     def _training(
         self, name: str, stage: str, options: Sequence[str], outside: Sequence[Path] = ()
@@ -221,21 +215,16 @@ class Plan:
             *("fairseq-train", config.data, "--user-dir", str(USER_DIR)),
             *("--task", "clcr", "--arch", "clcr", "--criterion", "clcr"),
             *("--clcr-pair", ",".join(self.pair), *options),
-            *("--transform", config.transform, "--attention-score", config.attention_score),
-            *("--distance-norm", config.distance_norm, "--anneal-beta", str(config.anneal_beta)),
-            *("--anneal-phases", config.anneal_phases),
+            *to_argv(config, "transform", "attention_score", "distance_norm"),
+            *to_argv(config, "anneal_beta", "anneal_phases"),
             *("--optimizer", "adam", "--adam-betas", f"({config.adam_betas})"),
-            *("--adam-eps", str(config.adam_eps), "--weight-decay", str(config.weight_decay)),
+            *to_argv(config, "adam_eps", "weight_decay"),
             *("--clip-norm", str(config.clip), "--lr", str(lr)),
-            *(
-                "--lr-scheduler",
-                config.schedule,
-                "--warmup-updates",
-                str(min(config.warmup, steps)),
-            ),
+            *("--lr-scheduler", config.schedule),
+            *("--warmup-updates", str(min(config.warmup, steps))),
             *(length if config.schedule == "polynomial_decay" else ()),
-            *(("--batch-size", str(config.batch_size)) if config.batch_size else ()),
-            *("--max-tokens", str(config.max_tokens), "--update-freq", str(config.update_freq)),
+            *(to_argv(config, "batch_size") if config.batch_size else ()),
+            *to_argv(config, "max_tokens", "update_freq"),
             *("--max-update", str(steps), "--epoch-updates", str(min(config.every, steps))),
             *("--save-dir", str(saves), "--no-epoch-checkpoints"),
             *(() if self.validates else ("--disable-validation",)),
@@ -271,7 +260,6 @@ class Plan:
 
     def _encode(self, text: Text) -> None:
         config, model, chosen = self.config, self.artifacts.model, rows_of(self.config, text)
-        translated = any(rows[row].reads_translation for row in chosen)
         name = f"{text.name}.{text.lang}"
         folder = self.place / "sequences" / str(self.seed)
         outputs = [folder / row / name for row in chosen]
@@ -279,7 +267,7 @@ class Plan:
             *("fairseq-xling", "clcr", "encode", str(model), "--data", config.data),
             *("--lang", text.lang, "--text", text.file, "--row", ",".join(chosen)),
             *("--order", (config.order_list or ["rel"])[0], "--beam", str(config.beam)),
-            *("--max-tokens", str(config.max_tokens), "--device", config.device),
+            *to_argv(config, "max_tokens", "device"),
             *("--dtype", config.dtype, "--output", str(folder / "{row}" / name)),
         ]
         if config.side_list and config.side_list[0] != SIDES[0]:
@@ -288,11 +276,11 @@ class Plan:
             command += ["--weigh", config.weigh]
         inputs = [Path(config.data), model, Path(text.file)]
         late = None
-        if translated:
+        if any(rows[row].reads_translation for row in chosen):
             command += ["--translation", text.translation]
             inputs += [Path(text.translation), self.artifacts.labels]
             late = functools.partial(_threshold, self.artifacts.labels / "train")
-        self._add(f"encode-{name}-{self.seed}", command, inputs, outputs, True, late)
+        self._add(f"encode-{name}-{self.seed}", command, inputs, outputs, resumable=True, late=late)
         self.artifacts.sequences += outputs
 
     def _add(
@@ -301,19 +289,10 @@ class Plan:
         command: Sequence[str],
         inputs: Sequence[Path],
         outputs: Sequence[Path],
-        resumable: bool = False,
-        late: functools.partial | None = None,
+        **more: Any,
     ) -> None:
-        self.steps.append(
-            Step(
-                f"{self.begins}{name}",
-                commands=[command],
-                inputs=inputs,
-                outputs=outputs,
-                resumable=resumable,
-                late=late,
-            )
-        )
+        given = {"commands": [command], "inputs": inputs, "outputs": outputs, **more}
+        self.steps.append(Step(f"{self.begins}{name}", **given))
 
 
 def _threshold(labels: Path) -> list[str]:

@@ -21,7 +21,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, sha256
 from fairseq_xling.folders import claim
 from fairseq_xling.papers.clcr.classify_config import RowFolders, parse_rows, places_of
-from fairseq_xling.papers.clcr.sequences import META, Sequences
+from fairseq_xling.papers.clcr.sequences import META, Sequences, sequences_of
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters
@@ -59,10 +59,6 @@ def sequence_spans(
 
     Args:
         placed: examples whose spans count the subwords of whole texts, like the folder's spans.
-
-    Raises:
-        UserError: if the folder has other texts, two rows of a sentence overlap, or a vector is
-            not finite.
     """
     sequences.check_finite()
     alike = _alike(sequences, placed)
@@ -162,11 +158,7 @@ def _folder(row: RowFolders, file: File, seed: int) -> Path:
 def _open(row: RowFolders, file: File, seed: int) -> Spans:
     if file.placed is None:
         raise ValueError(f"{file.path} was not placed")
-    sequences = Sequences(_folder(row, file, seed))
-    if sequences.lang != file.lang:
-        raise UserError(
-            f"{sequences.path}: must be in {file.lang} as `{file.path}` is, got {sequences.lang}"
-        )
+    sequences = sequences_of(_folder(row, file, seed), file.lang, file.path)
     return sequence_spans(sequences, file.placed, file.labels)
 
 

@@ -49,33 +49,6 @@ JOINS = (
 )  # fmt: skip
 
 
-def join_clcr(results: Sequence[Result]) -> list[tuple[Result, Page]]:
-    """The page of several results in their order; none for fewer than two.
-
-    Probes of an encoder are not CLCR's.
-    """
-    ours = [one for one in results if "probes" not in one.record or one.record.get("row") == "C16"]
-    if len(ours) < 2:
-        return []
-    sections, tables, sources = [], {}, []
-    for result in ours:
-        page = make_page(result, figures=False)
-        sources.append(page.source)
-        for section in page.sections:
-            title = f"{section.title}: {result.name}"
-            sections.append(dataclasses.replace(section, title=title))
-        for name, table in page.tables.items():
-            tables[f"{result.name}-{name}"] = table
-    joined = Page(
-        title="CLCR: all results together",
-        source="; ".join(dict.fromkeys(sources)),
-        lead=["Each of these has its own page, with its numbers and provenance."],
-        sections=sections,
-        tables=tables,
-    )
-    return [(join_results("clcr", ours), joined)]
-
-
 def write_run(
     run: Path,
     all_artifacts: Sequence[Any],
@@ -101,13 +74,11 @@ def read_artifacts(artifacts: Any, pair: tuple[str, str]) -> dict[str, Any]:
         if not name.startswith(("transform", "lm")):
             continue
         curves = training_log.read_curves(log, "valid") or training_log.read_curves(log, "train")
-        row: dict[str, Any] = {"phase": name}
-        for way in (f"{a}_{b}", f"{b}_{a}"):
-            for kind in _DISTANCES:
-                row[f"{kind}_{way}"] = _last(curves, f"{kind}_{way}")
-        for lang in pair:
-            row[f"spread_{lang}"] = _last(curves, f"spread_{lang}")
-        found["distances"].append(row)
+        ways = (f"{a}_{b}", f"{b}_{a}")
+        columns = [f"{kind}_{way}" for way in ways for kind in _DISTANCES]
+        columns += [f"spread_{lang}" for lang in pair]
+        last = {x: curves[x][-1][1] if x in curves else None for x in columns}
+        found["distances"].append({"phase": name, **last})
     if artifacts.labels:
         meta = Labels(artifacts.labels / "train").meta
         found["threshold"] = meta["settings"]["threshold"]
@@ -128,10 +99,6 @@ def read_artifacts(artifacts: Any, pair: tuple[str, str]) -> dict[str, Any]:
             }
         )
     return found
-
-
-def _last(curves: dict[str, list[tuple[int, float]]], name: str) -> float | None:
-    return curves[name][-1][1] if name in curves else None
 
 
 def _text(found: Seed) -> str:
@@ -175,7 +142,32 @@ class ClcrRun(Kind):
     joins = JOINS
 
     def join(self, results: Sequence[Result]) -> list[tuple[Result, Page]]:
-        return join_clcr(results)
+        """The page of several results in their order; none for fewer than two.
+
+        Probes of an encoder are not CLCR's.
+        """
+        ours = [
+            one for one in results if "probes" not in one.record or one.record.get("row") == "C16"
+        ]
+        if len(ours) < 2:
+            return []
+        sections, tables, sources = [], {}, []
+        for result in ours:
+            page = make_page(result, figures=False)
+            sources.append(page.source)
+            for section in page.sections:
+                title = f"{section.title}: {result.name}"
+                sections.append(dataclasses.replace(section, title=title))
+            for name, table in page.tables.items():
+                tables[f"{result.name}-{name}"] = table
+        joined = Page(
+            title="CLCR: all results together",
+            source="; ".join(dict.fromkeys(sources)),
+            lead=["Each of these has its own page, with its numbers and provenance."],
+            sections=sections,
+            tables=tables,
+        )
+        return [(join_results("clcr", ours), joined)]
 
     def page(self, result: Result) -> Page:
         seeds, (first, second) = result.record["seeds"], result.record["pair"]
@@ -184,7 +176,8 @@ class ClcrRun(Kind):
         for name, source in _SOURCES.items():
             if name in seeds[0]:
                 title, header, rows = table(seeds, name)
-                notes = [*caption(result, source, words), *_notes(seeds, name)]
+                own = [] if name == "distances" else seeds[0][name]["notes"]
+                notes = [*caption(result, source, words), *own]
                 panels = _panels(header, rows)
                 figure = partial(draw_bars, panels) if panels else None
                 sections.append(
@@ -238,11 +231,6 @@ def _columns(one: Seed, name: str) -> tuple[str, list[str], list[Sequence[Any]],
         rows = [[row[column] for column in names] for row in found]
         return "Distance of translations", [name.replace("_", " ") for name in names], rows, 1
     return found["title"], list(found["header"]), list(found["rows"]), 2
-
-
-def _notes(seeds: Sequence[Seed], name: str) -> list[str]:
-    """The notes of a table of key-points or orders."""
-    return [] if name == "distances" else list(seeds[0][name]["notes"])
 
 
 def _panels(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[BarPanel]:

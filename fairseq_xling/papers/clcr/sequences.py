@@ -63,9 +63,6 @@ class Sequences:
         lang: the language of the text.
         sentences: N; rows: R; width: D.
         offsets: (N + 1,) int64.
-
-    Raises:
-        UserError: if the folder is missing, was not finished, or is damaged.
     """
 
     def __init__(self, path: str | Path):
@@ -174,6 +171,14 @@ class Sequences:
         return mapped(
             self.path / f"{name}.npy", kind, shape, "the folder is damaged, write it again"
         )
+
+
+def sequences_of(folder: Path, lang: str, text: Path) -> Sequences:
+    """The folder of the sequences of the file ``text``, which is in ``lang``."""
+    found = Sequences(folder)
+    if found.lang != lang:
+        raise UserError(f"{found.path}: must be in {lang} as `{text}` is, got {found.lang}")
+    return found
 
 
 def check_same_sentences(x: Sequences, y: Sequences) -> None:

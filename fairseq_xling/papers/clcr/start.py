@@ -40,10 +40,6 @@ def gather(
     Args:
         cfg: the options of `fairseq_xling.papers.clcr.model`.
         name: of the module that is trained, in `modules`.
-
-    Raises:
-        UserError: if an encoder is missing or does not fit, or a module that must come first, and
-            if options of both kinds of start are mixed.
     """
     if bool(cfg.clcr_start) == bool(cfg.encoder):
         raise UserError(
@@ -156,8 +152,6 @@ def parse_layers(option: str, text: str, pair: tuple[str, str]) -> dict[str, int
             raise UserError(f"`{option}` of {lang} must be a whole number, got {number!r}")
     return {lang: int(number) for lang, number in found.items()}
 
-
-logger = logging.getLogger(__name__)
 
 _OURS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}
 _SAMPLE = 4096  # sentences whose known words are counted

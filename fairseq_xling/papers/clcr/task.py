@@ -228,11 +228,7 @@ def pair_feed(
     positions: int,
     labels: Path | None,
 ) -> Feed:
-    """The sentence pairs of a split; ``labels`` is the folder of `fairseq-xling clcr label`.
-
-    Raises:
-        UserError: if there are none, or labels that were made of other text.
-    """
+    """The sentence pairs of a split; ``labels`` is the folder of `fairseq-xling clcr label`."""
     sides = folder.parallel(split, *pair)
     order = None
     if labels is not None:

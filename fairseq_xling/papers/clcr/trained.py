@@ -5,7 +5,7 @@ Its measures read labelled sentence pairs in batches (`labelled_batches`).
 B sentences, T tokens with ``<s>`` and ``</s>``, D and E widths of the first and the second encoder.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,7 @@ class Clcr:
         data: str | Path | None = None,
         device: str | torch.device = "cpu",
     ) -> "Clcr":
-        """The model in ``checkpoint``; ``data`` if its data folder has moved.
-
-        Raises:
-            UserError: if the file is missing, damaged or of another kind, if the data folder is not
-                the one it was trained with, or if there is no such ``device``.
-        """
+        """The model in ``checkpoint``; ``data`` if its data folder has moved."""
         prepare_engine()
         from fairseq_xling.papers.clcr.encoder import read_config
         from fairseq_xling.papers.clcr.model import ClcrModel
@@ -116,31 +111,23 @@ class Clcr:
             (indices (B,), states (B, T, D) float32, content (B, T) bool): token k of a sentence is
             at place k + 1.
         """
-        lengths = np.array([min(len(ids) + 1, self.positions) for ids in sentences])
-        for chosen in cut(lengths, Limits(max_tokens, None)):
-            yield chosen, *self._encode([sentences[i] for i in chosen], side)
+        for chosen, (states,), (content,) in self._read({side: sentences}, max_tokens):
+            yield chosen, states, content
 
     @torch.no_grad()
     def pairs(
-        self,
-        first: Sequence[np.ndarray],
-        second: Sequence[np.ndarray],
-        max_tokens: int = 8192,
-    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]]:
+        self, first: Sequence[np.ndarray], second: Sequence[np.ndarray], max_tokens: int = 8192
+    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, ...], tuple[Tensor, ...]]]:
         """Like `states`, for both sides of sentence pairs: states and content of each."""
-        lengths = np.array(
-            [
-                min(max(map(len, both)) + 1, self.positions)
-                for both in zip(first, second, strict=True)
-            ]
-        )
+        yield from self._read({0: first, 1: second}, max_tokens)
+
+    def _read(self, texts: Mapping[int, Sequence[np.ndarray]], max_tokens: int) -> Iterator[Any]:
+        """Batches of texts by side, parallel ones: indices, and the states and content of each."""
+        longest = [max(map(len, line)) for line in zip(*texts.values(), strict=True)]
+        lengths = np.array([min(length + 1, self.positions) for length in longest])
         for chosen in cut(lengths, Limits(max_tokens, None)):
-            sides = [
-                self._encode([sentences[i] for i in chosen], number)
-                for number, sentences in enumerate((first, second))
-            ]
-            states, masks = zip(*sides, strict=True)
-            yield chosen, states, masks
+            sides = [self._encode([text[i] for i in chosen], n) for n, text in texts.items()]
+            yield chosen, *zip(*sides, strict=True)
 
     @torch.no_grad()
     def transform(self, side: int, states: Tensor) -> Tensor:

@@ -1,6 +1,11 @@
-"""The verbs of CLCR, one file each; and the options that several of them have."""
+"""The verbs of CLCR, one file each; and the options and results that several of them have."""
 
 import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
 from fairseq_xling.ranges import COUNT, Number
@@ -24,14 +29,9 @@ def add_labelled(parser: argparse.ArgumentParser, having: str) -> None:
 
 def add_batches(parser: argparse.ArgumentParser, of: str = "side and batch") -> None:
     """How large batches are, and where they are computed."""
-    add = parser.add_argument
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help=f"maximum padded tokens per {of}",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    about = f"maximum padded tokens per {of}"
+    parser.add_argument("--max-tokens", type=Number(int, COUNT), default=8192, help=about)
+    parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
@@ -42,3 +42,22 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         help="file for the results; the table is written next to it as .csv",
     )
     parser.set_defaults(figure=None)
+
+
+def finish_measure(
+    args: argparse.Namespace,
+    record: dict[str, Any],
+    files: dict[str, Path],
+    draw: Callable[[dict[str, Any]], Any] | None = None,
+) -> None:
+    """Print and write what a verb has measured; ``draw`` makes its figure of the record."""
+    from fairseq_xling.verbs.parts.comparison import finish
+
+    figure = partial(draw, record) if draw and args.figure else None
+    shown = (record[name] for name in ("title", "header", "rows", "notes"))
+    finish(args, *shown, record, files, figure)
+
+
+def warn(message: str) -> None:
+    """One line about what is probably not meant."""
+    print(f"fairseq-xling: warning: {message}", file=sys.stderr)

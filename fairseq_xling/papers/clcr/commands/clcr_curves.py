@@ -9,15 +9,13 @@ logs separated by commas: annealed=transform.log,lm1.log,lm2.log
 """
 
 import argparse
-import dataclasses
 import itertools
-from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input
+from fairseq_xling.papers.clcr.commands import finish_measure
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C4", "C5")
@@ -34,40 +32,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-@dataclasses.dataclass(frozen=True)
-class Training:
-    """Curves of one training by the name of their figure, such as ``distance en-de``."""
-
-    name: str
-    logs: tuple[Path, ...]
-    curves: Mapping[str, Sequence[tuple[int, float]]]
-
-
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.measures_result import curves_table, draw_curves
-    from fairseq_xling.verbs.parts.comparison import check_output, finish
+    from fairseq_xling.verbs.parts.comparison import check_output
 
     check_output(args)
     trainings = [read_training(text, args.tag) for text in args.trainings]
-    names = list(trainings[0].curves)
+    names = list(trainings[0]["curves"])
     for one in trainings:
-        if list(one.curves) != names:
+        if list(one["curves"]) != names:
             raise UserError(
-                f"{one.logs[0]}: must have {', '.join(names)} as the first training, got "
-                f"{', '.join(one.curves)}"
+                f"{one['logs'][0]}: must have {', '.join(names)} as the first training, got "
+                f"{', '.join(one['curves'])}"
             )
-    record: dict[str, Any] = {
-        "clcr": "curves",
-        "tag": args.tag,
-        "trainings": [
-            {
-                "name": one.name,
-                "logs": list(map(str, one.logs)),
-                "curves": {name: list(map(list, curve)) for name, curve in one.curves.items()},
-            }
-            for one in trainings
-        ],
-    }
+    record: dict[str, Any] = {"clcr": "curves", "tag": args.tag, "trainings": trainings}
     header, rows = curves_table(record)
     notes = [
         f"at the end of training, on {args.tag}; several trainings of one name are seeds: mean ± "
@@ -75,26 +53,26 @@ def run(args: argparse.Namespace) -> None:
         "relative: D divided by the mean distance of the target's states from their mean, 1 for a "
         "transform at chance level",
     ]
-    title = "Distance of translations by training"
-    record |= {"title": title, "header": header, "rows": rows, "notes": notes}
+    record |= {"title": "Distance of translations by training"}
+    record |= {"header": header, "rows": rows, "notes": notes}
     files = {
-        f"{one.name} {number}: {log}": log
+        f"{one['name']} {number}: {log}": Path(log)
         for number, one in enumerate(trainings, start=1)
-        for log in one.logs
+        for log in one["logs"]
     }
-    figure = partial(draw_curves, record) if args.figure else None
-    finish(args, title, header, rows, notes, record, files, figure)
+    finish_measure(args, record, files, draw_curves)
 
 
-def read_training(text: str, tag: str) -> Training:
-    """``NAME=LOG`` or ``NAME=LOG,LOG``, the phases of one training in their order."""
+def read_training(text: str, tag: str) -> dict[str, Any]:
+    """Of ``NAME=LOG`` or ``NAME=LOG,LOG``, the phases of one training in their order: its name,
+    logs, and curves by the name of their figure, such as ``distance en-de``."""
     from fairseq_xling.runs.training_log import read_curves
 
     name, equals, paths = text.partition("=")
-    logs = tuple(Path(path) for path in paths.split(",") if path)
+    logs = [str(Path(path)) for path in paths.split(",") if path]
     if not (equals and name.strip() and logs):
         raise UserError(f"TRAINING must look like annealed=train.log, got {text!r}")
-    curves: dict[str, list[tuple[int, float]]] = {}
+    curves: dict[str, list[list[float]]] = {}
     before = 0
     for log in logs:
         logged = read_curves(log, tag)
@@ -111,6 +89,6 @@ def read_training(text: str, tag: str) -> Training:
                 "--task clcr --clcr-module transform --log-format json`"
             )
         for key, curve in found.items():
-            curves.setdefault(key, []).extend((before + step, value) for step, value in curve)
+            curves.setdefault(key, []).extend([before + step, value] for step, value in curve)
         before += max(curve[-1][0] for curve in found.values())
-    return Training(name.strip(), logs, dict(sorted(curves.items())))
+    return {"name": name.strip(), "logs": logs, "curves": dict(sorted(curves.items()))}

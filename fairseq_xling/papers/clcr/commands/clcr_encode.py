@@ -13,8 +13,6 @@ fairseq_xling.papers.clcr.sequences.Sequences. An interrupted call resumes when 
 """
 
 import argparse
-import sys
-from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,8 +20,8 @@ from typing import Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, sha256
 from fairseq_xling.named_files import FILE, NEW_FOLDER
-from fairseq_xling.papers.clcr.commands import add_batches, add_trained
-from fairseq_xling.ranges import POSITIVE, SHARE, Number, Range
+from fairseq_xling.options import add_fields, values_of
+from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C14",)
@@ -32,57 +30,24 @@ _SAMPLE = 1000  # lines whose words are looked up
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.papers.clcr.classify_config import RowOptions
+
     add = parser.add_argument
     add_trained(parser)
     add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
     add("--lang", required=True, help="language of the text, one of the model's two")
-    add(
-        "--row",
-        default="T+E+R",
-        help="T, T+E, T+E+R, T+pGA, T+pGA-target or states, comma-separated",
-    )
-    add("--delta", type=Number(float, SHARE), metavar="P",
-        help="words with p(key-point) above P are kept (default: as in training)")  # fmt: skip
-    add("--order", default="rel", help="order head of row T+E+R: rel or abs")
-    add("--reorder", default="first", metavar="SIDE",
-        help="language that rows T+E+R and T+pGA put into the other's order: first or second of "
-        "the model's two")  # fmt: skip
-    add("--search", default="beam", metavar="NAME",
-        help="search for its order: beam; local or exact for rel, hungarian for abs")  # fmt: skip
-    add(
-        "--beam",
-        type=Number(int, Range(1, 10_000)),
-        default=10,
-        metavar="N",
-        help="beam width",
-    )
-    add("--weigh", default="", metavar="NAME",
-        help="cost of a pair in the wrong order or, for abs, of a position: probability or "
-        "likelihood; for rel also sign, the paper's (default: likelihood)")  # fmt: skip
-    add(
-        "--translation",
-        metavar=FILE,
-        help="the text in the other language, for rows T+pGA and T+pGA-target",
-    )
-    add(
-        "--threshold",
-        type=Number(float, POSITIVE),
-        metavar="D",
-        help="pivots are closer than D, for rows T+pGA and T+pGA-target",
-    )
+    rows = "T, T+E, T+E+R, T+pGA, T+pGA-target or states, comma-separated"
+    add("--row", default="T+E+R", help=rows)
+    add_fields(parser, RowOptions)
     add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
     add_batches(parser, "batch")
-    add(
-        "--output",
-        required=True,
-        metavar=NEW_FOLDER,
-        help="folder to write; it must be new; {row} in it stands for the row's name",
-    )
+    place = "folder to write; it must be new; {row} in it stands for the row's name"
+    add("--output", required=True, metavar=NEW_FOLDER, help=place)
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.papers.clcr.encoding import encode
-    from fairseq_xling.papers.clcr.sequence_variants import RowOptions, rows
+    from fairseq_xling.papers.clcr.classify_config import RowOptions
+    from fairseq_xling.papers.clcr.sequence_variants import encode, rows
     from fairseq_xling.papers.clcr.sequences import Sequences
     from fairseq_xling.provenance import provenance
 
@@ -110,7 +75,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.trained import Clcr
 
     model = Clcr.load(args.checkpoint, args.data, args.device)
-    options = RowOptions(**{one.name: getattr(args, one.name) for one in fields(RowOptions)})
+    options = values_of(RowOptions, args)
     side = model.side(args.lang)
     made = {name: kind(model, side, options) for name, kind in kinds.items()}
     _check_known(model, files["text"], args.lang)
@@ -142,11 +107,7 @@ def run(args: argparse.Namespace) -> None:
         mean = meta["rows"] / max(meta["sentences"], 1)
         if not meta["rows"]:
             raises = "raise `--threshold`" if row.reads_translation else "lower `--delta`"
-            print(
-                f"fairseq-xling: warning: {output}: no word was kept of any sentence; {raises}, or "
-                "train longer",
-                file=sys.stderr,
-            )
+            warn(f"{output}: no word was kept of any sentence; {raises}, or train longer")
         print(
             f"{output}: {meta['sentences']:,} sequences of {mean:.1f} vectors in the mean, "
             f"{meta['width']} wide ({name})"
@@ -154,10 +115,9 @@ def run(args: argparse.Namespace) -> None:
     limit = model.positions - 2  # without <s> and </s>
     lengths = Sequences(args.output.replace(ROW, names[0])).lengths
     if cut := int((lengths > limit).sum()):
-        print(
-            f"fairseq-xling: warning: {cut:,} sentences of {args.text} are longer than the "
-            f"encoders' position tables and were cut after {limit} tokens",
-            file=sys.stderr,
+        warn(
+            f"{cut:,} sentences of {args.text} are longer than the "
+            f"encoders' position tables and were cut after {limit} tokens"
         )
 
 
@@ -174,8 +134,7 @@ def _check_known(model: Any, text: Path, lang: str) -> None:
     ids = np.concatenate([np.asarray(one[:-1]) for one in found]) if found else np.zeros(0)
     share = float((ids == UNK).mean()) if len(ids) else 0.0
     if share > 0.5:
-        print(
-            f"fairseq-xling: warning: {100 * share:.0f} % of the words of {text} are unknown to "
-            f"the vocabulary of {lang}; is `--lang` right?",
-            file=sys.stderr,
+        warn(
+            f"{100 * share:.0f} % of the words of {text} are unknown to "
+            f"the vocabulary of {lang}; is `--lang` right?"
         )

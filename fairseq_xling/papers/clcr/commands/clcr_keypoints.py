@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table
+from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table, finish_measure
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C10",)
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.labels import META, Labels
     from fairseq_xling.papers.clcr.modules.extract import HEADER, table_row
     from fairseq_xling.papers.clcr.trained import Clcr
-    from fairseq_xling.verbs.parts.comparison import check_output, finish
+    from fairseq_xling.verbs.parts.comparison import check_output
 
     check_output(args)
     deltas = parse_deltas(args.delta)
@@ -45,10 +45,9 @@ def run(args: argparse.Namespace) -> None:
         "entropy: mean of p(key-point), in bits, 1 is chance; ambiguous: share of words with "
         ".2 < p < .8",
     ]
-    title = f"Key-points, {'-'.join(model.pair)}"
     record = {
         "clcr": "keypoints",
-        "title": title,
+        "title": f"Key-points, {'-'.join(model.pair)}",
         "pair": "-".join(model.pair),
         "split": args.split,
         "header": list(HEADER),
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
         "notes": notes,
     }
     files = {"checkpoint": Path(args.checkpoint), "labels": labels.path / META}
-    finish(args, title, list(HEADER), rows, notes, record, files, None)
+    finish_measure(args, record, files)
 
 
 def parse_deltas(text: str) -> list[float]:

@@ -15,7 +15,7 @@ An interrupted call resumes when repeated, with the same result.
 """
 
 import argparse
-import sys
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,31 +24,28 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import refuse_files_above, same_place, sha256, write_json
 from fairseq_xling.folders import begun_settings
 from fairseq_xling.named_files import NEW_FOLDER
-from fairseq_xling.papers.clcr.commands import add_batches, add_trained
-from fairseq_xling.ranges import POSITIVE, Number
+from fairseq_xling.options import add_fields, option
+from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
+from fairseq_xling.ranges import POSITIVE
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C6",)
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    splits: str = option("train,valid", "of the data folder's parallel text", metavar=())
+    threshold: float | None = option(
+        None, "pairs closer than D are kept (default: tuned)", range=POSITIVE, metavar="D"
+    )
+    tune_on: str = option("valid", "split with a word alignment, for tuning", metavar="SPLIT")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add_trained(parser, ", with a transform")
-    add("--splits", default="train,valid", help="of the data folder's parallel text")
-    add(
-        "--threshold",
-        type=Number(float, POSITIVE),
-        metavar="D",
-        help="pairs closer than D are kept (default: tuned)",
-    )
-    add(
-        "--tune-on",
-        default="valid",
-        metavar="SPLIT",
-        help="split with a word alignment, for tuning",
-    )
+    add_fields(parser, Options)
     add_batches(parser)
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
+    parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -89,10 +86,9 @@ def run(args: argparse.Namespace) -> None:
         shares = [meta["pivots"] / max(tokens, 1) for tokens in meta["tokens"]]
         rows.append([split, meta["sentences"], meta["pivots"], *shares])
         if not meta["pivots"]:
-            print(
-                f"fairseq-xling: warning: {output}: no pair of tokens is under the threshold "
-                f"{common['threshold']:g}; raise `--threshold`, or train the transform longer",
-                file=sys.stderr,
+            warn(
+                f"{output}: no pair of tokens is under the threshold "
+                f"{common['threshold']:g}; raise `--threshold`, or train the transform longer"
             )
     first, second = model.pair
     print(text_table(["split", "pairs", "pivots", f"of {first}", f"of {second}"], rows))

@@ -13,7 +13,7 @@ import argparse
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table
+from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table, finish_measure
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C11", "C12", "C13")
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.evaluation import HEADER, evaluate_orders, plan_orders
     from fairseq_xling.papers.clcr.labels import META, Labels
     from fairseq_xling.papers.clcr.trained import Clcr
-    from fairseq_xling.verbs.parts.comparison import check_output, finish
+    from fairseq_xling.verbs.parts.comparison import check_output
 
     check_output(args)
     searches = parse_searches(args.searches)
@@ -59,10 +59,9 @@ def run(args: argparse.Namespace) -> None:
     ]
     if back := next((one.direction for one in measured if one.side), ""):
         notes.append(f"{back}: key-points of {model.pair[1]} put into the order of {model.pair[0]}")
-    title = f"Order BLEU, {'-'.join(model.pair)}"
     record = {
         "clcr": "order",
-        "title": title,
+        "title": f"Order BLEU, {'-'.join(model.pair)}",
         "pair": "-".join(model.pair),
         "split": args.split,
         "sentences": sentences,
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
         "notes": notes,
     }
     files = {"checkpoint": Path(args.checkpoint), "labels": labels.path / META}
-    finish(args, title, HEADER, rows, notes, record, files, None)
+    finish_measure(args, record, files)
 
 
 def parse_searches(text: str) -> list[tuple[str, int, str]]:

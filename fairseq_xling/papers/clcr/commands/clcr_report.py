@@ -16,61 +16,65 @@ position by position, as a model reads them, up to the shorter length.
 """
 
 import argparse
+import dataclasses
 import math
 from collections.abc import Mapping
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling import options as shared
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import check_files, read_lines
 from fairseq_xling.named_files import DATA, FILE, LANG_FILE, MODEL, Input
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number, Range
+from fairseq_xling.options import add_fields, argument, option
+from fairseq_xling.papers.clcr.commands import finish_measure
+from fairseq_xling.ranges import COUNT, Range
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.seeds import SEED
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C1",)
 HEADER = ["distance", "translations", "sd", "random", "sd ", "ratio", "AUC", "Pearson", "Spearman"]
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    x: str = argument("folder of sequences", Input("X"))
+    y: str = argument("folder of sequences of their translations", Input("Y"))
+    distance: str = option("matched,positions", "distances to compute", metavar="NAMES")
+    norm: str = option("l2", "of the difference of two vectors: l1 or l2", metavar=())
+    tau: float = option(
+        0.0, "temperature of matched's attention; 0 selects the best partner, 1 mixes", least=0
+    )
+    random: int = option(1, "random partners per sentence", range=Range(1, 1000))
+    seed: int = shared.seed(1, "of the random partners")
+    scored: tuple[str, ...] | None = option(
+        None, "folders of the scored pairs", words=2, metavar=(Input("X"), Input("Y"))
+    )
+    scores: str | None = option(
+        None, "their scores, one line each, tab-separated columns", metavar=FILE
+    )
+    score_column: str = option(
+        "-1",
+        "column of the score: a number from 0, or from the end, or a heading",
+        metavar="COLUMN",
+    )
+    checkpoint: str | None = option(
+        None, "model whose vectors in context are measured", metavar=MODEL
+    )
+    text: tuple[str, ...] = option((), "text to measure them on; repeatable", metavar=LANG_FILE)
+    data: str | None = option(None, "the model's data folder, if it has moved", metavar=DATA)
+    sentences: int = option(
+        1000, "lines of each such text to read, a word of each is replaced", range=COUNT
+    )
+    device: str = option("cpu", "of the model: cpu, cuda or cuda:N", metavar=())
+    batch_size: int = option(256, "pairs compared at a time", range=COUNT)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.verbs.parts.comparison import add_output
 
-    add = parser.add_argument
-    add("x", metavar=Input("X"), help="folder of sequences")
-    add("y", metavar=Input("Y"), help="folder of sequences of their translations")
-    add("--distance", default="matched,positions", metavar="NAMES", help="distances to compute")
-    add("--norm", default="l2", help="of the difference of two vectors: l1 or l2")
-    add("--tau", type=Number(float, NOT_NEGATIVE), default=0.0, metavar="X",
-        help="temperature of matched's attention; 0 selects the best partner, 1 mixes")  # fmt: skip
-    add(
-        "--random",
-        type=Number(int, Range(1, 1000)),
-        default=1,
-        metavar="N",
-        help="random partners per sentence",
-    )
-    add("--seed", type=SEED, default=1, metavar="N", help="of the random partners")
-    add("--scored", nargs=2, metavar=(Input("X"), Input("Y")), help="folders of the scored pairs")
-    add("--scores", metavar=FILE, help="their scores, one line each, tab-separated columns")
-    add("--score-column", default="-1", metavar="COLUMN",
-        help="column of the score: a number from 0, or from the end, or a heading")  # fmt: skip
-    add("--checkpoint", metavar=MODEL, help="model whose vectors in context are measured")
-    add("--text", action="append", default=[], metavar=LANG_FILE,
-        help="text to measure them on; repeatable")  # fmt: skip
-    add("--data", metavar=DATA, help="the model's data folder, if it has moved")
-    add("--sentences", type=Number(int, COUNT), default=1000, metavar="N",
-        help="lines of each such text to read, a word of each is replaced")  # fmt: skip
-    add("--device", default="cpu", help="of the model: cpu, cuda or cuda:N")
-    add(
-        "--batch-size",
-        type=Number(int, COUNT),
-        default=256,
-        metavar="N",
-        help="pairs compared at a time",
-    )
+    add_fields(parser, Options)
     add_output(parser)
 
 
@@ -88,7 +92,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.modules.transform import norms
     from fairseq_xling.papers.clcr.sequences import META, Sequences, check_same_sentences
     from fairseq_xling.progress import progress
-    from fairseq_xling.verbs.parts.comparison import check_output, finish
+    from fairseq_xling.verbs.parts.comparison import check_output
 
     def opened(first: str, second: str) -> tuple[Sequences, Sequences]:
         x, y = Sequences(first), Sequences(second)
@@ -138,10 +142,9 @@ def run(args: argparse.Namespace) -> None:
                 found = sequence_distances(*scored, each, distance, args.batch_size)
                 measured[name] |= correlate(found, scores)
             bar.update()
-    title = f"Distance of sequences, {x.lang}-{y.lang}"
     record = {
         "clcr": "conditions",
-        "title": title,
+        "title": f"Distance of sequences, {x.lang}-{y.lang}",
         "folders": [str(x.path), str(y.path)],
         "pair": f"{x.lang}-{y.lang}",
         "sentences": x.sentences,
@@ -153,8 +156,7 @@ def run(args: argparse.Namespace) -> None:
     }
     notes = _notes(record) + _context_notes(contexts)
     record |= {"header": HEADER, "rows": _table(record), "notes": notes}
-    figure = partial(draw_report, record) if args.figure else None
-    finish(args, title, HEADER, record["rows"], notes, record, files, figure)
+    finish_measure(args, record, files, draw_report)
 
 
 def _table(record: dict[str, Any]) -> list[list[Any]]:

@@ -8,12 +8,11 @@ the key-points: the gold matrix, and the head's probabilities (Figure 3).
 """
 
 import argparse
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.papers.clcr.commands import add_labelled
+from fairseq_xling.papers.clcr.commands import add_labelled, finish_measure
 from fairseq_xling.ranges import COUNT, Number
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.labels import META, Labels
     from fairseq_xling.papers.clcr.measures_result import draw_sentence, words_table
     from fairseq_xling.papers.clcr.trained import Clcr, labelled_pair
-    from fairseq_xling.verbs.parts.comparison import check_output, finish
+    from fairseq_xling.verbs.parts.comparison import check_output
 
     check_output(args)
 
@@ -64,7 +63,6 @@ def run(args: argparse.Namespace) -> None:
         token_names(model.folder, lang, side[number])[: int(mask.sum())]
         for lang, side, mask in zip(model.pair, sides, batch.masks, strict=True)
     ]
-    title = f"Sentence {args.sentence} of {args.split}, {'-'.join(model.pair)}"
     words, maps = word_rows(model, batch, names), order_maps(model, batch, names)
     notes = [
         "p: probability of a key-point; plain: learnt from all labels equally; confident: from "
@@ -74,14 +72,13 @@ def run(args: argparse.Namespace) -> None:
     if not maps:
         notes.append("no heat maps: no order head is trained, or the sentence has under 2 pivots")
     header, rows = words_table(words)
-    delta = model.parts["extract"].delta
     record = {
         "clcr": "show",
-        "title": title,
+        "title": f"Sentence {args.sentence} of {args.split}, {'-'.join(model.pair)}",
         "pair": "-".join(model.pair),
         "split": args.split,
         "sentence": args.sentence,
-        "delta": delta,
+        "delta": model.parts["extract"].delta,
         "words": words,
         "maps": maps,
         "header": header,
@@ -89,8 +86,7 @@ def run(args: argparse.Namespace) -> None:
         "notes": notes,
     }
     files = {"checkpoint": Path(args.checkpoint), "labels": labels.path / META}
-    figure = partial(draw_sentence, record) if args.figure else None
-    finish(args, title, header, rows, notes, record, files, figure)
+    finish_measure(args, record, files, draw_sentence)
 
 
 def token_names(folder: "DataFolder", lang: str, ids: Any) -> list[str]:

@@ -87,11 +87,8 @@ class Module(nn.Module):
         raise NotImplementedError(type(self).__name__)
 
     def for_training(self, cfg: Any, phase: str) -> None:
-        """Called where it is the module being trained: settings that are not kept with it.
-
-        Args:
-            cfg: the model's options; ``phase`` is that of `--clcr-phase`.
-        """
+        """Called where it is the module being trained: settings that are not kept with it, of the
+        model's options, and `--clcr-phase`."""
 
     def at_update(self, number: int) -> None:
         """``number`` optimiser steps of this training are done."""

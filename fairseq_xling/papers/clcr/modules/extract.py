@@ -68,12 +68,8 @@ def estimated_rates(noisy: Tensor) -> Tensor:
 
 
 class Scorer(nn.Module):
-    """Log-odds of a pivot, (..., D) to (...), float32.
-
-    Args:
-        dim: D.
-        hidden: width of one hidden layer; 0 is a linear classifier.
-    """
+    """Log-odds of a pivot, (..., D) to (...), float32, by one hidden layer of so many units; 0 is a
+    linear classifier."""
 
     def __init__(self, dim: int, hidden: int):
         super().__init__()
@@ -263,7 +259,8 @@ class ExtractModule(Module):
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        check_encoder(cfg.extract_encoder)
+        if cfg.extract_encoder not in ENCODERS:
+            raise unknown_name("`--extract-encoder`", cfg.extract_encoder, ENCODERS)
         found = {
             "delta": cfg.delta,
             "hidden": cfg.extract_hidden,
@@ -330,12 +327,6 @@ def partner_of_source(batch: PairStates) -> Tensor:
     row, target = used.nonzero(as_tuple=True)
     result[row, batch.partner[row, target]] = target
     return result.masked_fill(~batch.masks[0], -1)
-
-
-def check_encoder(name: str) -> None:
-    """Check `--extract-encoder`."""
-    if name not in ENCODERS:
-        raise unknown_name("`--extract-encoder`", name, ENCODERS)
 
 
 def parse_rates(text: str) -> list[float] | None:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -98,13 +98,40 @@ def key_points(
     >>> packed.flatten().tolist(), positions.tolist(), padding.tolist()
     ([1.0, 3.0], [[1, 0]], [[False, False]])
     """
-    used = partner >= 0
-    counts = used.sum(1)
+    chosen = in_text_order(partner >= 0, most, least=1)
+    return chosen.of(states), chosen.ranks(partner).masked_fill(chosen.padding, -1), chosen.padding
+
+
+class Chosen(NamedTuple):
+    """Positions (B, K) of tokens in the order of the sequence, then padding; its mask (B, K)."""
+
+    places: Tensor
+    padding: Tensor
+
+    def of(self, vectors: Tensor) -> Tensor:
+        """These tokens of ``vectors`` (B, T, E): (B, K, E); padding is meaningless."""
+        return vectors.gather(1, self.places[..., None].expand(-1, -1, vectors.shape[2]))
+
+    def ranks(self, keys: Tensor) -> Tensor:
+        """(B, K) the rank of each of these tokens by its key among ``keys`` (B, T); padding ranks
+        last."""
+        last = torch.iinfo(torch.int64).max
+        return keys.gather(1, self.places).masked_fill(self.padding, last).argsort(1).argsort(1)
+
+
+def in_text_order(kept: Tensor, most: int | None = None, least: int = 0) -> Chosen:
+    """The tokens that are ``kept`` (B, T), in text order.
+
+    Args:
+        most: how many a sentence has at most, where that is known.
+        least: the least K.
+
+    >>> chosen = in_text_order(torch.tensor([[False, True, True], [True, False, False]]))
+    >>> chosen.places.tolist(), chosen.padding.tolist()
+    ([[1, 2], [0, 1]], [[False, False], [False, True]])
+    """
+    counts = kept.sum(1)
     if most is None:
         most = int(counts.max()) if len(counts) else 0
-    front = torch.sort((~used).long(), dim=1, stable=True).indices[:, : max(most, 1)]
-    padding = torch.arange(front.shape[1], device=front.device) >= counts[:, None]
-    places = partner.gather(1, front).masked_fill(padding, torch.iinfo(torch.int64).max)
-    positions = places.argsort(1).argsort(1).masked_fill(padding, -1)
-    packed = states.gather(1, front[..., None].expand(-1, -1, states.shape[2]))
-    return packed, positions, padding
+    front = torch.sort((~kept).long(), dim=1, stable=True).indices[:, : max(most, least)]
+    return Chosen(front, torch.arange(front.shape[1], device=kept.device) >= counts[:, None])

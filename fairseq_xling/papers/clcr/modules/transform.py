@@ -4,16 +4,8 @@ CLCR, section 3.1. To add one, put a file here with a `torch.nn.Module` register
 ``@transforms.register("name")``; it is made as ``Kind(width_in, width_out, hidden)`` and maps
 (..., D) to (..., E). The widths may differ.
 
-D input width, E output width, H hidden width.
-
-The baseline of linear regression: the residual transform with C = 0 (CLCR, section 3.1).
-
-The paper's transform: a residual perceptron with one hidden layer (CLCR, section 3.1).
-
-The distance D of a transformed sentence from its translation, with soft matching and annealing.
-
-CLCR, section 3.1, equations 2 and 3. r1 are the states of sentence s1, r2 those of its translation
-s2:
+The distance D of a transformed sentence from its translation, with soft matching and annealing
+(equations 2 and 3): r1 are the states of sentence s1, r2 those of its translation s2,
 
     D(T(s1) vs s2) = (1/N) sum_i || T(sum_j w_ij r1_j) - r2_i ||
     w_i            = softmax_j(a_ij / tau), tau = 1 / (1 + beta * step)
@@ -25,9 +17,7 @@ here. With more steps, tau falls and w changes from a mixture to a selection of 
 Only content counts on either side: the masks are True at words, False at ``<s>``, ``</s>`` and
 padding. A sentence without content on either side has no D.
 
-B sentence pairs, M tokens of s1, N of s2, D and E widths of the encoders.
-
-T: the transforms of both directions, and the distances that train them (CLCR, section 3.1).
+B sentence pairs, M tokens of s1, N of s2, D and E widths of the encoders, H hidden width.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,7 +51,7 @@ def from_zero(width_in: int, width_out: int) -> nn.Linear:
 
 @transforms.register("linear")
 class Linear(nn.Module):
-    """T(r) = A r + a, with A (E, D); ``hidden`` is ignored."""
+    """T(r) = A r + a, with A (E, D): linear regression; ``hidden`` is ignored."""
 
     def __init__(self, width_in: int, width_out: int, hidden: int = 0):
         super().__init__()
@@ -76,8 +66,8 @@ class Linear(nn.Module):
 class Residual(nn.Module):
     """T(r) = A r + a + C relu(B r + b), with A (E, D), B (H, D), C (E, H).
 
-    A, a and C are initialised to zero (`from_zero`), B as
-    usual; C has no bias, since a is one.
+    The paper's. A, a and C are initialised to zero (`from_zero`), B as usual; C has no bias, since
+    a is one.
 
     >>> transform = Residual(2, 2, 3)
     >>> transform(torch.tensor([1.0, -2.0])).tolist()
@@ -223,8 +213,7 @@ class Matching(nn.Module):
     similar, and a T that has to learn it first assigns it to tokens that occur in every sentence.
 
     Args:
-        transform: an instance of a kind of `transforms`, (..., D) to
-            (..., E).
+        transform: an instance of a kind of `transforms`, (..., D) to (..., E).
         score: an instance of a kind of `scores`.
         widths: D and E.
         norm: a name of `norms`.

@@ -1,95 +1,84 @@
-"""The page of `ablate clcr-pairs`: what more sentence pairs give.
+"""The pages of `ablate clcr-pairs` and `clcr-readings`: what more sentence pairs give, and what
+each reading changes."""
 
-The page of `ablate clcr-readings`: what each reading changes.
-"""
-
-import copy
 from pathlib import Path
 
 import pytest
 
-from fairseq_xling.papers.clcr.ablations.readings import ClcrReadingsConfig
-from fairseq_xling.papers.clcr.ablations_result import _differences, _gains, reading_tables
+from fairseq_xling.papers.clcr.ablations import ClcrReadingsConfig
+from fairseq_xling.papers.clcr.ablations_result import (
+    accuracies,
+    changes,
+    gains,
+    measured,
+    reading_tables,
+    shown_figures,
+)
+from fairseq_xling.results.frame import frame_from_json, make_frame
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.result import make_page
 from tests.unit.studies.pages.records import RECORDS
 
 ACCURACY = {10: (50.0, 60.0, 55.0), 40: (60.0, 72.0, 66.0)}
+SAME = dict.fromkeys(ACCURACY, (0.5, 0.5, 0.5))
 
 
-def record(sizes, f1=0.5):
-    return {
-        "source": "en",
-        "tests": [["de.test", "de"]],
-        "sizes": [
-            {
-                "pairs": pairs,
-                "seeds": [
-                    {"seed": n, "hard": None, "relative": 1 / pairs, "f1": f1, "seconds": {}}
-                    for n in range(3)
-                ],
-                "classified": [
-                    {"row": row, "seed": n, "accuracy": {"valid": 0.0, "de.test": value + more}}
-                    for row, more in (("T", 0.0), ("T+E", 9.0))
-                    for n, value in enumerate(ACCURACY[pairs])
-                ],
-            }
-            for pairs in sizes
-        ],
-    }
+def gained(sizes=(10, 40), f1=SAME, models=(("T", 0.0), ("T+E", 9.0))):
+    """The notes on figures of three seeds by the number of pairs."""
+    rows = []
+    for row in sizes:
+        for seed in range(3):
+            rows += measured({"relative": 1 / row, "f1": f1[row][seed]}, row=row, seed=seed)
+        for model, more in models:
+            for seed, value in enumerate(ACCURACY[row]):
+                found = {"valid": 0.0, "de.test": value + more}
+                rows += accuracies({"row": model, "seed": seed, "accuracy": found}, row=row)
+    record = {"source": "en", "tests": [["de.test", "de"]], "pair": ["de", "en"]}
+    return list(gains(shown_figures(record, make_frame(rows, model=None))))
 
 
 @pytest.mark.row("C17")
 def test_every_figure_of_the_most_pairs_is_compared_with_the_fewest_by_seed():
-    gains, paper = _gains(record([10, 40]))
+    found, paper = gained()
     distance = "relative D (lower is better) -0.075 of the spread"
-    assert gains.startswith(f"From 10 to 40 pairs: {distance}; pivot F1 +0.0 points; T, de")
-    assert "; T, de +11.0 points (95 % interval +8.5 to +13.5)" in gains
-    assert "; T+E, de +11.0 points" in gains and "over 3 seeds: p = 0.003" in gains
+    assert found.startswith(f"From 10 to 40 pairs: {distance}; pivot F1 +0.0 points; T, de")
+    assert "; T, de +11.0 points (95 % interval +8.5 to +13.5)" in found
+    assert "; T+E, de +11.0 points" in found and "over 3 seeds: p = 0.003" in found
     assert paper.startswith("More sentence pairs give no gain (Appendix C")
     assert "points of T+E, de, 10 pairs minus 40 (95 % interval -13.5 to -8.5)" in paper
     assert paper.endswith(". Not kept.")
 
 
-def test_only_seeds_with_both_sizes_are_compared():
-    made = record([10, 40])
-    for one, values in zip(made["sizes"], ([None, 0.5, 0.6], [0.9, 0.55, None]), strict=True):
-        for seed, value in zip(one["seeds"], values, strict=True):
-            seed["f1"] = value
-    gains, _ = _gains(made)
-    assert "; pivot F1 +5.0 points; T, de" in gains  # of one seed
-
-
-def test_what_was_not_measured_is_not_compared():
-    gains, _ = _gains(record([10, 40], f1=None))
-    assert "pivot F1" not in gains
-    assert not list(_gains(record([40])))
+def test_only_what_both_sizes_have_is_compared():
+    found, _ = gained(f1={10: (None, 0.5, 0.6), 40: (0.9, 0.55, None)})
+    assert "; pivot F1 +5.0 points; T, de" in found  # of one seed
+    found, _ = gained(f1=dict.fromkeys(ACCURACY, (None, None, None)))
+    assert "pivot F1" not in found
+    assert gained(sizes=[40]) == []
 
 
 def test_distances_alone_say_nothing_of_the_papers_figures():
-    sizes = record([10, 40], f1=None)["sizes"]
-    (gains,) = _gains({"sizes": [{**one, "classified": []} for one in sizes]})
-    assert gains.startswith("From 10 to 40 pairs: relative D")
+    (found,) = gained(f1=dict.fromkeys(ACCURACY, (None, None, None)), models=())
+    assert found.startswith("From 10 to 40 pairs: relative D")
 
 
 RECORD = RECORDS["clcr-readings"]
 
 
+def changed(frame):
+    (line,) = changes(shown_figures(RECORD, frame))
+    return line
+
+
 def test_each_reading_is_compared_with_the_defaults_by_seed():
-    (line,) = _differences(RECORD)
+    frame = frame_from_json(RECORD["frame"])
+    line = changed(frame)
     assert line.startswith("finetune against the defaults: relative D (lower is better) +0.100")
     assert "hard D" not in line
     assert "; E, zh +1.0 points" in line
     assert "pivot F1" not in line and "T, zh" not in line  # the same in both
-
-
-def test_seeds_that_one_reading_lacks_are_left_out():
-    record = copy.deepcopy(RECORD)
-    second = record["readings"][1]
-    second["seeds"] = second["seeds"][1:]
-    second["seeds"][0]["tables"] = {"E, zh (%)": 90.0}
-    (line,) = _differences(record)
-    assert "; E, zh +6.0 points" in line and "paired t-test" not in line
+    line = changed(frame[(frame["row"] == "defaults") | (frame["seed"] == 2)])
+    assert "; E, zh +1.0 points" in line and "paired t-test" not in line
 
 
 def test_the_order_is_that_of_the_first_head_and_its_widest_search():

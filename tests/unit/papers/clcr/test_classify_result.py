@@ -9,11 +9,9 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.papers.clcr.classify_config import LabelledFile
 from fairseq_xling.papers.clcr.classify_result import (
-    Line,
     _notes,
     gaps,
     lines_beside,
-    lines_of_rows,
     named_runs,
     read_beside,
     table,
@@ -53,16 +51,6 @@ def test_several_files_of_the_source_are_put_together_for_the_gap():
     assert gaps({"c": [75.0]}, languages, "en") == {}
 
 
-def test_seeds_of_a_row_are_put_together_in_their_order():
-    found = lines_of_rows(
-        [
-            {"row": "T", "accuracy": {"valid": 50.0 + seed, "en.test": 60.0 + seed}}
-            for seed in (1, 2)
-        ]
-    )
-    assert found == [Line("T", {"en.test": [61.0, 62.0]}, [51.0, 52.0])]
-
-
 def transfer_run(path, metric="accuracy"):
     def model(encoder, how, values):
         tests = [
@@ -78,12 +66,11 @@ def transfer_run(path, metric="accuracy"):
 
 
 def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
-    lines = lines_beside(read_beside([transfer_run(tmp_path)]), FILES)
-    assert [(line.name, dict(line.values)) for line in lines] == [
+    beside = lines_beside(read_beside([transfer_run(tmp_path)]), FILES)
+    assert [tuple(line.values()) for line in beside] == [
         ("mbert", {"en.test": [81.0, 82.0], "zh.test": [61.0, 62.0]}),
         ("mbert, translate-train", {"zh.test": [71.0, 72.0]}),
     ]
-    beside = [{"row": line.name, "accuracy": line.values} for line in lines]
     header, (_, *rows) = table(record([], beside))
     assert header[-1] == "gap zh"
     assert str(rows[0][-1]) == "20.0 ± 0.0"
@@ -94,11 +81,10 @@ def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
 def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
     runs = named_runs([f"mBERT={transfer_run(tmp_path)}"])
     lines = lines_beside(read_beside([runs["mBERT"]], "mBERT"), FILES)
-    assert [line.name for line in lines] == ["mBERT: mbert", "mBERT: mbert, translate-train"]
+    assert [line["row"] for line in lines] == ["mBERT: mbert", "mBERT: mbert, translate-train"]
     run = json.loads((tmp_path / "results.json").read_text())
     write_json(tmp_path / "results.json", {**run, "results": run["results"][:1]})
-    lines = lines_beside(read_beside([str(tmp_path)], "mBERT"), FILES)
-    beside = [{"row": line.name, "accuracy": line.values} for line in lines]
+    beside = lines_beside(read_beside([str(tmp_path)], "mBERT"), FILES)
     header, (_, row) = table(record([], beside))
     assert row[0] == "mBERT" and str(row[header.index("gap zh")]) == "20.0 ± 0.0"
     for text, line in (
@@ -123,14 +109,16 @@ def test_empty_sentences_are_said_of_all_seeds():
 
 
 def test_runs_that_cannot_stand_beside_are_refused(tmp_path):
+    run = str(tmp_path)
     with pytest.raises(UserError, match="is not the folder of a finished run"):
-        read_beside([str(tmp_path)])
+        read_beside([run])
     two = [*FILES, LabelledFile("zh.other", "zh", Path("other"))]
     with pytest.raises(UserError, match=r"names two files of it: zh.test and zh.other"):
         lines_beside(read_beside([transfer_run(tmp_path)]), two)
     assert lines_beside([], two) == []
+    transfer_run(tmp_path, "f1")
     with pytest.raises(UserError, match="must be of accuracy, got f1"):
-        read_beside([transfer_run(tmp_path, "f1")])
+        read_beside([run])
     write_json(tmp_path / "results.json", {"metric": "accuracy"})
     with pytest.raises(UserError, match="contains no results of `fairseq-xling eval transfer`"):
-        read_beside([str(tmp_path)])
+        read_beside([run])

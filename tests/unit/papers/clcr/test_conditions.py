@@ -109,18 +109,25 @@ def test_vectors_without_context_move_with_their_token_alone(side):
     assert found["token"].mean() == pytest.approx(found[BETWEEN].mean(), rel=0.3)
 
 
-@pytest.mark.row("C1")
-def test_vectors_of_the_context_alone_do_not_move_with_their_token():
+def encoding(change):
+    """The model with other states: ``change`` of the sentences, their states and content."""
     model = toy()
     encode = model._encode
 
-    def others(sentences, side):
+    def changed(sentences, side):
         states, content = encode(sentences, side)
-        total = states.masked_fill(~content[..., None], 0.0).sum(1, keepdim=True)
-        return total - states, content
+        return change(sentences, states, content), content
 
-    model._encode = others
-    found = shifts(model, side=1, max_tokens=60)
+    model._encode = changed
+    return model
+
+
+@pytest.mark.row("C1")
+def test_vectors_of_the_context_alone_do_not_move_with_their_token():
+    def others(sentences, states, content):
+        return states.masked_fill(~content[..., None], 0.0).sum(1, keepdim=True) - states
+
+    found = shifts(encoding(others), side=1, max_tokens=60)
     np.testing.assert_allclose(found["token"], 0, atol=1e-4)
     np.testing.assert_allclose(found["neither"], 0, atol=1e-4)
     assert (found["context"] > 1).mean() > 0.9
@@ -128,14 +135,7 @@ def test_vectors_of_the_context_alone_do_not_move_with_their_token():
 
 @pytest.mark.row("C1")
 def test_vectors_that_depend_on_their_batch_move_though_nothing_was_replaced():
-    model = toy()
-    encode = model._encode
-
-    def leaking(sentences, side):
-        states, content = encode(sentences, side)
-        return states + len(sentences), content
-
-    model._encode = leaking
+    model = encoding(lambda sentences, states, content: states + len(sentences))
     assert shifts(model, side=1, max_tokens=60)["neither"].mean() > 1
 
 
@@ -158,21 +158,14 @@ def test_sentences_too_short_for_a_context_are_left_out():
         shifts(toy(), [same, same])
 
 
-def test_long_sentences_are_read_up_to_the_position_table():
-    long = np.append(np.arange(100) % 12 + SPECIALS, SEP)
-    found = shifts(toy(), [long, long])
-    assert found["token"].shape == (2,) and (found["token"] > 0).all()
+def test_long_sentences_are_cut_at_the_position_table_and_end_as_encoders_read_them():
+    seen = []
 
-
-def test_cut_sentences_end_as_encoders_read_them():
-    model, seen = toy(), []
-    encode = model._encode
-
-    def watched(sentences, side):
+    def watched(sentences, states, content):
         seen.extend(ids[-1] for ids in sentences)
-        return encode(sentences, side)
+        return states
 
-    model._encode = watched
     long = np.append(np.arange(100) % 12 + SPECIALS, SEP)
-    shifts(model, [long, long])
+    found = shifts(encoding(watched), [long, long])
+    assert found["token"].shape == (2,) and (found["token"] > 0).all()
     assert set(seen) == {SEP}

@@ -36,19 +36,23 @@ def side_of(path, folder, layer):
     return side.eval()
 
 
+def states(side, chosen):
+    """Of words by number, between the symbols of a sentence."""
+    ours = torch.tensor([[0, *(SPECIALS + word for word in chosen), 2]])
+    places = torch.arange(ours.shape[1])[None]
+    return side({"tokens": ours, "langs": torch.ones_like(ours), "positions": places})
+
+
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_the_states_are_those_of_the_source_model_at_that_layer(bert, folder, layer):
     path, model, theirs = bert
     side = side_of(path, folder, layer)
     words = [3, 0, 7, 13]  # the last is unknown to it
-    ours = torch.tensor([[0, *(SPECIALS + word for word in words), 2]])
     known = [theirs.get(f"en{word}", theirs["[UNK]"]) for word in words]
     ids = torch.tensor([[theirs["[CLS]"], *known, theirs["[SEP]"]]])
     with torch.no_grad():
         expected = model(input_ids=ids, output_hidden_states=True).hidden_states[layer]
-        places = torch.arange(ours.shape[1])[None]
-        src = {"tokens": ours, "langs": torch.ones_like(ours), "positions": places}
-        torch.testing.assert_close(side(src), expected, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(states(side, words), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_what_lies_above_the_layer_is_not_kept(bert, folder):
@@ -77,12 +81,9 @@ def test_a_fairseq_roberta_with_a_dictionary_of_other_ids_is_read_by_spelling(
     (tmp_path / "dict.txt").write_text("".join(f"{word} 1\n" for word in words))
     side = side_of(tmp_path / "model.pt", folder, layer)
     chosen = [3, 0, 7, 13]
-    ours = torch.tensor([[0, *(SPECIALS + word for word in chosen), 2]])
     ids = torch.tensor([[0, *(4 + WORDS - 1 - word for word in chosen), 2]])
     model.eval()
     with torch.no_grad():
         _, more = model(ids, features_only=True, return_all_hiddens=True)
-        places = torch.arange(ours.shape[1])[None]
-        src = {"tokens": ours, "langs": torch.zeros_like(ours), "positions": places}
         expected = more["inner_states"][layer].transpose(0, 1)
-        torch.testing.assert_close(side(src), expected, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(states(side, chosen), expected, atol=1e-4, rtol=1e-4)

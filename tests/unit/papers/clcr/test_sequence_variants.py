@@ -5,10 +5,10 @@ import pytest
 
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.errors import UserError
-from fairseq_xling.papers.clcr.encoding import encode_block
+from fairseq_xling.papers.clcr.classify_config import RowOptions
 from fairseq_xling.papers.clcr.modules import Sizes
 from fairseq_xling.papers.clcr.modules.order import OrderModule
-from fairseq_xling.papers.clcr.sequence_variants import RowOptions, rows
+from fairseq_xling.papers.clcr.sequence_variants import encode_block, rows
 from tests.toy_clcr import DIM, FILLERS, PIVOTS, toy, toy_pairs
 
 COUNT = 40

@@ -137,15 +137,6 @@ def test_after_a_kill_the_same_call_ends_with_the_same_bytes(tmp_path, stop):
     assert not (tmp_path / ".x.partial").exists()
 
 
-def test_begun_work_of_other_settings_is_thrown_away(tmp_path):
-    with pytest.raises(KeyboardInterrupt):
-        write(tmp_path / "x", {**SETTINGS, "delta": 0.5}, stop=2)
-    with write_sequences(tmp_path / "x", SETTINGS, WIDTH) as writer:
-        assert writer.done == 0
-        append(writer, 0, 6, *content())
-        writer.finish({})
-
-
 def test_a_finished_folder_is_known_by_its_settings(tmp_path):
     path = tmp_path / "x"
     assert not is_written(path, SETTINGS)
@@ -157,15 +148,6 @@ def test_a_finished_folder_is_known_by_its_settings(tmp_path):
         UserError, match=f"`--output` {path}: must be new; it contains something else"
     ):
         is_written(path, {**SETTINGS, "delta": 0.5})
-
-
-def test_two_writers_at_a_time_are_refused(tmp_path):
-    message = f"`--output` {tmp_path / 'x'}: another `clcr encode` is writing it"
-    first, second = (write_sequences(tmp_path / "x", SETTINGS, WIDTH) for _ in range(2))
-    with first as writer:
-        with pytest.raises(UserError, match=message), second:
-            pass
-        writer.finish({})
 
 
 def test_a_writer_that_did_not_finish_leaves_no_folder(tmp_path):

@@ -1,5 +1,7 @@
 """One tiny record of each kind of result, as the verbs write them."""
 
+from collections.abc import Iterator
+
 from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.results.statistics import OverSeeds
 
@@ -80,6 +82,21 @@ _MIGRATION = {
 }
 
 _ORDERINGS = ("identity", "predicted", "oracle")
+
+_CLASSIFIED = {
+    "source": "en",
+    "tests": [["en.test", "en"], ["zh.test", "zh"]],
+    "majority": {"label": "no", "accuracy": {"en.test": 40.0, "zh.test": 41.0}},
+}
+
+
+def _clcr_study(row: int | str, **figures: float) -> Iterator[tuple]:
+    """What is measured of one row of a study of CLCR, with two seeds."""
+    for seed in (1, 2):
+        known = {"relative": 0.5, "f1": 0.6, "pivots": 30, "seconds of T": 9.0, **figures}
+        yield from ((row, seed, name, value, None, None) for name, value in known.items())
+        yield row, seed, "accuracy, T, zh.test", 60.0 + seed, "T", "zh.test"
+
 
 RECORDS = {
     "evaluation": {
@@ -454,52 +471,33 @@ RECORDS = {
         "kind": "clcr-pairs",
         "pair": ["zh", "en"],
         "config": {"seeds": "1,2", "threshold": 0.0, "tune_on": "valid"},
-        "source": "en",
-        "tests": [["en.test", "en"], ["zh.test", "zh"]],
-        "majority": {"label": "no", "accuracy": {"en.test": 40.0, "zh.test": 41.0}},
-        "sizes": [
-            {
-                "pairs": pairs,
-                "seeds": [
-                    {
-                        **{"seed": seed, "hard": 9.0 / pairs, "relative": 0.5, "f1": 0.6},
-                        **{"pivots": 3 * pairs, "seconds": {"T": 9.0, "E": 2.0, "R": 3.0}},
-                    }
-                    for seed in (1, 2)
-                ],
-                "classified": [
-                    {"row": "T", "seed": seed, "accuracy": {"valid": 8.0, "zh.test": 60.0 + seed}}
-                    for seed in (1, 2)
-                ],
-            }
-            for pairs in (10, 40)
-        ],
+        **_CLASSIFIED,
+        "frame": _frame(
+            ("row", "seed", "measure", "value", "model", "task"),
+            *(row for pairs in (10, 40) for row in _clcr_study(pairs, hard=9.0 / pairs)),
+        ),
     },
     "clcr-readings": {
         "kind": "clcr-readings",
         "pair": ["zh", "en"],
         "config": {"seeds": "1,2", "delta": 0.2},
-        "source": "en",
-        "tests": [["en.test", "en"], ["zh.test", "zh"]],
-        "majority": {"label": "no", "accuracy": {"en.test": 40.0, "zh.test": 41.0}},
+        **_CLASSIFIED,
         "readings": [
-            {
-                **{"name": name, "title": title, "changes": {}},
-                "seeds": [
-                    {
-                        **{"seed": seed, "hard": 3.0, "relative": more / 10, "f1": 0.6},
-                        **{"pivots": 30, "seconds": {"T": 9.0, "E": 2.0, "R": 3.0}},
-                        "tables": {"E, zh (%)": 80.0 + more, "order BLEU-2": 0.5},
-                    }
-                    for seed in (1, 2)
-                ],
-                "classified": [
-                    {"row": "T", "seed": seed, "accuracy": {"valid": 8.0, "zh.test": 60.0 + seed}}
-                    for seed in (1, 2)
-                ],
-            }
-            for name, title, more in (("defaults", "settings", 4), ("finetune", "copies", 5))
+            {"name": name, "title": title, "changes": {}}
+            for name, title in (("defaults", "settings"), ("finetune", "copies"))
         ],
+        "frame": _frame(
+            ("row", "seed", "measure", "value", "model", "task"),
+            *(
+                row
+                for name, more in (("defaults", 4), ("finetune", 5))
+                for row in _clcr_study(
+                    name,
+                    **{"hard": 3.0, "relative": more / 10, "E, zh (%)": 80.0 + more},
+                    **{"order BLEU-2": 0.5},
+                )
+            ),
+        ),
     },
     "clcr-run": {
         "kind": "clcr-run",

@@ -238,8 +238,6 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
         "files": [{}],
         "structures": [{}],
         "frame": {},
-        "sizes": [{}],
-        "readings": [{}],
     }
     damaged = {**RECORDS[kind], **{k: v for k, v in fields.items() if k in RECORDS[kind]}}
     with pytest.raises(UserError, match=r"r\.json: damaged results of kind"):

@@ -27,11 +27,11 @@ def test_phases_go_on_where_the_one_before_ended(tmp_path):
     first = write_log(tmp_path / "a.log", [3.0, 2.0])
     second = write_log(tmp_path / "b.log", [1.5, 1.0])
     found = read_training(f"annealed={first},{second}", "valid")
-    assert found.name == "annealed"
-    assert list(found.curves) == [
+    assert found["name"] == "annealed"
+    assert list(found["curves"]) == [
         "distance de-en", "distance en-de", "relative de-en", "relative en-de",
     ]  # fmt: skip
-    assert found.curves["distance en-de"] == [(10, 3.0), (20, 2.0), (30, 1.5), (40, 1.0)]
+    assert found["curves"]["distance en-de"] == [[10, 3.0], [20, 2.0], [30, 1.5], [40, 1.0]]
 
 
 @pytest.mark.row("C4")

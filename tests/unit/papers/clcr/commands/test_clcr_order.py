@@ -1,51 +1,22 @@
 """`fairseq-xling clcr order` on a model whose relative head is perfect by construction."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.papers.clcr import labels as label
-from fairseq_xling.papers.clcr.evaluation import ORDERS, order_bleu
+from fairseq_xling.papers.clcr.evaluation import ORDERS
 from fairseq_xling.papers.clcr.labels import write_labels
-from fairseq_xling.papers.clcr.modules import Sizes
-from fairseq_xling.papers.clcr.modules.order import OrderModule
-from fairseq_xling.papers.clcr.trained import Clcr
-from tests.toy_clcr import DIM, PAIR, POSITIONS, toy, toy_pairs
-
-COUNT = 40
-
-
-@pytest.fixture
-def study(tmp_path, monkeypatch):
-    """A checkpoint in name, labels of its pivots, and the gold links."""
-    monkeypatch.setattr(label, "BLOCK", 7)
-    first, second, links = toy_pairs(COUNT)
-    for name, items in zip(PAIR, (first, second), strict=True):
-        write_items(tmp_path / name, items, np.dtype("<u2"))
-    sides = TokenFile(tmp_path / "en"), TokenFile(tmp_path / "de")
-    model = toy()
-    model.folder = SimpleNamespace(path="toy", parallel=lambda split, *pair: sides)
-    torch.manual_seed(1)
-    settings = {"head": "abs", "positions": 0, "table": True}
-    model.parts["order_abs"] = OrderModule(settings, Sizes((DIM, DIM), POSITIONS)).eval()
-    labels = tmp_path / "labels"
-    labels.mkdir()
-    write_labels(model, sides, labels / "valid", {"pair": PAIR, "threshold": 0.5}, 64)
-    (tmp_path / "toy.pt").write_text("")
-    monkeypatch.setattr(Clcr, "load", lambda *arguments: model)
-    arguments = ["clcr", "order", str(tmp_path / "toy.pt"), "--labels", str(labels)]
-    return SimpleNamespace(model=model, links=links, arguments=arguments, path=tmp_path)
+from tests.toy_clcr import PAIR
+from tests.unit.papers.clcr.commands.conftest import order_module
+from tests.unit.papers.clcr.test_evaluation import order_bleu
 
 
 def measured(study, *flags):
     """Rows of the results by order and search, and the whole record."""
     output = study.path / "order.json"
-    assert main([*study.arguments, "--output", str(output), *flags]) == 0
+    assert main(["clcr", "order", *study.given, "--output", str(output), *flags]) == 0
     record = json.loads(output.read_text())
     return {tuple(row[:2]): row[2:] for row in record["rows"]}, record
 
@@ -60,10 +31,10 @@ def test_a_perfect_head_has_1_and_the_source_s_order_what_can_be_counted(study, 
         assert rows["rel", search][:-1] == [1.0] * 7
     # By hand: links come in the order of s1, so the gold order sorts them by their place in s2.
     gold = [np.argsort([j for _, j in line]).tolist() for line in several]
-    expected = order_bleu([list(range(len(line))) for line in several], gold)
+    precisions, cumulative = order_bleu([range(len(line)) for line in several], gold)
     source = rows["as in the source", ""]
-    assert source[1:4] == pytest.approx([expected.precisions[n] for n in ORDERS])
-    assert source[4:7] == pytest.approx([expected.cumulative[n] for n in ORDERS])
+    assert source[1:4] == pytest.approx([precisions[n] for n in ORDERS])
+    assert source[4:7] == pytest.approx([cumulative[n] for n in ORDERS])
     assert 0 < source[1] < 0.9
     assert "BLEU-2" in capsys.readouterr().out
 
@@ -96,10 +67,7 @@ def test_heads_can_pay_for_wrong_pairs_and_positions_as_the_paper_does(study):
 @pytest.mark.row("C13")
 def test_both_directions_are_measured_where_both_have_a_head(study):
     one_way, _ = measured(study)
-    torch.manual_seed(1)
-    settings = {"head": "rel", "positions": 0, "table": False, "side": "second"}
-    back = OrderModule(settings, Sizes((DIM, DIM), POSITIONS)).eval()
-    study.model.parts["order_rel_second"] = back
+    study.model.parts["order_rel_second"] = order_module("rel", side="second")
     rows, record = measured(study)
     assert {key for key in rows if "de-en" in key[0]} == {
         ("as in the source de-en", ""),
@@ -111,42 +79,36 @@ def test_both_directions_are_measured_where_both_have_a_head(study):
     # By hand: key-points in the order of s2; the gold order sorts them by their place in s1.
     several = [sorted(line, key=lambda link: link[1]) for line in study.links if len(line) > 1]
     gold = [np.argsort([i for i, _ in line]).tolist() for line in several]
-    expected = order_bleu([list(range(len(line))) for line in several], gold)
+    precisions, _ = order_bleu([range(len(line)) for line in several], gold)
     source = rows["as in the source de-en", ""]
-    assert source[1:4] == pytest.approx([expected.precisions[n] for n in ORDERS])
+    assert source[1:4] == pytest.approx([precisions[n] for n in ORDERS])
     assert "de-en: key-points of de put into the order of en" in record["notes"]
 
 
 def test_mistakes_are_named(study, capsys):
     def refusal(*flags):
-        assert main([*study.arguments, *flags]) == 1
-        return capsys.readouterr().err.strip()
+        assert main(["clcr", "order", *study.given, *flags]) == 1
+        return capsys.readouterr().err.strip().removeprefix("fairseq-xling: error: ")
 
-    assert refusal("--searches", "beam:0") == (
-        "fairseq-xling: error: `--searches` must have a width of at least 1, got 'beam:0'"
-    )
-    assert refusal("--searches", "hungary") == (
-        "fairseq-xling: error: unknown search in `--searches` 'hungary'; did you mean "
-        "'hungarian'? known: beam, exact, hungarian, local"
-    )
-    assert refusal("--searches", "beam:5:sing") == (
-        "fairseq-xling: error: unknown weight in `--searches` 'sing'; did you mean 'sign'? "
-        "known: likelihood, probability, sign"
-    )
-    assert refusal("--searches", ",") == (
-        "fairseq-xling: error: `--searches` must name one, got none"
-    )
-    assert refusal("--max-tokens", "0") == (
-        "fairseq-xling: error: `--max-tokens` must be at least 1, got 0"
-    )
-    assert refusal("--split", "test").startswith(
-        f"fairseq-xling: error: {study.path}/labels/test: no pivots"
-    )
+    for option, value, line in (
+        ("--searches", "beam:0", "`--searches` must have a width of at least 1, got 'beam:0'"),
+        (
+            *("--searches", "hungary"),
+            "unknown search in `--searches` 'hungary'; did you mean 'hungarian'? known: beam, "
+            "exact, hungarian, local",
+        ),
+        (
+            *("--searches", "beam:5:sing"),
+            "unknown weight in `--searches` 'sing'; did you mean 'sign'? known: likelihood, "
+            "probability, sign",
+        ),
+        ("--searches", ",", "`--searches` must name one, got none"),
+        ("--max-tokens", "0", "`--max-tokens` must be at least 1, got 0"),
+    ):
+        assert refusal(option, value) == line
+    assert refusal("--split", "test").startswith(f"{study.path}/labels/test: no pivots")
     del study.model.parts["order_abs"], study.model.parts["order_rel"]
-    assert refusal() == (
-        "fairseq-xling: error: toy.pt: has no trained order head; train one with "
-        "`--clcr-module order`"
-    )
+    assert refusal() == ("toy.pt: has no trained order head; train one with `--clcr-module order`")
 
 
 def test_without_two_pivots_anywhere_there_is_nothing_to_order(study, capsys):
@@ -154,7 +116,7 @@ def test_without_two_pivots_anywhere_there_is_nothing_to_order(study, capsys):
     sides = study.model.folder.parallel("valid")
     settings = {"pair": PAIR, "threshold": 0.0}
     write_labels(study.model, sides, labels / "none", settings, 64)
-    assert main([*study.arguments, "--split", "none"]) == 1
+    assert main(["clcr", "order", *study.given, "--split", "none"]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"fairseq-xling: error: {labels}/none: no sentence has two pivots to order; label with a "
         "higher threshold"

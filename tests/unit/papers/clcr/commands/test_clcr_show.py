@@ -1,21 +1,15 @@
 """`fairseq-xling clcr show` on a model that is perfect by construction."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.models.ordering.absolute import AbsoluteOrder
-from fairseq_xling.papers.clcr.labels import write_labels
 from fairseq_xling.papers.clcr.measures_result import draw_sentence
-from fairseq_xling.papers.clcr.modules import Sizes
-from fairseq_xling.papers.clcr.modules.order import OrderModule
-from fairseq_xling.papers.clcr.trained import Clcr
-from tests.toy_clcr import DIM, PAIR, PIVOTS, POSITIONS, toy, toy_pairs
+from tests.toy_clcr import DIM, PIVOTS, POSITIONS, toy
 
 SENTENCE = 8  # of `toy_pairs`, with key-points in another order, which is not its own inverse
 
@@ -33,44 +27,45 @@ class PerfectPositions(AbsoluteOrder):
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
-    first, second, links = toy_pairs(8)
-    for name, items in zip(PAIR, (first, second), strict=True):
-        write_items(tmp_path / name, items, np.dtype("<u2"))
-    sides = TokenFile(tmp_path / "en"), TokenFile(tmp_path / "de")
-    model = toy()
-    model.folder = SimpleNamespace(path="toy", parallel=lambda split, *pair: sides)
-    settings = {"head": "abs", "positions": 0, "table": True}
-    model.parts["order_abs"] = OrderModule(settings, Sizes((DIM, DIM), POSITIONS)).eval()
-    model.parts["order_abs"].head = PerfectPositions(model.parts["order_rel"].head)
-    labels = tmp_path / "labels"
-    labels.mkdir()
-    write_labels(model, sides, labels / "valid", {"pair": PAIR, "threshold": 0.5}, 64)
-    (tmp_path / "toy.pt").write_text("")
-    monkeypatch.setattr(Clcr, "load", lambda *arguments: model)
+def sentence(study, monkeypatch):
+    """The study with a head that makes no mistake, and with one sentence as text and links."""
+    module = study.model.parts["order_abs"]
+    module.head = PerfectPositions(study.model.parts["order_rel"].head)
     monkeypatch.setattr(
         "fairseq_xling.papers.clcr.commands.clcr_show.token_names",
         lambda folder, lang, ids: [f"{lang}{i}" for i in ids],
     )
-    arguments = ["clcr", "show", str(tmp_path / "toy.pt"), "--labels", str(labels)]
-    texts = [first[SENTENCE - 1], second[SENTENCE - 1]]
-    return SimpleNamespace(
-        model=model, texts=texts, links=links[SENTENCE - 1], arguments=arguments, path=tmp_path
-    )
+    study.texts = [text[SENTENCE - 1] for text in study.texts]
+    study.links = study.links[SENTENCE - 1]
+    return study
 
 
-def shown(study, *flags):
-    output = study.path / "show.json"
-    figure = study.path / "show.svg"
+def shown(sentence, *flags):
+    output = sentence.path / "show.json"
+    figure = sentence.path / "show.svg"
     chosen = ["--sentence", str(SENTENCE), *flags]
-    assert main([*study.arguments, *chosen, "--output", str(output), "--figure", str(figure)]) == 0
+    assert (
+        main(
+            [
+                "clcr",
+                "show",
+                *sentence.given,
+                *chosen,
+                "--output",
+                str(output),
+                "--figure",
+                str(figure),
+            ]
+        )
+        == 0
+    )
     return json.loads(output.read_text()), figure.read_text()
 
 
 @pytest.mark.row("C8", "C9")
-def test_each_word_has_its_probability_of_a_key_point(study, capsys):
-    record, svg = shown(study)
-    for one, ids in zip(record["words"], study.texts, strict=True):
+def test_each_word_has_its_probability_of_a_key_point(sentence, capsys):
+    record, svg = shown(sentence)
+    for one, ids in zip(record["words"], sentence.texts, strict=True):
         lang = one["lang"]
         assert one["words"] == [f"{lang}{i}" for i in ids[:-1]]  # </s> has none
         concepts = np.asarray(ids[:-1]) - 6 < PIVOTS
@@ -79,18 +74,18 @@ def test_each_word_has_its_probability_of_a_key_point(study, capsys):
         assert "confident" not in one["p"]
         assert all(f"<!-- {word}" in svg for word in one["words"])
     table = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [line[2] for line in table[: len(study.texts[0]) - 1]] == record["words"][0]["words"]
+    assert [line[2] for line in table[: len(sentence.texts[0]) - 1]] == record["words"][0]["words"]
 
 
 @pytest.mark.row("C9", "C10")
-def test_a_classifier_with_confident_labels_shows_the_plain_one_next_to_it(study):
-    for side, extractor in enumerate(study.model.parts["extract"].sides):
+def test_a_classifier_with_confident_labels_shows_the_plain_one_next_to_it(sentence):
+    for side, extractor in enumerate(sentence.model.parts["extract"].sides):
         extractor.plain = torch.nn.Linear(DIM, 1)
         torch.nn.init.zeros_(extractor.plain.weight)
         torch.nn.init.constant_(extractor.plain.bias, float(side))
         extractor.plain = torch.nn.Sequential(extractor.plain, torch.nn.Flatten(0))
     without = toy().parts["extract"].sides[0].probabilities(torch.zeros(2, DIM))
-    record, _ = shown(study)
+    record, _ = shown(sentence)
     for side, one in enumerate(record["words"]):
         plain = torch.tensor(float(side)).sigmoid()
         assert one["p"]["plain"] == pytest.approx([float(plain)] * len(one["words"]))
@@ -99,11 +94,11 @@ def test_a_classifier_with_confident_labels_shows_the_plain_one_next_to_it(study
 
 
 @pytest.mark.row("C11", "C12")
-def test_perfect_heads_have_the_gold_matrices(study):
-    record, svg = shown(study)
+def test_perfect_heads_have_the_gold_matrices(sentence):
+    record, svg = shown(sentence)
     maps = {(one["head"], one["title"]): np.array(one["matrix"]) for one in record["maps"]}
     # By hand: English key-points in their own order, their places in the German sentence.
-    places = np.array([j for _, j in study.links])
+    places = np.array([j for _, j in sentence.links])
     ranks = places.argsort().argsort()
     assert not np.array_equal(ranks, ranks.argsort())
     assert np.array_equal(maps["abs", "gold position"], np.eye(len(ranks))[ranks])
@@ -112,28 +107,28 @@ def test_perfect_heads_have_the_gold_matrices(study):
     assert np.array_equal(maps["rel", "gold order"], sign)
     np.testing.assert_allclose(maps["rel", "p(row before column)"], (sign + 1) / 2, atol=0.01)
     for one in record["maps"]:
-        assert one["words"] == [f"en{study.texts[0][i]}" for i, _ in study.links]
+        assert one["words"] == [f"en{sentence.texts[0][i]}" for i, _ in sentence.links]
         assert one["direction"] == "en in the order of de"
         assert f"{one['head']}: {one['title']}" in svg
 
 
-def test_a_sentence_without_key_points_has_words_but_no_heat_maps(study, capsys):
-    record, _ = shown(study, "--sentence", "1")
+def test_a_sentence_without_key_points_has_words_but_no_heat_maps(sentence, capsys):
+    record, _ = shown(sentence, "--sentence", "1")
     assert record["maps"] == [] and not any(record["words"][0]["pivots"])
     assert "no heat maps" in capsys.readouterr().out
 
 
-def test_mistakes_are_named(study, capsys):
+def test_mistakes_are_named(sentence, capsys):
     for flags, line in (
-        (["--sentence", "9"], f"at most 8, the pairs of {study.path}/labels/valid, got 9"),
+        (["--sentence", "41"], f"at most 40, the pairs of {sentence.path}/labels/valid, got 41"),
         (["--sentence", "0"], "`--sentence` must be at least 1, got 0"),
         (["--figure", "x.gif"], "`--figure`"),
         (["--split", "test"], "labels/test: no pivots"),
     ):
-        assert main([*study.arguments, *flags]) == 1
+        assert main(["clcr", "show", *sentence.given, *flags]) == 1
         assert line in capsys.readouterr().err
-    del study.model.model.parts["extract"]
-    assert main(study.arguments) == 1
+    del sentence.model.model.parts["extract"]
+    assert main(["clcr", "show", *sentence.given]) == 1
     assert "has no trained module 'extract'" in capsys.readouterr().err
 
 

@@ -60,6 +60,12 @@ def batch(widths=(6, 8), pairs=3):
     return PairStates((r1, r2), masks, partner, space)
 
 
+def figures(module, given):
+    """What a batch shows in the log."""
+    sums = {name: float(value) for name, value in module(given).sums.items()}
+    return module.scores(sums, ("en", "de"))
+
+
 @pytest.mark.row("C5")
 def test_a_target_is_a_constant_so_that_no_encoder_moves_towards_what_it_is_compared_with():
     module, given = make("transform"), batch()
@@ -80,12 +86,10 @@ def test_validation_shows_the_distance_without_the_help_of_mixtures():
     module, given = make("transform"), batch()
     soft = module(given).sums
     assert "hard1" not in soft
-    sums = {name: float(value) for name, value in module.eval()(given).sums.items()}
-    shown = module.scores(sums, ("en", "de"))
+    shown = figures(module.eval(), given)
     assert shown["hard_en_de"] > shown["distance_en_de"]
     module.at_update(10**9)
-    sums = {name: float(value) for name, value in module(given).sums.items()}
-    annealed = module.scores(sums, ("en", "de"))
+    annealed = figures(module, given)
     assert annealed["hard_en_de"] == pytest.approx(shown["hard_en_de"], rel=1e-5)
     assert annealed["hard_en_de"] == pytest.approx(annealed["distance_en_de"], rel=1e-4)
     # One figure, by which checkpoints compare whatever the temperature was.
@@ -208,12 +212,10 @@ def test_a_transform_that_knows_nothing_is_at_1_whatever_the_batch(pairs):
 @pytest.mark.row("C5")
 def test_a_collapse_would_show_in_the_spread():
     module, given = make("transform"), batch()
-    sums = {name: float(value) for name, value in module(given).sums.items()}
-    shown = module.scores(sums, ("en", "de"))
+    shown = figures(module, given)
     assert shown["spread_en"] > 1 and shown["relative_en_de"] > 0
     flat = PairStates((torch.ones_like(given.states[0]), given.states[1]), given.masks)
-    sums = {name: float(value) for name, value in module(flat).sums.items()}
-    assert module.scores(sums, ("en", "de"))["spread_en"] == 0
+    assert figures(module, flat)["spread_en"] == 0
 
 
 @pytest.mark.row("C8")

@@ -35,6 +35,16 @@ def matching(kind="residual", score="transformed", norm="l2", width_in=DIM, widt
     return Matching(transform, scores[score](width_in, width_out), (width_in, width_out), norm)
 
 
+def drawn(score, norm="l2"):
+    """One with weights that are drawn; most are zero at first."""
+    torch.manual_seed(0)
+    model = matching(score=score, norm=norm)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(std=0.5)
+    return model
+
+
 def trained(beta, steps=300):
     torch.manual_seed(1)
     model = matching()
@@ -70,11 +80,7 @@ def test_without_its_hidden_layer_the_residual_transform_is_the_linear_one():
 @pytest.mark.parametrize("score", list(scores))
 @pytest.mark.parametrize("norm", list(norms))
 def test_the_distance_is_that_of_the_formula_token_by_token(score, norm):
-    torch.manual_seed(0)
-    model = matching(score=score, norm=norm)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.5)
+    model = drawn(score, norm)
     r1, r2 = torch.randn(1, 3, DIM), torch.randn(1, 4, DIM)
     keys = {"raw": lambda r: r, "keys": lambda r: model.score.key(r)}
     key = keys.get(score, model.transform)
@@ -98,11 +104,7 @@ def test_the_distance_is_that_of_the_formula_token_by_token(score, norm):
 @pytest.mark.row("C3")
 @pytest.mark.parametrize("score", list(scores))
 def test_a_batch_of_one_is_the_same_as_a_padded_batch(score):
-    torch.manual_seed(0)
-    model = matching(score=score)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.5)
+    model = drawn(score)
     r1, r2 = torch.randn(2, 5, DIM), torch.randn(2, 6, DIM)
     mask1 = torch.arange(5) < torch.tensor([[5], [2]])
     mask2 = torch.arange(6) < torch.tensor([[6], [3]])
@@ -114,11 +116,7 @@ def test_a_batch_of_one_is_the_same_as_a_padded_batch(score):
 
 @pytest.mark.parametrize("score", list(scores))
 def test_a_sentence_without_content_counts_for_nothing_and_has_a_gradient_of_zero(score):
-    torch.manual_seed(0)
-    model = matching(score=score)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.5)
+    model = drawn(score)
     r1, r2 = torch.randn(3, 3, DIM, requires_grad=True), torch.randn(3, 3, DIM)
     mask1 = torch.tensor([[True] * 3, [False] * 3, [True] * 3])
     mask2 = torch.tensor([[True, True, False], [True] * 3, [False] * 3])
@@ -131,11 +129,7 @@ def test_a_sentence_without_content_counts_for_nothing_and_has_a_gradient_of_zer
 @pytest.mark.row("C3")
 @pytest.mark.parametrize("score", list(scores))
 def test_what_all_states_of_a_language_have_in_common_changes_nothing_once_it_is_taken_off(score):
-    torch.manual_seed(0)
-    model = matching(score=score)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(std=0.5)
+    model = drawn(score)
     r1, r2 = torch.randn(2, 5, DIM), torch.randn(2, 6, DIM)
     masks = everything(2, 5), everything(2, 6)
     before, moved = model(r1, masks[0], r2, masks[1]), model.move(r1)
