@@ -13,71 +13,61 @@ figure, and all translations into the folder OUTPUT; if interrupted, the same co
 layers and alphas can be added later.
 """
 
-import argparse
+import dataclasses
 
+from fairseq_xling import options as shared
 from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, OutputFile
-from fairseq_xling.ranges import ANY, COUNT, Number
+from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.ranges import COUNT
 
 GROUP = "Analyse"
 SPEC_ROWS = ("S11", "S12")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="model file")
-    add("--data", required=True, metavar=DATA, help="the model's data folder")
-    add("--from", required=True, dest="source", metavar="LANG", help="language of the text")
-    add("--to", required=True, dest="target", metavar="LANG", help="language to write")
-    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
-    add("--reference", metavar=FILE, help="its translation, line by line, for BLEU-1")
-    add("--layer", type=Number(int, COUNT), help="layer to shift, from 1")
-    add(
-        "--alpha",
-        type=Number(float, ANY),
-        help="size of the shift, in mean differences; 0 is the unshifted model",
+@dataclasses.dataclass(frozen=True)
+class Options:
+    checkpoint: str = argument("model file", CHECKPOINT)
+    data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+    source: str = option(REQUIRED, "language of the text", metavar="LANG", flag="from")
+    target: str = option(REQUIRED, "language to write", metavar="LANG", flag="to")
+    text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
+    reference: str | None = option(None, "its translation, line by line, for BLEU-1", metavar=FILE)
+    layer: int | None = option(None, "layer to shift, from 1", range=COUNT, metavar="LAYER")
+    alpha: float | None = option(
+        None,
+        "size of the shift, in mean differences; 0 is the unshifted model",
+        metavar="ALPHA",
     )
-    add("--layers", metavar="LAYERS", help="grid: layers such as 1-12 or 6,8-11")
-    add("--alphas", metavar="NUMBERS", help="grid: such as 1,2,3 or, with =, --alphas=-1,1")
-    add(
-        "--fixed",
+    layers: str | None = option(None, "grid: layers such as 1-12 or 6,8-11", metavar="LAYERS")
+    alphas: str | None = option(
+        None, "grid: such as 1,2,3 or, with =, --alphas=-1,1", metavar="NUMBERS"
+    )
+    fixed: str | None = option(
+        None,
+        "grid: a setting to report next to the best, such as 11,3",
         metavar="LAYER,ALPHA",
-        help="grid: a setting to report next to the best, such as 11,3",
     )
-    add(
-        "--means",
-        nargs=2,
+    means: tuple[str, ...] | None = option(
+        None,
+        "means of both languages, of `fairseq-xling mean` (default: those of --means-split)",
         metavar=FILE,
-        help="means of both languages, of `fairseq-xling mean` (default: those of --means-split)",
+        words=2,
     )
-    add(
-        "--means-split",
-        default="valid",
-        metavar="SPLIT",
-        help="split of the data folder for the means",
+    means_split: str = option("valid", "split of the data folder for the means", metavar="SPLIT")
+    vocabulary_split: str = option(
+        "train", "split whose tokens are a language's, for the convert rate", metavar="SPLIT"
     )
-    add(
-        "--vocabulary-split",
-        default="train",
-        metavar="SPLIT",
-        help="split whose tokens are a language's, for the convert rate",
+    tokenizer: str | None = option(
+        None, "sacrebleu's (default: 13a, zh for zh, char for ja)", metavar="TOKENIZER"
     )
-    add("--tokenizer", help="sacrebleu's (default: 13a, zh for zh, char for ja)")
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add(
-        "--output",
-        required=True,
-        metavar=OutputFile("OUTPUT", "{}.json"),
-        help="file to write, or folder of a grid",
+    max_tokens: int = shared.max_tokens()
+    device: str = shared.device()
+    output: str = option(
+        REQUIRED, "file to write, or folder of a grid", metavar=OutputFile("OUTPUT", "{}.json")
     )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.verbs.parts.translate_mds import run_translate
 
-    run_translate(args)
+    run_translate(options)
