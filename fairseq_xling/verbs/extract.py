@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_fields(parser, Options)
     for name in units:
-        units[name].add_arguments(parser.add_argument_group(f"unit {name}"))
+        add_fields(parser.add_argument_group(f"unit {name}"), units[name].options)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
 """The measures of `fairseq-xling eval`: one file each, found by name.
 
-A measure is a class with ``add_arguments(parser)`` for its own options and
+A measure is a class with ``options``, or with ``add_arguments(parser)`` for them, and
 ``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq. Its heavy
 imports belong inside ``run``: the options of all measures are declared before any is run.
 """
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError, about
+from fairseq_xling.options import NoOptions, add_fields
 from fairseq_xling.registry import Registry
 
 
@@ -43,8 +44,11 @@ class Findings:
 class Measure(Protocol):
     """One file in this folder, registered in ``MEASURES``."""
 
+    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.options`)
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Its own options."""
+        add_fields(parser, self.options)
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         """Measure."""

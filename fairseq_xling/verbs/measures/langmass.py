@@ -5,40 +5,31 @@ BERT", section 4.1; the mathematics is in `analysis.language_mass`.
 """
 
 import argparse
+import dataclasses
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
-from fairseq_xling.seeds import SEED
-from fairseq_xling.verbs.measures import MEASURES, Findings
+from fairseq_xling.options import option, seed
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    langmass_split: str = option("valid", "split in which words are masked", metavar="SPLIT")
+    langmass_vocabulary: str = option(
+        "train", "split whose subwords define a language's vocabulary", metavar="SPLIT"
+    )
+    langmass_limit: int = option(
+        1000, "mask only in the first N sentences of each language; 0 = all", least=0
+    )
+    langmass_seed: int = seed(7, "seed of the masks", "SEED")
 
 
 @MEASURES.register("langmass")
-class LanguageLeakage:
+class LanguageLeakage(Measure):
     """The model's probability mass by language at masked subwords of each language."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add(
-            "--langmass-split",
-            default="valid",
-            metavar="SPLIT",
-            help="split in which words are masked",
-        )
-        add(
-            "--langmass-vocabulary",
-            default="train",
-            metavar="SPLIT",
-            help="split whose subwords define a language's vocabulary",
-        )
-        add(
-            "--langmass-limit",
-            type=Number(int, NOT_NEGATIVE),
-            default=1000,
-            metavar="N",
-            help="mask only in the first N sentences of each language; 0 = all",
-        )
-        add("--langmass-seed", type=SEED, default=7, metavar="SEED", help="seed of the masks")
+    options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         import numpy as np

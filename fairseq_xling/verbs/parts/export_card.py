@@ -13,7 +13,7 @@ from fairseq_xling.interop.encoder import MODEL, Encoder
 from fairseq_xling.provenance import versions
 
 if TYPE_CHECKING:
-    from fairseq_xling.verbs.export_formats import Job
+    from fairseq_xling.verbs.parts.export_formats import Job
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from fairseq_xling.verbs.parts.export_card import Loading, write_card
 from fairseq_xling.verbs.parts.export_hf import ROWS, Published, write_model
 
 if TYPE_CHECKING:
-    from fairseq_xling.verbs.export_formats import Job
+    from fairseq_xling.verbs.parts.export_formats import Job
 
 _LIBRARY, _FIRST = "sentence_transformers", "Transformer"
 

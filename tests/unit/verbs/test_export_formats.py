@@ -1,7 +1,7 @@
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.verbs.export_formats import FORMATS
+from fairseq_xling.verbs.parts.export_formats import FORMATS
 
 
 def test_the_help_names_every_format(capsys):
