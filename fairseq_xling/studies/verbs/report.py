@@ -13,60 +13,52 @@ that made it. `--index` lists every row of the specification with its tests and 
 command to run for it, and the latest measured figure.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import FILE, NEW_FILE, NEW_FOLDER, RUN, Input
-from fairseq_xling.ranges import Number
+from fairseq_xling.options import argument, option
 from fairseq_xling.results.figure_file import DPI, WIDTHS
 
 GROUP = "Studies and reports"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("runs", nargs="*", metavar=RUN, help="folder of a finished run, or its JSON file")
-    add("--output", metavar=NEW_FOLDER, help="folder for the pages")
-    add(
-        "--jsonl",
-        metavar=NEW_FILE,
-        help="file for every score as a line of JSON: model, seed, task, language, metric, value, "
+@dataclasses.dataclass(frozen=True)
+class Options:
+    runs: tuple[str, ...] = argument("folder of a finished run, or its JSON file", RUN, words="*")
+    output: str | None = option(None, "folder for the pages", metavar=NEW_FOLDER)
+    jsonl: str | None = option(
+        None,
+        "file for every score as a line of JSON: model, seed, task, language, metric, value, "
         "provenance",
+        metavar=NEW_FILE,
     )
-    add(
-        "--figures",
-        metavar=NEW_FOLDER,
-        help="folder for every figure as a file of its own, for a paper",
+    figures: str | None = option(
+        None, "folder for every figure as a file of its own, for a paper", metavar=NEW_FOLDER
     )
-    add(
-        "--figure-format",
+    figure_format: str | None = option(
+        None,
+        f"pdf (vectors, fonts within), svg or png (at {DPI} dpi) (default: pdf)",
         metavar="FORMAT",
-        help=f"pdf (vectors, fonts within), svg or png (at {DPI} dpi) (default: pdf)",
     )
-    add(
-        "--figure-width",
-        type=Number(float, WIDTHS),
-        metavar="INCHES",
-        help="width of each figure, such as 3.3 for a column and 6.9 for a page, with letters of 8 "
+    figure_width: float | None = option(
+        None,
+        "width of each figure, such as 3.3 for a column and 6.9 for a page, with letters of 8 "
         "points (default: as in the pages)",
+        range=WIDTHS,
+        metavar="INCHES",
     )
-    add("--index", action="store_true", help="also write index.html, the page of all rows")
-    add(
-        "--tests",
-        action="append",
-        default=[],
-        metavar=FILE,
-        help="test outcomes, from `pytest --rows FILE`; repeatable",
+    index: bool = option(False, "also write index.html, the page of all rows")
+    tests: tuple[str, ...] = option(
+        (), "test outcomes, from `pytest --rows FILE`; repeatable", metavar=FILE
     )
-    add(
-        "--recipes",
-        action="append",
-        default=[],
+    recipes: tuple[str, ...] = option(
+        (),
+        "recipe (YAML) or folder of them that names rows, such as examples; repeatable",
         metavar=Input("PATH"),
-        help="recipe (YAML) or folder of them that names rows, such as examples; repeatable",
     )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.studies.pages.command import run_report
 
-    run_report(args)
+    run_report(options)
