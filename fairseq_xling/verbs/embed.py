@@ -369,7 +369,7 @@ def _write_words(folder: Path, found: dict[str, np.ndarray], counts: Counter[str
 
 
 def _inspect(args: InspectOptions) -> None:
-    from fairseq_xling.verbs.parts.embed_inspect import inspect_vectors
+    from fairseq_xling.verbs.parts.embed_inspect_result import inspect_vectors
 
     print(inspect_vectors(args.vectors, args.word, args.top, args.output))
 

@@ -40,7 +40,7 @@ from fairseq_xling.verbs.mean import (
     language_mean,
     read_means,
 )
-from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
+from fairseq_xling.verbs.parts.mean_difference_result import Summary, write_single, write_table
 
 
 def run_translate(args: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ def page_of(path):
 
 
 def test_a_grid_of_token_translations(tmp_path, capsys):
-    from fairseq_xling.verbs.parts.mds_table import Summary, write_table
+    from fairseq_xling.verbs.parts.mean_difference_result import Summary, write_table
 
     def scores(rate, precision):
         counts = {"tokens": 10, "shared": 0, "converted": 0, "cut": 0}
