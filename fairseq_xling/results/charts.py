@@ -129,13 +129,26 @@ def bars(
 
 
 def heat_map(
-    frame: pandas.DataFrame, *, row: str, column: str, xlabel: str, ylabel: str, what: str
+    frame: pandas.DataFrame,
+    *,
+    row: str,
+    column: str,
+    xlabel: str,
+    ylabel: str,
+    what: str,
+    title: str = "",
+    rows: Sequence[Any] = (),
+    columns: Sequence[Any] = (),
 ) -> Figure:
-    """A cell for each ``row`` and ``column``, the mean over all else."""
+    """A cell for each ``row`` and ``column``, the mean over all else; ``rows`` and ``columns`` are
+    their order, if it is not that of the frame."""
     found = figures(frame, row, column)
-    rows, columns = (list(dict.fromkeys(frame[name])) for name in (row, column))
+    rows, columns = (
+        given or list(dict.fromkeys(frame[name]))
+        for given, name in ((rows, row), (columns, column))
+    )
     matrix = [[statistics.fmean(found.get((r, c), [float("nan")])) for c in columns] for r in rows]
-    return draw_heat_map(matrix, rows, columns, xlabel, ylabel, what)
+    return draw_heat_map(matrix, rows, columns, xlabel, ylabel, what, title)
 
 
 def scatter(

@@ -26,6 +26,7 @@ from fairseq_xling.provenance import provenance
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.verbs.parts.struct_config import TrainConfig, files, named_tests
+from fairseq_xling.verbs.parts.struct_matrix_result import notes_of_scores
 
 # What a finished training does not depend on.
 _NOT_KEPT = ("test", "device", "skip_bad")
@@ -114,24 +115,8 @@ def print_scores(scores: dict[str, dict[str, Any]]) -> None:
         for name, one in scores.items()
     ]  # fmt: skip
     print(text_table(HEADER, rows))
-    for note in notes(scores):
+    for note in notes_of_scores(scores):
         print(f"({note})")
-
-
-def notes(scores: dict[str, dict[str, Any]]) -> list[str]:
-    """What a reader of the scores must know."""
-    found = []
-    for name, one in scores.items():
-        if unseen := one["unseen_labels"]:
-            shown = ", ".join(f"{label} ({count})" for label, count in list(unseen.items())[:8])
-            found.append(
-                f"{name}: {len(unseen)} labels do not occur in training and are never predicted: "
-                f"{shown}"
-            )
-        if one["unknown_words"]:
-            share = 100 * one["unknown_words"] / one["words"]
-            found.append(f"{name}: {share:.1f} % of the words have no vector")
-    return found
 
 
 def run_predict(args: argparse.Namespace) -> None:
