@@ -105,10 +105,6 @@ def extract(
         args: ``unit``, ``layers``, ``dtype``, ``max_tokens``, and the options of the unit.
         origin: what else determines the result, such as checksums; a folder with another origin
             is rejected.
-
-    Raises:
-        UserError: for a layer or language that the encoder does not have, a text without lines, or
-            an output folder that contains anything else.
     """
     from fairseq_xling.analysis.layers import parse_layers
     from fairseq_xling.errors import UserError

@@ -65,11 +65,7 @@ def run_report(args: argparse.Namespace) -> None:
 
 
 def page_names(results: Sequence[Result]) -> list[str]:
-    """A name for each page: that of its results, with enough parent folders to be unique.
-
-    Raises:
-        UserError: if one file is named twice.
-    """
+    """A name for each page: that of its results, with enough parent folders to be unique."""
     paths = [result.path.resolve() for result in results]
     for path in paths:
         if paths.count(path) > 1:

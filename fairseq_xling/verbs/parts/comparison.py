@@ -117,11 +117,7 @@ class Sides:
         return f"{self.x.lang}-{self.y.lang}"
 
     def rows(self, layer: int) -> tuple[Tensor, Tensor]:
-        """All rows of a layer in one space: (N, E) and (M, E).
-
-        Raises:
-            UserError: if the spaces are of different widths, or the map is not for them.
-        """
+        """All rows of a layer in one space: (N, E) and (M, E)."""
         return self.in_common(self.x.whole(layer), self.y.whole(layer), layer)
 
     def in_common(self, x: Tensor, y: Tensor, layer: int) -> tuple[Tensor, Tensor]:

@@ -150,9 +150,6 @@ def inspect_vectors(files: Sequence[str], word: str, top: int, output: str | Pat
 
     Returns:
         The text to print: the nearest neighbours by file.
-
-    Raises:
-        UserError: for a missing file or word, or ``top`` below 2.
     """
     if top < 2:
         raise UserError(f"`--top` must be at least 2, got {top}")

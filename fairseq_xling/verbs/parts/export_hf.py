@@ -201,11 +201,7 @@ class Published:
 
 
 def write(job: Job) -> str:
-    """Fill ``job.folder``; returns what was written, in one line.
-
-    Raises:
-        UserError: if the checkpoint cannot be read, or cannot be represented.
-    """
+    """Fill ``job.folder``; returns what was written, in one line."""
     loaded = Encoder.load(job.checkpoint, job.data)
     module = loaded.model.encoder
     language = chosen_language(module, job.language)
@@ -280,12 +276,7 @@ def reordering_model(encoder: TriEncoder, language: str) -> Published:
 
 
 def task_model(model: Any, name: str, head: Any, language: str) -> Published:
-    """A BERT with the head ``name`` of a fine-tuned `TransferEncoder`.
-
-    Raises:
-        UserError: for a head that transformers does not have for BERT, or one that also reads word
-            vectors, or states through a map.
-    """
+    """A BERT with the head ``name`` of a fine-tuned `TransferEncoder`."""
     if model.joint:
         raise UserError(
             "`--format hf`: a head trained with `--concat-vectors` or `--map` has no counterpart"

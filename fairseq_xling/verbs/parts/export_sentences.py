@@ -34,9 +34,6 @@ def write(job: Job, layer: int | None) -> str:
 
     Args:
         layer: whose states are averaged, 0 the embeddings' output; None for the last.
-
-    Raises:
-        UserError: if the checkpoint cannot be read, has a head or a TRILayer, or lacks the layer.
     """
     loaded = Encoder.load(job.checkpoint, job.data)
     encoder = loaded.model.encoder

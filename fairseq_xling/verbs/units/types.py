@@ -124,11 +124,7 @@ class _Block:
 
 
 def words_of_file(path: str) -> list[str]:
-    """The first column of a file's lines, each word once.
-
-    Raises:
-        UserError: if there is none.
-    """
+    """The first column of a file's lines, each word once."""
     words = (blank_separated(line) for line in read_lines(path))
     found = list(dict.fromkeys(row[0] for row in words if row))
     if not found:
