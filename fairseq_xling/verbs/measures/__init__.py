@@ -10,12 +10,18 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.options import NoOptions, add_fields
 from fairseq_xling.registry import Registry
+
+if TYPE_CHECKING:
+    from fairseq_xling.data.mmap import TokenFile
 
 
 @dataclasses.dataclass
@@ -76,3 +82,18 @@ def parse_measures(text: str) -> list[str]:
         if names.count(name) > 1:
             raise UserError(f"`--measure` names {name!r} twice in {text!r}")
     return names
+
+
+def masked_sentences(
+    file: TokenFile, limit: int, seed: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The first ``limit`` sentences of a split (0: all), and the positions that are masked in
+    each, which depend on ``seed`` alone."""
+    from fairseq_xling.analysis.bpw import mask_positions
+
+    sentences = [file[i] for i in range(min(len(file), limit or len(file)))]
+    masks = []
+    for index, sentence in enumerate(sentences):
+        words = np.flatnonzero(sentence >= SPECIALS)
+        masks.append(words[mask_positions(len(words), index, seed)])
+    return sentences, masks

@@ -7,7 +7,7 @@ import math
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, seed
-from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, masked_sentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,10 +24,7 @@ class BitsPerWord(Measure):
     options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
-        import numpy as np
-
-        from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
-        from fairseq_xling.data.folder import SPECIALS
+        from fairseq_xling.analysis.bpw import bits_per_word
 
         found = Findings(
             title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
@@ -38,16 +35,11 @@ class BitsPerWord(Measure):
         )
         for lang in (subject.source, *subject.targets):
             file = subject.folder.mono(args.bpw_split, lang)
-            count = min(len(file), args.bpw_limit or len(file))
-            if count == 0:
+            if not len(file):
                 raise UserError(
                     f"{subject.folder.path}: the {args.bpw_split!r} split of {lang!r} is empty"
                 )
-            sentences = [file[i] for i in range(count)]
-            masks = []
-            for index, sentence in enumerate(sentences):
-                words = np.flatnonzero(sentence >= SPECIALS)
-                masks.append(words[mask_positions(len(words), index, args.mask_seed)])
+            sentences, masks = masked_sentences(file, args.bpw_limit, args.mask_seed)
             log_probs = list(subject.encoder.masked_log_probs(sentences, masks, lang))
             score = bits_per_word(log_probs)
             uniform = math.log2(subject.folder.vocab_sizes[lang])

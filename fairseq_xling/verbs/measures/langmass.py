@@ -10,7 +10,7 @@ import dataclasses
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, seed
-from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, masked_sentences
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,13 +32,10 @@ class LanguageLeakage(Measure):
     options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
-        import numpy as np
         import torch
 
-        from fairseq_xling.analysis.bpw import mask_positions
         from fairseq_xling.analysis.corpus import token_set
         from fairseq_xling.analysis.language_mass import LanguageMass, exclusive
-        from fairseq_xling.data.folder import SPECIALS
 
         folder = subject.folder
         if folder.separate_vocabularies:
@@ -67,12 +64,7 @@ class LanguageLeakage(Measure):
         )
         for lang in (subject.source, *subject.targets):
             file = folder.mono(args.langmass_split, lang)
-            count = min(len(file), args.langmass_limit or len(file))
-            sentences = [file[i] for i in range(count)]
-            masks = []
-            for index, sentence in enumerate(sentences):
-                words = np.flatnonzero(sentence >= SPECIALS)
-                masks.append(words[mask_positions(len(words), index, args.langmass_seed)])
+            sentences, masks = masked_sentences(file, args.langmass_limit, args.langmass_seed)
             mass = LanguageMass(sets)
             for logits, _ in subject.encoder.masked_logits(sentences, masks, lang):
                 mass.update(logits)
