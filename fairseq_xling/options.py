@@ -247,6 +247,12 @@ def items_of(config: Any, name: str) -> list[Any]:
     return field.metadata["items"](_flag(field), text)
 
 
+def part_of(config: type[Config], options: Any, **given: Any) -> Config:
+    """``config`` with the values that ``options`` has by its fields' names, and those ``given``."""
+    names = {field.name for field in dataclasses.fields(config)} - given.keys()  # type: ignore[arg-type]
+    return config(**{n: getattr(options, n) for n in names if hasattr(options, n)}, **given)
+
+
 def to_argv(config: Any, *names: str) -> list[str]:
     """The fields of ``config`` that differ from their defaults, or those of ``names`` in any case,
     as the words of a command that has the same declaration.

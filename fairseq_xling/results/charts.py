@@ -178,4 +178,6 @@ def _said(words: Words, name: Any, rows: pandas.DataFrame) -> str:
 def _chance(rows: pandas.DataFrame, said: Words, name: Any) -> tuple[float, str] | None:
     """The chance level of a panel, if it is named and its first row has one."""
     level, words = rows["chance"].iat[0], _said(said, name, rows)
-    return (level, words.format(level)) if words and level is not None else None
+    if not words or level is None:
+        return None
+    return level, words if callable(said) else words.format(level)

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from fairseq_xling import options as shared
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input, OutputFolder
-from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.options import REQUIRED, add_fields, argument, option, part_of
 from fairseq_xling.ranges import COUNT, FIRST_WORD, POSITIVE, SHARE
 
 if TYPE_CHECKING:
@@ -223,10 +223,8 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.text.vocabularies import modes
 
     languages = parse_languages(args.languages)
-    given = {field.name: getattr(args, field.name) for field in dataclasses.fields(PrepareOptions)}
-    given["languages"] = tuple(languages)
-    given["segment"] = parse_segmentation(args.segment, languages)
-    options = PrepareOptions(**given)
+    segment = parse_segmentation(args.segment, languages)
+    options = part_of(PrepareOptions, args, languages=tuple(languages), segment=segment)
     sources = parse_sources(
         languages,
         args.mono,

@@ -101,7 +101,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.struct_matrix import run_matrix
-    from fairseq_xling.verbs.parts.struct_train import run_predict, run_train
+    from fairseq_xling.verbs.parts.struct_runs import run_matrix, run_predict, run_train
 
     {"train": run_train, "predict": run_predict, "matrix": run_matrix}[args.action](args)

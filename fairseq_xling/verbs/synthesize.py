@@ -24,7 +24,7 @@ import dataclasses
 from typing import Any
 
 from fairseq_xling.named_files import OutputFolder
-from fairseq_xling.options import argument, option
+from fairseq_xling.options import argument, option, part_of
 from fairseq_xling.options import seed as seed_option
 from fairseq_xling.ranges import NOT_NEGATIVE
 
@@ -62,6 +62,5 @@ def run(options: Options) -> None:
     from fairseq_xling.corpus.write import Settings, write_corpus
     from fairseq_xling.languages import parse_languages
 
-    given = dataclasses.asdict(options) | {"languages": tuple(parse_languages(options.languages))}
-    out = given.pop("out")
-    print(write_corpus(Settings(**given), out))
+    languages = tuple(parse_languages(options.languages))
+    print(write_corpus(part_of(Settings, options, languages=languages), options.out))

@@ -38,6 +38,7 @@ from fairseq_xling.files import (
     sha256,
     write_json,
 )
+from fairseq_xling.folders import claim
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, OutputFile
 from fairseq_xling.options import REQUIRED, argument, option
@@ -120,10 +121,10 @@ def run(options: Options) -> None:
     encoder = Encoder.load(options.checkpoint, data=options.data, device=options.device)
     check_languages(options.checkpoint, encoder.languages, pair)
     last = encoder.num_layers
-    cells = [Shift(options.layer, options.alpha)] if single else _grid(options, last)
+    fixed = None if options.fixed is None else parse_shift(options.fixed, last)
+    cells = [Shift(options.layer, options.alpha)] if single else _grid(options, last, fixed)
     if single and not 1 <= options.layer <= last:
         raise UserError(f"`--layer` must lie in [1, {last}], got {options.layer}")
-    fixed = _fixed(options, last)
     output, job = Path(options.output), Job(options, encoder, data, pair)
     given = read_means(means, options.checkpoint, pair) if means else None
     for lang in pair if given is None else ():
@@ -289,17 +290,13 @@ def _is_single(options: Options) -> bool:
     return False
 
 
-def _grid(options: Options, last: int) -> list[Shift]:
+def _grid(options: Options, last: int, fixed: Shift | None) -> list[Shift]:
     """Every cell once, no shift first."""
     layers, alphas = parse_layers(options.layers, last), parse_alphas(options.alphas)
     cells = [Shift(layer, alpha) for layer in layers if layer for alpha in alphas]
     if not cells:
         raise UserError(f"`--layers` must name one in [1, {last}], got {options.layers!r}")
-    return list(dict.fromkeys([NO_SHIFT, *cells, *filter(None, [_fixed(options, last)])]))
-
-
-def _fixed(options: Options, last: int) -> Shift | None:
-    return None if options.fixed is None else parse_shift(options.fixed, last)
+    return list(dict.fromkeys([NO_SHIFT, *cells, *filter(None, [fixed])]))
 
 
 @contextlib.contextmanager
@@ -309,7 +306,7 @@ def _work(options: Options, pair: tuple[str, str], output: Path, single: bool) -
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder)
         return
-    _claim(output, _settings(options, pair))
+    claim(output, _settings(options, pair))
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         yield output / "means"
 
@@ -337,14 +334,3 @@ def _settings(options: Options, pair: tuple[str, str]) -> dict[str, Any]:
         "vocabulary": options.vocabulary_split,
         "tokenizer": tokenizer_for(pair[1], options.tokenizer or ""),
     }
-
-
-def _claim(output: Path, settings: dict[str, Any]) -> None:
-    """Make ``output`` the folder of these settings, or check that it is."""
-    path = output / "settings.json"
-    if path.is_file() and read_json(path) == settings:
-        return
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UserError(f"`--output` {output}: must be a new folder; it contains something else")
-    output.mkdir(parents=True, exist_ok=True)
-    write_json(path, settings)

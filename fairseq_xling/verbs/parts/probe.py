@@ -13,6 +13,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, exclusive, read_json, sha256, write_json
 from fairseq_xling.folders import claim
+from fairseq_xling.options import part_of
 from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
@@ -100,8 +101,7 @@ def run_probe(args: argparse.Namespace) -> None:
 
 def probe_options(args: argparse.Namespace, seed: int) -> ProbeOptions:
     """The options of one probe; raises a UserError for one out of range."""
-    names = [field.name for field in dataclasses.fields(ProbeOptions) if field.name != "seed"]
-    return ProbeOptions(seed=seed, **{name: getattr(args, name) for name in names})
+    return part_of(ProbeOptions, args, seed=seed)
 
 
 def _digest(variant: Variant, options: ProbeOptions) -> str:

@@ -4,6 +4,7 @@ import math
 import pytest
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift
+from fairseq_xling.results.result import find_results, make_page
 from fairseq_xling.verbs.parts.mean_difference_result import (
     Summary,
     draw_grid,
@@ -48,6 +49,16 @@ def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found
         ["2", "-1.0", "0.0"],
         ["2", "2.0", "1.0"],
     ]
+
+
+def test_the_page_has_the_cells_and_what_was_chosen(found, tmp_path):
+    write_table(tmp_path, SUMMARY, found, Shift(1, 2.0), {"command": "x"})
+    page = make_page(*find_results(tmp_path))
+    assert len(page.tables["cells"][1]) == 4
+    assert {one.what: one.value for one in page.measured if one.row == "S12"} == {
+        "BLEU-1 precision (%), en to de, best: layer 2, alpha 2": 30.0,
+        "BLEU-1 precision (%), en to de, fixed: layer 1, alpha 2": 10.0,
+    }
 
 
 @pytest.mark.row("S12")
