@@ -135,18 +135,13 @@ def table(
         for lang in config.targets:
             cells.append([f["scores"][lang][metric] for (_, t, _), f in own.items() if t == lang])
         by_seed = [statistics.fmean(values) for values in zip(*cells, strict=True)]
-        source = [f["scores"][config.source][metric] for f in own.values() if _two(f)]
+        source = [f["scores"][config.source][metric] for f in own.values() if len(f["scores"]) > 1]
         language = [f["language"] or {} for f in own.values()]
         cells += [by_seed, source]
         for name in ("discriminator", "fresh"):
             cells.append([100 * found[name] for found in language if name in found])
         rows.append([row.code, row.title, *(OverSeeds.of(values, 1) for values in cells)])
     return header, rows
-
-
-def _two(found: Mapping[str, Any]) -> bool:
-    """Whether the model reads both languages."""
-    return len(found["scores"]) > 1
 
 
 def comparisons(

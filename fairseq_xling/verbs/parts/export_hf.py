@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError
@@ -63,11 +63,6 @@ def write_card(job: Job, loaded: Encoder, language: str, loading: Loading) -> No
         loaded: the model.
         language: whose parts were written.
     """
-    text = _card(job, loaded, language, loading)
-    (job.folder / "README.md").write_text(text, encoding="utf-8")
-
-
-def _card(job: Job, loaded: Encoder, language: str, loading: Loading) -> str:
     file = Path(job.checkpoint, MODEL) if Path(job.checkpoint).is_dir() else Path(job.checkpoint)
     state, encoder, meta = load_trained(file), loaded.model.encoder, loaded.folder.meta
     shape = encoder.shape
@@ -96,7 +91,7 @@ def _card(job: Job, loaded: Encoder, language: str, loading: Loading) -> str:
     single = encoder.plan.any or shape.language_embeddings  # the other paths are not written
     names = "\n".join(f"- {name}" for name in ([language] if single else loaded.languages))
     remarks = "".join(f"- {note}\n" for note in loading.notes)
-    return f"""---
+    text = f"""---
 language:
 {names}
 license: unknown # to be filled in
@@ -122,70 +117,17 @@ Written by `fairseq-xling export` for `{loading.architecture}` of {loading.libra
 |---|---|
 {rows}
 """
+    (job.folder / "README.md").write_text(text, encoding="utf-8")
 
 
 # tanh(x) = x in float32 for |x| < 2 ** -12, so for states below 256; a power of two is exact.
 _SMALL = 2.0**-20
 
 
-class BertHead(NamedTuple):
-    """The class of transformers, its weights besides the encoder's, and its entries of the
-    configuration."""
-
-    architecture: str
-    weights: dict[str, Tensor]
-    config: dict[str, Any]
-    notes: list[str] = []
-
-
-bert_heads: Registry[Callable[[Head, nn.Module], BertHead]] = Registry(
-    "head for BERT in transformers"
-)
-
-
-@bert_heads.register("classification")
-def classification(head: Head, network: Any) -> BertHead:
-    """Linear on the first state; BERT's pooler, a tanh, works where it is the identity."""
-    size = network.out.in_features
-    weights = {
-        "bert.pooler.dense.weight": torch.eye(size) * _SMALL,
-        "bert.pooler.dense.bias": torch.zeros(size),
-        "classifier.weight": network.out.weight / _SMALL,
-        "classifier.bias": network.out.bias,
-    }
-    note = "its logits are right in float32 and bfloat16, wrong in float16"
-    return BertHead("BertForSequenceClassification", weights, _labels(head.labels["label"]), [note])
-
-
-@bert_heads.register("pos")
-@bert_heads.register("ner")
-def tagging(head: Head, network: Any) -> BertHead:
-    """Linear on every state; ours reads those of the words' first subwords."""
-    weights = {"classifier.weight": network.out.weight, "classifier.bias": network.out.bias}
-    note = "the tag of a word is that of its first subword"
-    return BertHead("BertForTokenClassification", weights, _labels(head.labels["tag"]), [note])
-
-
-@bert_heads.register("span_qa")
-def span_qa(head: Head, network: Any) -> BertHead:
-    """Two linear scores; ours are -inf outside the context, where theirs have values."""
-    weights = {"qa_outputs.weight": network.out.weight, "qa_outputs.bias": network.out.bias}
-    return BertHead("BertForQuestionAnswering", weights, {})
-
-
-def _labels(names: list[str]) -> dict[str, Any]:
-    return {
-        "id2label": {str(number): name for number, name in enumerate(names)},
-        "label2id": {name: number for number, name in enumerate(names)},
-    }
-
-
-ROWS = "bert.embeddings.word_embeddings.weight"
-
-
 @dataclass(frozen=True)
 class Published:
-    """What becomes of a model.
+    """What becomes of a model; of a head, its ``weights`` and ``config`` are those besides the
+    encoder's.
 
     Attributes:
         architecture: the class of transformers that loads it.
@@ -198,6 +140,53 @@ class Published:
     weights: dict[str, Tensor]
     config: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+
+
+bert_heads: Registry[Callable[[Head, nn.Module], Published]] = Registry(
+    "head for BERT in transformers"
+)
+
+
+@bert_heads.register("classification")
+def classification(head: Head, network: Any) -> Published:
+    """Linear on the first state; BERT's pooler, a tanh, works where it is the identity."""
+    size = network.out.in_features
+    weights = {
+        "bert.pooler.dense.weight": torch.eye(size) * _SMALL,
+        "bert.pooler.dense.bias": torch.zeros(size),
+        "classifier.weight": network.out.weight / _SMALL,
+        "classifier.bias": network.out.bias,
+    }
+    note = "its logits are right in float32 and bfloat16, wrong in float16"
+    return Published(
+        "BertForSequenceClassification", weights, _labels(head.labels["label"]), [note]
+    )
+
+
+@bert_heads.register("pos")
+@bert_heads.register("ner")
+def tagging(head: Head, network: Any) -> Published:
+    """Linear on every state; ours reads those of the words' first subwords."""
+    weights = {"classifier.weight": network.out.weight, "classifier.bias": network.out.bias}
+    note = "the tag of a word is that of its first subword"
+    return Published("BertForTokenClassification", weights, _labels(head.labels["tag"]), [note])
+
+
+@bert_heads.register("span_qa")
+def span_qa(head: Head, network: Any) -> Published:
+    """Two linear scores; ours are -inf outside the context, where theirs have values."""
+    weights = {"qa_outputs.weight": network.out.weight, "qa_outputs.bias": network.out.bias}
+    return Published("BertForQuestionAnswering", weights, {})
+
+
+def _labels(names: list[str]) -> dict[str, Any]:
+    return {
+        "id2label": {str(number): name for number, name in enumerate(names)},
+        "label2id": {name: number for number, name in enumerate(names)},
+    }
+
+
+ROWS = "bert.embeddings.word_embeddings.weight"
 
 
 def write(job: Job) -> str:
