@@ -34,6 +34,16 @@ from fairseq_xling.studies.gold_tasks import TASKS
 NAMES = {"default": "shared", "separate": "nothing shared"}
 Models = Mapping[str, Mapping[str, Any]]
 _STEPS = "optimiser steps"
+FILES = (
+    *("report.html", "results.json", "summary.txt"),
+    *("curves.csv", "neighbours.csv", "training.csv"),
+)
+PAPER = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1.3"
+_SUMMARY = {
+    "retrieval": "sentence retrieval, P@1, best layer",
+    "word_mrr": "word retrieval, MRR, best layer",
+    "word_p1": "word retrieval, P@1, same layer",
+}
 
 
 def losses(models: Models) -> list[Panel]:
@@ -117,18 +127,6 @@ def _chance(models: Models) -> tuple[float, str]:
 
 def _means(layers: Sequence[Sequence[float]]) -> list[float]:
     return [sum(pair) / len(pair) for pair in layers]
-
-
-FILES = (
-    *("report.html", "results.json", "summary.txt"),
-    *("curves.csv", "neighbours.csv", "training.csv"),
-)
-PAPER = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1.3"
-_SUMMARY = {
-    "retrieval": "sentence retrieval, P@1, best layer",
-    "word_mrr": "word retrieval, MRR, best layer",
-    "word_p1": "word retrieval, P@1, same layer",
-}
 
 
 def write_demo(run: Path, scale: Scale, seed: int, precision: str, steps: Sequence[Step]) -> None:

@@ -29,6 +29,9 @@ from fairseq_xling.results.result import KINDS
 
 LAYER = "layer (0 = embedding output)"
 _MOST_LINES = 6  # in one panel
+_EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
+_POINT = ("pair", "layer", "x", "y")
+SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.2 and Figure 7"
 
 
 class Source(NamedTuple):
@@ -42,7 +45,6 @@ class Source(NamedTuple):
     best: Callable[[Sequence[float]], float] = max
 
 
-_EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
 SOURCES = {
     "bli": Source("S5", f"{_EMERGING}, 5.1.1", "share of source words; MRR", static="S4"),
     "tatoeba": Source("S7", f"{_EMERGING}, 5.1.3", "P@1 (share of sentences)"),
@@ -212,10 +214,6 @@ def _join_page(measure: str, source: str, unit: str, results: Sequence[Result]) 
         ],
         tables={"layers": (header, rows), "means": (["results", "mean"], means)},
     )
-
-
-_POINT = ("pair", "layer", "x", "y")
-SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.2 and Figure 7"
 
 
 @KINDS.register("correlation")

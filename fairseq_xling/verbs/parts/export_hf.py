@@ -36,6 +36,10 @@ from fairseq_xling.text.published_tokenizer import differences, special_tokens, 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.parts.export_formats import Job
 
+# tanh(x) = x in float32 for |x| < 2 ** -12, so for states below 256; a power of two is exact.
+_SMALL = 2.0**-20
+ROWS = "bert.embeddings.word_embeddings.weight"
+
 
 @dataclass(frozen=True)
 class Loading:
@@ -120,10 +124,6 @@ Written by `fairseq-xling export` for `{loading.architecture}` of {loading.libra
     (job.folder / "README.md").write_text(text, encoding="utf-8")
 
 
-# tanh(x) = x in float32 for |x| < 2 ** -12, so for states below 256; a power of two is exact.
-_SMALL = 2.0**-20
-
-
 @dataclass(frozen=True)
 class Published:
     """What becomes of a model; of a head, its ``weights`` and ``config`` are those besides the
@@ -184,9 +184,6 @@ def _labels(names: list[str]) -> dict[str, Any]:
         "id2label": {str(number): name for number, name in enumerate(names)},
         "label2id": {name: number for number, name in enumerate(names)},
     }
-
-
-ROWS = "bert.embeddings.word_embeddings.weight"
 
 
 def write(job: Job) -> str:

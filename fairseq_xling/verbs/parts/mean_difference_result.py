@@ -25,6 +25,9 @@ from fairseq_xling.results.tables import text_table, write_csv
 _CSV = ["layer", "alpha", "convert_rate", "precision", "bleu", "brevity_penalty"]
 _COUNTS = ["tokens", "shared", "converted", "neither"]
 _HEADER = ["setting", "layer", "alpha", "convert rate", "BLEU-1 precision", "BLEU-1"]
+SOURCE = "Liu et al. (2020), 4.2 and Table 3"
+# figure of a cell: axis label
+FIGURES = {"convert_rate": "convert rate (share)", "precision": "BLEU-1 precision (%)"}
 
 
 @dataclass(frozen=True)
@@ -138,11 +141,6 @@ def _third(scores: Scores) -> str:
 def _print_cut(scores: Scores) -> None:
     if scores["cut"]:
         print(f"({scores['cut']:,} lines are longer than the model's positions, and were cut)")
-
-
-SOURCE = "Liu et al. (2020), 4.2 and Table 3"
-# figure of a cell: axis label
-FIGURES = {"convert_rate": "convert rate (share)", "precision": "BLEU-1 precision (%)"}
 
 
 @KINDS.register("mean-difference")
