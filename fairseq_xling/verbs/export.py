@@ -16,7 +16,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.folders import new_folder
 from fairseq_xling.named_files import CHECKPOINT, DATA, NEW_FOLDER
 from fairseq_xling.options import REQUIRED, add_fields, argument, option
-from fairseq_xling.verbs.parts.export_formats import FORMATS, Job
+from fairseq_xling.verbs.export_formats import FORMATS, Job
 
 GROUP = "Migrate"
 

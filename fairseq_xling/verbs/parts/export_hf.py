@@ -34,7 +34,7 @@ from fairseq_xling.tasks.heads import Head
 from fairseq_xling.text.published_tokenizer import differences, special_tokens, tokenizer_json
 
 if TYPE_CHECKING:
-    from fairseq_xling.verbs.parts.export_formats import Job
+    from fairseq_xling.verbs.export_formats import Job
 
 # tanh(x) = x in float32 for |x| < 2 ** -12, so for states below 256; a power of two is exact.
 _SMALL = 2.0**-20

@@ -24,7 +24,7 @@ from fairseq_xling.text.tokenizers.pieces import load_tokenizer
 from fairseq_xling.verbs.parts.export_hf import ROWS, Loading, Published, write_card, write_model
 
 if TYPE_CHECKING:
-    from fairseq_xling.verbs.parts.export_formats import Job
+    from fairseq_xling.verbs.export_formats import Job
 
 _LIBRARY, _FIRST = "sentence_transformers", "Transformer"
 

@@ -207,7 +207,9 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
         make_page(Result(tmp_path / "r.json", damaged))
 
 
-@pytest.mark.parametrize("kind", ["ablation", "mapped-layers", "similarity", "size-window"])
+@pytest.mark.parametrize(
+    "kind", ["ablation", "adversarial-tagging", "mapped-layers", "similarity", "size-window"]
+)
 def test_results_of_an_older_version_say_what_to_do(tmp_path, kind):
     record = {name: value for name, value in RECORDS[kind].items() if name != "frame"}
     with pytest.raises(UserError, match=r"r\.json: results of an older version; remove this file"):

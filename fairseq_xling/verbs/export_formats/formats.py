@@ -1,62 +1,15 @@
-"""The formats of `fairseq-xling export`, found by name.
-
-A format is a class with ``options`` and ``write(job, args)``, which fills a folder; one of a user's
-own may declare its options by ``add_arguments(parser)``. Its heavy imports belong inside ``write``:
-the options of all formats are declared before any is used.
-"""
+"""The project's own formats of `fairseq-xling export`."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-from pathlib import Path
-from typing import Any, Protocol
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import FILE
-from fairseq_xling.options import NoOptions, add_fields, option
+from fairseq_xling.options import option
 from fairseq_xling.ranges import NOT_NEGATIVE
-from fairseq_xling.registry import Registry
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """What is exported, and where to.
-
-    Attributes:
-        checkpoint: the model's file, or a folder that `fairseq-xling export` wrote.
-        data: its data folder, if it has moved.
-        language: the language whose parts are chosen, for formats of one language.
-        folder: an empty folder to fill, renamed to ``output`` if nothing fails.
-        output: the folder's later name, for messages and cards.
-    """
-
-    checkpoint: str
-    data: str | None
-    language: str | None
-    folder: Path
-    output: Path
-
-
-class ExportFormat(Protocol):
-    """One of ``FORMATS``."""
-
-    help: str  # what a folder of it is
-    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.options`)
-
-    def add_arguments(self, parser: Any) -> None:
-        """Its own options."""
-        add_fields(parser, self.options)
-
-    def write(self, job: Job, args: argparse.Namespace) -> str:
-        """Fill ``job.folder``; returns what was written, in one line.
-
-        Raises:
-            UserError: if the model cannot be written in this format; the folder is then removed.
-        """
-
-
-FORMATS: Registry[type[ExportFormat]] = Registry("`--format`", __name__)
+from fairseq_xling.verbs.export_formats import FORMATS, ExportFormat, Job
 
 
 @dataclasses.dataclass(frozen=True)
