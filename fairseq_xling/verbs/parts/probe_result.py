@@ -9,7 +9,7 @@ from typing import Any
 import pandas
 
 from fairseq_xling.results.charts import bars, curves
-from fairseq_xling.results.frame import figures, make_frame, pivot, split
+from fairseq_xling.results.frame import make_frame, pivot
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -102,7 +102,7 @@ class Probing(Kind):
                 Section("Table", header=header, rows=rows, notes=record["notes"], name="table"),
             ],
             tables={"table": (_LONG, list(_long_rows(tested, probes)))},
-            measured=list(_measured(f1, record.get("row", "E8"))),
+            measured=list(_measured(probes, record.get("row", "E8"))),
         )
 
 
@@ -147,14 +147,16 @@ def _long_rows(tested: Mapping[str, str], probes: Scores) -> Iterator[list[Any]]
             yield [one["variant"], one["options"]["seed"], file, tested.get(file, ""), *figures]
 
 
-def _measured(frame: pandas.DataFrame, row: str) -> Iterator[Measured]:
+def _measured(probes: Scores, row: str) -> Iterator[Measured]:
     """Of each test file, or of the dev file if it is alone, the best probe."""
-    files = frame["file"].nunique()
-    for file, own in split(frame, "file"):
-        means = {name: statistics.fmean(x) for (name,), x in figures(own, "row").items()}
-        best = max(means, key=means.__getitem__)
-        if file != "valid" or files == 1:
-            yield Measured(row, f"micro F1 (%) of {file}, best probe {best}", means[best])
+    for file in probes[0]["scores"]:
+        by_probe: dict[str, list[float]] = {}
+        for one in probes:
+            by_probe.setdefault(one["variant"], []).append(one["scores"][file]["f1"])
+        best = max(by_probe, key=lambda name: statistics.fmean(by_probe[name]))
+        if file != "valid" or len(probes[0]["scores"]) == 1:
+            value = 100 * statistics.fmean(by_probe[best])
+            yield Measured(row, f"micro F1 (%) of {file}, best probe {best}", value)
 
 
 def _notes(probes: Scores, missing: str) -> list[str]:
