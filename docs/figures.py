@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 
 from fairseq_xling.files import atomic_write, read_json
 from fairseq_xling.results.figures import COLOURS, new_figure, styled, to_svg
-from fairseq_xling.studies.demo.figures import NAMES
 from fairseq_xling.studies.demo.migration import translations
+from fairseq_xling.studies.demo.result import NAMES
 from fairseq_xling.studies.demo.transfer import SHOWN
 from fairseq_xling.studies.gold_tasks import TASKS
 

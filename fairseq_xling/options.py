@@ -78,6 +78,7 @@ def option(
     words: int | str | None = None,
     group: str = "",
     positional: bool = False,
+    flag: str = "",
 ) -> Any:
     """A field of a dataclass that is an option.
 
@@ -95,6 +96,7 @@ def option(
         words: of a tuple, how many words it takes, "+" for any; without it, it is repeatable.
         group: heading of the help under which it stands.
         positional: whether its place names it.
+        flag: its name on a command line, if that is not the field's.
     """
     if usage and metavar is None:
         metavar = ()
@@ -111,6 +113,7 @@ def option(
         "words": words,
         "group": group,
         "positional": positional,
+        "flag": flag,
     }
     return dataclasses.field(default=default, metadata=metadata, kw_only=default is REQUIRED)
 
@@ -147,6 +150,10 @@ def kind_of(config: type, field: dataclasses.Field) -> type:
     return typing.get_origin(hint) or hint
 
 
+def _flag(field: dataclasses.Field) -> str:
+    return f"--{field.metadata.get('flag') or option_name(field.name)}"
+
+
 def add_fields(parser: Any, config: type) -> None:
     """An option of ``parser``, or of a group of its, for each field of ``config``."""
     groups: dict[str, Any] = {"": parser}
@@ -160,8 +167,11 @@ def add_fields(parser: Any, config: type) -> None:
             if key not in groups:
                 groups[key] = target.add_mutually_exclusive_group(required=True)
             target = groups[key]
-        name = field.name if how["positional"] else f"--{option_name(field.name)}"
-        target.add_argument(name, **_argument(kind_of(config, field), field))
+        said = _argument(kind_of(config, field), field)
+        if how["positional"]:
+            target.add_argument(field.name, **said)
+        else:
+            target.add_argument(_flag(field), dest=field.name, **said)
 
 
 def _argument(kind: type, field: dataclasses.Field) -> dict[str, Any]:
@@ -206,11 +216,11 @@ def values_of(config: type[Config], args: argparse.Namespace) -> Config:
 
 def chosen(field: dataclasses.Field, value: Any) -> Any:
     """``value``, if the field's choices and items allow it."""
-    name, choices, items = option_name(field.name), *map(field.metadata.get, ("choices", "items"))
+    flag, choices, items = _flag(field), *map(field.metadata.get, ("choices", "items"))
     if choices and value not in choices and value is not None:
-        raise UserError(f"`--{name}`: {unknown_name('value', value, list(choices))}")
+        raise UserError(f"`{flag}`: {unknown_name('value', value, list(choices))}")
     if items and value is not None and value != field.default:
-        items(f"--{name}", value)
+        items(flag, value)
     return value
 
 
@@ -222,7 +232,7 @@ def check_needs(config: Any) -> None:
             other = getattr(config, name.replace("-", "_"))
             if (str(other) != value) if value else not other:
                 needs = f"`--{field.metadata['needs']}`"
-                raise UserError(f"`--{option_name(field.name)}` needs {needs}")
+                raise UserError(f"`{_flag(field)}` needs {needs}")
 
 
 def items_of(config: Any, name: str) -> list[Any]:
@@ -234,7 +244,13 @@ def items_of(config: Any, name: str) -> list[Any]:
     text, field = getattr(config, name), type(config).__dataclass_fields__[name]
     if text == field.default == "":
         return []
-    return field.metadata["items"](f"--{option_name(name)}", text)
+    return field.metadata["items"](_flag(field), text)
+
+
+def part_of(config: type[Config], options: Any, **given: Any) -> Config:
+    """``config`` with the values that ``options`` has by its fields' names, and those ``given``."""
+    names = {field.name for field in dataclasses.fields(config)} - given.keys()  # type: ignore[arg-type]
+    return config(**{n: getattr(options, n) for n in names if hasattr(options, n)}, **given)
 
 
 def to_argv(config: Any, *names: str) -> list[str]:
@@ -254,7 +270,7 @@ def to_argv(config: Any, *names: str) -> list[str]:
         value = getattr(config, field.name)
         if field.name not in names if names else value == field.default:
             continue
-        flag, several = f"--{option_name(field.name)}", field.metadata["words"]
+        flag, several = _flag(field), field.metadata["words"]
         if field.metadata["positional"]:
             places += list(map(str, value)) if isinstance(value, tuple) else [str(value)]
         elif isinstance(value, bool):
@@ -330,9 +346,9 @@ def device() -> Any:
     return option("cpu", "cpu, cuda or cuda:N", metavar="DEVICE")
 
 
-def max_tokens() -> Any:
+def max_tokens(metavar: str = "MAX_TOKENS") -> Any:
     """``--max-tokens``, of a batch of sentences that an encoder reads."""
-    return option(8192, "maximum padded tokens per batch", range=COUNT, metavar="MAX_TOKENS")
+    return option(8192, "maximum padded tokens per batch", range=COUNT, metavar=metavar)
 
 
 def seed(default: int = 1, help: str = "random seed", metavar: str = "N") -> Any:

@@ -38,7 +38,7 @@ def curves(
     label: str = "",
     panel: str = "measure",
     title: Words = "",
-    chance: str = "",
+    chance: Words = "",
     chosen: Mapping[str, tuple[float, str]] | None = None,
     styles: Sequence[Any] = (),
     common: bool = False,
@@ -48,7 +48,8 @@ def curves(
     Args:
         ylabel, title: of a panel: of all, by its name, or made from its rows.
         label: the column with what the legend says of a line (default: ``line``).
-        chance: what a dotted line at the rows' ``chance`` is called, ``{}`` stands for its height.
+        chance: what a dotted line at the rows' ``chance`` is called, ``{}`` stands for its height;
+            as ``title``.
         chosen: a vertical line with its label, by panel.
         styles: all lines, if a panel's lines must look as those of other figures.
         common: whether there is one legend for all panels.
@@ -75,7 +76,7 @@ def curves(
                 xlabel,
                 _said(ylabel, name, own),
                 _said(title, name, own),
-                chance=_chance(own, chance),
+                chance=_chance(own, chance, name),
                 chosen=(chosen or {}).get(name),
                 whole=True,
             )
@@ -90,7 +91,7 @@ def dots(
     row: str = "row",
     panel: str = "measure",
     title: Words = "",
-    chance: str = "",
+    chance: Words = "",
 ) -> Figure:
     """A row for each ``row`` with a dot for each seed and their mean; arguments as of `curves`."""
     names = list(dict.fromkeys(frame[row]))
@@ -99,7 +100,7 @@ def dots(
         found = figures(own, row)
         values = [found.get((one,), []) for one in names]
         words = _said(xlabel, name, own), _said(title, name, own)
-        panels.append(DotPanel(names, values, *words, chance=_chance(own, chance)))
+        panels.append(DotPanel(names, values, *words, chance=_chance(own, chance, name)))
     return draw_dots(panels)
 
 
@@ -111,7 +112,7 @@ def bars(
     series: str = "measure",
     panel: str = "measure",
     title: Words = "",
-    chance: str = "",
+    chance: Words = "",
 ) -> Figure:
     """A group of bars for each ``row``, one for each ``series``; whiskers are deviations."""
     names = list(dict.fromkeys(frame[row]))
@@ -123,18 +124,31 @@ def bars(
             cells = [OverSeeds.of(found.get((one,), ()), 1) for one in names]
             groups.append(over_seeds(label, cells))
         words = _said(xlabel, name, own), _said(title, name, own)
-        panels.append(BarPanel(names, groups, *words, chance=_chance(own, chance)))
+        panels.append(BarPanel(names, groups, *words, chance=_chance(own, chance, name)))
     return draw_bars(panels)
 
 
 def heat_map(
-    frame: pandas.DataFrame, *, row: str, column: str, xlabel: str, ylabel: str, what: str
+    frame: pandas.DataFrame,
+    *,
+    row: str,
+    column: str,
+    xlabel: str,
+    ylabel: str,
+    what: str,
+    title: str = "",
+    rows: Sequence[Any] = (),
+    columns: Sequence[Any] = (),
 ) -> Figure:
-    """A cell for each ``row`` and ``column``, the mean over all else."""
+    """A cell for each ``row`` and ``column``, the mean over all else; ``rows`` and ``columns`` are
+    their order, if it is not that of the frame."""
     found = figures(frame, row, column)
-    rows, columns = (list(dict.fromkeys(frame[name])) for name in (row, column))
+    rows, columns = (
+        given or list(dict.fromkeys(frame[name]))
+        for given, name in ((rows, row), (columns, column))
+    )
     matrix = [[statistics.fmean(found.get((r, c), [float("nan")])) for c in columns] for r in rows]
-    return draw_heat_map(matrix, rows, columns, xlabel, ylabel, what)
+    return draw_heat_map(matrix, rows, columns, xlabel, ylabel, what, title)
 
 
 def scatter(
@@ -161,7 +175,9 @@ def _said(words: Words, name: Any, rows: pandas.DataFrame) -> str:
     return words if isinstance(words, str) else words(rows)
 
 
-def _chance(rows: pandas.DataFrame, words: str) -> tuple[float, str] | None:
+def _chance(rows: pandas.DataFrame, said: Words, name: Any) -> tuple[float, str] | None:
     """The chance level of a panel, if it is named and its first row has one."""
-    level = rows["chance"].iat[0]
-    return (level, words.format(level)) if words and level is not None else None
+    level, words = rows["chance"].iat[0], _said(said, name, rows)
+    if not words or level is None:
+        return None
+    return level, words if callable(said) else words.format(level)

@@ -93,11 +93,7 @@ class EncoderTraining:
 
     @property
     def training(self) -> Training:
-        """The same for a study's steps.
-
-        Raises:
-            UserError: for an unclosed quotation in ``train_args``, or sizes that are inconsistent.
-        """
+        """The same for a study's steps."""
         _check(self)
         extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
         extra += split_words("--train-args", self.train_args)
@@ -121,9 +117,6 @@ def counted(config: Config) -> Config:
 
     An epoch of sentences is a whole number of steps, so the last validation comes a few steps after
     the last whole epoch.
-
-    Raises:
-        UserError: for epochs of sentences if a step has no fixed number of rows.
     """
     if not config.epochs:
         return config

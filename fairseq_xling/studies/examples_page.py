@@ -68,11 +68,7 @@ def write_page(
 def update_page(
     page: Path, head: str, body: Body, runs: Sequence[Path], several: Several | None = None
 ) -> None:
-    """Write a page anew; see `write_page`.
-
-    Raises:
-        UserError: if a run is not finished, or a figure is missing.
-    """
+    """Write a page anew; see `write_page`."""
     folder = page.parent / _KEPT
     sections = _sections(page)
     renewed = {run.name for run in runs}

@@ -7,7 +7,6 @@ Face's datasets writes them: that library stores the names of classes with the n
 holds; here the names are read, and -1, its number of a class that is not given, as None.
 """
 
-import argparse
 import contextlib
 import logging
 import re
@@ -23,7 +22,6 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, read_lines
 from fairseq_xling.json_fields import check_kind, parse_json
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
 
 
 @dataclass(frozen=True)
@@ -121,13 +119,6 @@ def heading_number(option: str, heading: str, header: Mapping[str, int]) -> int:
 logger = logging.getLogger(__name__)
 
 SKIP_BAD_HELP = "maximum number of malformed rows of each file that are left out; 0 refuses any"
-
-
-def add_skip_bad(parser: argparse.ArgumentParser) -> None:
-    """The option of a verb."""
-    parser.add_argument(
-        "--skip-bad", type=Number(int, NOT_NEGATIVE), default=0, metavar="N", help=SKIP_BAD_HELP
-    )
 
 
 @dataclass

@@ -6,61 +6,57 @@ Writes a line of links i-j for each pair of lines: source word i belongs to targ
 counted from 0. `fairseq-xling prepare --alignment` reads such files.
 """
 
-import argparse
+import dataclasses
+from typing import Any
 
 from fairseq_xling.named_files import NEW_FILE, Input
-from fairseq_xling.ranges import Number, Range
+from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.ranges import Range
 
 GROUP = "Data"
 SPEC_ROWS = ("D5", "D7")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "links",
-        metavar="LINKS",
-        help="fwd (each target word at most one source word), rev (each source word at most one "
+def _segment(side: str) -> Any:
+    return option(
+        "pre",
+        f"words of the {side}: pre (as in the file), space (punctuation set off) or char "
+        "(as space, and each Chinese or Japanese character on its own)",
+        metavar="HOW",
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    links: str = argument(
+        "fwd (each target word at most one source word), rev (each source word at most one "
         "target word), or both combined: intersection, union, gdfa (grow-diag-final-and)",
+        "LINKS",
     )
-    parser.add_argument(
-        "source", metavar=Input("SOURCE"), help="text, a sentence per line (also .gz)"
-    )
-    parser.add_argument("target", metavar=Input("TARGET"), help="its translation, line by line")
-    parser.add_argument("--output", required=True, metavar=NEW_FILE, help="file of links to write")
-    parser.add_argument(
-        "--aligner",
-        default="fast_align",
+    source: str = argument("text, a sentence per line (also .gz)", Input("SOURCE"))
+    target: str = argument("its translation, line by line", Input("TARGET"))
+    output: str = option(REQUIRED, "file of links to write", metavar=NEW_FILE)
+    aligner: str = option(
+        "fast_align",
+        "fast_align (built in), fast_align_binary or eflomal (programs on PATH)",
         metavar="NAME",
-        help="fast_align (built in), fast_align_binary or eflomal (programs on PATH)",
     )
-    for side in ("source", "target"):
-        parser.add_argument(
-            f"--segment-{side}",
-            default="pre",
-            metavar="HOW",
-            help=f"words of the {side}: pre (as in the file), space (punctuation set off) or char "
-            "(as space, and each Chinese or Japanese character on its own)",
-        )
-    parser.add_argument(
-        "--workers",
-        type=Number(int, Range(1, 2)),
-        default=2,
-        metavar="N",
-        help="directions aligned at once",
-    )
+    segment_source: str = _segment("source")
+    segment_target: str = _segment("target")
+    workers: int = option(2, "directions aligned at once", range=Range(1, 2))
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from pathlib import Path
 
     from fairseq_xling.text.alignment import align_files
 
     counts = align_files(
-        (Path(args.source), Path(args.target)),
-        Path(args.output),
-        args.links,
-        args.aligner,
-        (args.segment_source, args.segment_target),
-        args.workers,
+        (Path(options.source), Path(options.target)),
+        Path(options.output),
+        options.links,
+        options.aligner,
+        (options.segment_source, options.segment_target),
+        options.workers,
     )
-    print(f"{args.output}: {counts['links']:,} links of {counts['lines']:,} sentence pairs")
+    print(f"{options.output}: {counts['links']:,} links of {counts['lines']:,} sentence pairs")

@@ -34,11 +34,7 @@ def run(options: Options) -> None:
 
 
 def script(shell: str) -> str:
-    """A script for ``shell``, one of shtab's.
-
-    Raises:
-        UserError: without shtab.
-    """
+    """A script for ``shell``, one of shtab's."""
     try:
         import shtab
     except ImportError:

@@ -22,7 +22,7 @@ import numpy as np
 from fairseq_xling import options as shared
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.named_files import DATA, FILE, NEW_FOLDER, NEW_REPORTED, Input
-from fairseq_xling.options import REQUIRED, add_fields, argument, option, values_of
+from fairseq_xling.options import REQUIRED, add_fields, argument, option, part_of, values_of
 from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range
 
 if TYPE_CHECKING:
@@ -274,8 +274,7 @@ def _words(args: WordsOptions) -> None:
     from fairseq_xling.verbs.units.types import count_words, words_of_file
 
     check_files(args.text, args.words, args.vec)
-    names = [field.name for field in dataclasses.fields(FastTextOptions)]
-    options = FastTextOptions(**{name: getattr(args, name) for name in names})
+    options = part_of(FastTextOptions, args)
     data = DataFolder(args.data)
     encode, output = TextEncoder.load(data.path, args.lang), Path(args.output)
     files = {"text": args.text, "data": data.path / "meta.json"}
@@ -369,7 +368,7 @@ def _write_words(folder: Path, found: dict[str, np.ndarray], counts: Counter[str
 
 
 def _inspect(args: InspectOptions) -> None:
-    from fairseq_xling.verbs.parts.embed_inspect import inspect_vectors
+    from fairseq_xling.verbs.parts.embed_inspect_result import inspect_vectors
 
     print(inspect_vectors(args.vectors, args.word, args.top, args.output))
 

@@ -51,10 +51,6 @@ def compare(sides: Sides, options: Options) -> Comparison:
     The quantity that the transfers of TreLM's Table 9 reduce (Cao et al., 2020, Section 3; Liu et
     al., 2019), on a parallel text that they were not fitted on. If it falls because everything
     comes closer together, the distance of words at random falls with it.
-
-    Raises:
-        UserError: for folders that are not of tokens of a parallel text, or links that they do not
-            have.
     """
     import torch
 

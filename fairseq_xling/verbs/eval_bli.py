@@ -122,12 +122,7 @@ def pair_up(
 
 
 def compare(sides: Sides, options: Options) -> Comparison:
-    """P@1, P@5, P@10 and MRR by layer.
-
-    Raises:
-        UserError: for folders without words, an empty dictionary, or one without any of their
-        words.
-    """
+    """P@1, P@5, P@10 and MRR by layer."""
     import torch
 
     from fairseq_xling.analysis.dictionary import read_dictionary

@@ -54,12 +54,7 @@ def by_chance(rows: int, first: int, second: int) -> float:
 
 
 def compare(sides: Sides, options: Options) -> Comparison:
-    """CKA by layer; with ``options.all_layers`` also that of every layer with every layer.
-
-    Raises:
-        UserError: for rows that do not pair up, blank sentences, a layer that never changes, or
-            selected layers together with all of them.
-    """
+    """CKA by layer; with ``options.all_layers`` also that of every layer with every layer."""
     from fairseq_xling.analysis.extracted import check_same_rows
 
     if options.all_layers and sides.wanted:

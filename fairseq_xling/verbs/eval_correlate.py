@@ -44,7 +44,7 @@ class Options(OutputOptions, _Curves):
     """The files, and those of the results."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Pair:
     """Both measures of two encoders, a point for each layer that both files have."""
 
@@ -56,7 +56,7 @@ class Pair:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.verbs.parts.eval_correlate_result import draw_points
+    from fairseq_xling.verbs.parts.comparison_result import draw_points
 
     check_output(options)
     if len(options.results) % 2:
@@ -70,7 +70,10 @@ def run(options: Options) -> None:
                 f"{' and '.join(files)}: must measure {' and '.join(names)} as the first two do, "
                 f"got {' and '.join(pair.names)}"
             )
-    pairs = _distinct(pairs, twos)
+    labels = [pair.label for pair in pairs]
+    for pair, (first, _) in zip(pairs, twos, strict=True):
+        if labels.count(pair.label) > 1:  # told apart by their first files
+            pair.label += f" ({Path(first).stem})"
     rows = [_row(pair.label, pair.x, pair.y) for pair in pairs]
     if len(pairs) > 1:
         rows.append(_row("all", *([v for p in pairs for v in getattr(p, side)] for side in "xy")))
@@ -129,17 +132,6 @@ def _read(path: str) -> dict[str, Any]:
     if record.get("format") != FORMAT:
         raise UserError(f"{path}: format must be {FORMAT}, got {record.get('format')!r}")
     return record
-
-
-def _distinct(pairs: list[Pair], twos: list[tuple[str, str]]) -> list[Pair]:
-    """The pairs; those of the same languages are distinguished by the name of their first file."""
-    labels = [pair.label for pair in pairs]
-    return [
-        Pair(f"{pair.label} ({Path(files[0]).stem})", pair.layers, pair.x, pair.y, pair.names)
-        if labels.count(pair.label) > 1
-        else pair
-        for pair, files in zip(pairs, twos, strict=True)
-    ]
 
 
 def _row(label: str, x: list[float], y: list[float]) -> list[Any]:

@@ -40,11 +40,7 @@ def run(options: Options) -> None:
 
 
 def compare(sides: Sides, options: Options) -> Comparison:
-    """Accuracy by layer on held-out sentences, before and after the mean difference is added.
-
-    Raises:
-        UserError: unless both folders have equally many sentences, and enough.
-    """
+    """Accuracy by layer on held-out sentences, before and after the mean difference is added."""
     from fairseq_xling.analysis.extracted import check_same_rows
     from fairseq_xling.analysis.vector_translation import split_pairs, vector_translation
 

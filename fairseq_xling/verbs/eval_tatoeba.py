@@ -32,11 +32,7 @@ def run(options: Options) -> None:
 
 
 def compare(sides: Sides, options: Options) -> Comparison:
-    """P@1 by layer, in both directions and their mean.
-
-    Raises:
-        UserError: unless both folders have equally many sentences, at least 2.
-    """
+    """P@1 by layer, in both directions and their mean."""
     from fairseq_xling.analysis.extracted import check_same_rows
     from fairseq_xling.errors import UserError
     from fairseq_xling.mapping.nearest import paired_accuracy, parse_ways

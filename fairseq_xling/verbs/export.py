@@ -9,37 +9,40 @@ it can stand for both. `--format` chooses other forms, for programs that do not 
 """
 
 import argparse
+import dataclasses
 from pathlib import Path
 
+from fairseq_xling.errors import UserError
+from fairseq_xling.folders import new_folder
 from fairseq_xling.named_files import CHECKPOINT, DATA, NEW_FOLDER
+from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.verbs.export_formats import FORMATS, Job
 
 GROUP = "Migrate"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.verbs.export_formats import FORMATS
-
-    add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="model file")
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write; it must be new")
-    add("--data", metavar=DATA, help="the model's data folder, if it has moved")
     forms = "; ".join(f"{name}: {FORMATS[name].help}" for name in FORMATS)
-    add("--format", default="fairseq", metavar="NAME", help=f"form of the folder ({forms})")
-    add(
-        "--language",
-        metavar="LANG",
-        help="language whose parts are written, for formats of one language (default: the model's "
-        "first, if no part is private)",
-    )
+
+    @dataclasses.dataclass(frozen=True)
+    class Options:
+        checkpoint: str = argument("model file", CHECKPOINT)
+        output: str = option(REQUIRED, "folder to write; it must be new", metavar=NEW_FOLDER)
+        data: str | None = option(None, "the model's data folder, if it has moved", metavar=DATA)
+        format: str = option("fairseq", f"form of the folder ({forms})", metavar="NAME")
+        language: str | None = option(
+            None,
+            "language whose parts are written, for formats of one language (default: the model's "
+            "first, if no part is private)",
+            metavar="LANG",
+        )
+
+    add_fields(parser, Options)
     for name in FORMATS:
         FORMATS[name]().add_arguments(parser.add_argument_group(f"format {name}"))
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.errors import UserError
-    from fairseq_xling.folders import new_folder
-    from fairseq_xling.verbs.export_formats import FORMATS, Job
-
     chosen = FORMATS[args.format]()
     _refuse_options_of_others(args)
     output = Path(args.output)
@@ -53,9 +56,6 @@ def run(args: argparse.Namespace) -> None:
 
 def _refuse_options_of_others(args: argparse.Namespace) -> None:
     """Raises UserError for an option that the chosen format does not read."""
-    from fairseq_xling.errors import UserError
-    from fairseq_xling.verbs.export_formats import FORMATS
-
     for name in FORMATS:
         if name == args.format:
             continue

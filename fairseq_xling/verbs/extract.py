@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_fields(parser, Options)
     for name in units:
-        units[name].add_arguments(parser.add_argument_group(f"unit {name}"))
+        add_fields(parser.add_argument_group(f"unit {name}"), units[name].options)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -105,10 +105,6 @@ def extract(
         args: ``unit``, ``layers``, ``dtype``, ``max_tokens``, and the options of the unit.
         origin: what else determines the result, such as checksums; a folder with another origin
             is rejected.
-
-    Raises:
-        UserError: for a layer or language that the encoder does not have, a text without lines, or
-            an output folder that contains anything else.
     """
     from fairseq_xling.analysis.layers import parse_layers
     from fairseq_xling.errors import UserError

@@ -12,7 +12,7 @@ from functools import partial
 
 from fairseq_xling import options as shared
 from fairseq_xling.named_files import DATA, FILE, NEW_FILE, Input
-from fairseq_xling.options import argument, option
+from fairseq_xling.options import argument, option, part_of
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE
 
 GROUP = "Migrate"
@@ -124,22 +124,7 @@ def run(options: Options) -> None:
     if options.source_vectors:
         print(write_source_vectors(options.source_vectors, source))
     if options.output:
-        model = ModelOptions(
-            arch=options.arch,
-            trilayer=not options.no_trilayer,
-            copy_embeddings=options.copy_embeddings,
-            separate=options.separate,
-            languages=options.languages,
-            max_positions=options.max_positions,
-            num_segments=options.num_segments,
-        )
-        initial = InitOptions(
-            embeddings=options.embeddings or ("vectors" if options.vectors else "random"),
-            keep_norms=options.keep_norms,
-            copy_shared=options.copy_shared,
-            trilayer_from=options.trilayer_from,
-            language_init=options.language_init,
-            head=options.head,
-            seed=options.seed,
-        )
+        model = part_of(ModelOptions, options, trilayer=not options.no_trilayer)
+        embeddings = options.embeddings or ("vectors" if options.vectors else "random")
+        initial = part_of(InitOptions, options, embeddings=embeddings)
         print(make_start(options.output, source, options.data, model, initial, options.vectors))

@@ -36,6 +36,7 @@ from fairseq_xling.options import (
     argument,
     items_of,
     option,
+    part_of,
     values_of,
 )
 from fairseq_xling.ranges import COUNT, NOT_NEGATIVE
@@ -214,22 +215,7 @@ def _map_vectors(args: argparse.Namespace) -> None:
     from fairseq_xling.mapping.search import SearchOptions
 
     given = values_of(VectorOptions, args)
-    options = MapOptions(
-        source_vectors=given.source_vectors,
-        vectors=given.vectors,
-        output=given.output,
-        seeds=items_of(given, "seeds"),
-        normalize=given.normalize,
-        match=given.match,
-        keep_failed=given.keep_failed,
-        search=SearchOptions(
-            refine=given.refine,
-            max_rank=given.max_rank,
-            criterion_rank=given.criterion_rank,
-            k=given.k,
-            chance=given.chance,
-        ),
-        device=given.device,
-    )
+    search = part_of(SearchOptions, given)
+    options = part_of(MapOptions, given, seeds=items_of(given, "seeds"), search=search)
     report = map_vectors(args.method, options, values_of(METHODS[args.method].options, args))
     print(summary(args.output, report))

@@ -80,11 +80,7 @@ def language_mean(
     output: str | Path,
     max_tokens: int = 8192,
 ) -> MeanFile:
-    """The mean of ``lang`` over ``text`` or else ``split``, from ``output`` if it exists.
-
-    Raises:
-        UserError: for a text without tokens.
-    """
+    """The mean of ``lang`` over ``text`` or else ``split``, from ``output`` if it exists."""
     from fairseq_xling.analysis.corpus import SplitCorpus, TextCorpus
     from fairseq_xling.analysis.mean_file import compute_mean
     from fairseq_xling.files import sha256
@@ -110,11 +106,7 @@ def language_mean(
 def read_means(
     paths: list[str], checkpoint: str | Path, languages: tuple[str, str]
 ) -> tuple[MeanFile, MeanFile]:
-    """The means of both ``languages``, from files in any order.
-
-    Raises:
-        UserError: for a file of another model or language, or a missing one.
-    """
+    """The means of both ``languages``, from files in any order."""
     from fairseq_xling.analysis.mean_file import read_mean
     from fairseq_xling.errors import UserError
     from fairseq_xling.files import sha256

@@ -8,7 +8,6 @@ front if the name does not contain it: found/test.de.tsv, and found/de.test.tsv 
 Each language uses its own private parts of the encoder.
 """
 
-import argparse
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -16,9 +15,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from fairseq_xling import options as shared
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.tasks.items import SKIP_BAD_HELP
 
 if TYPE_CHECKING:
     from fairseq_xling.tasks.predict import Predictor
@@ -27,64 +29,56 @@ GROUP = "Transfer"
 _SETTINGS = ("head_options", "format", "columns", "skip_bad", "unknown_labels", "too_long")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.tasks.items import add_skip_bad
-
-    add = parser.add_argument
-    add(
-        "checkpoint",
-        metavar=CHECKPOINT,
-        help="of fairseq-train --task cross_lingual_transfer, adversarial_tagging or "
-        "bilstm_baseline",
+@dataclasses.dataclass(frozen=True)
+class Options:
+    checkpoint: str = argument(
+        "of fairseq-train --task cross_lingual_transfer, adversarial_tagging or bilstm_baseline",
+        CHECKPOINT,
     )
-    add("files", nargs="+", metavar=LANG_FILE, help="what to predict, e.g. de=test.de.tsv")
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder for the predictions")
-    add("--data", metavar=DATA, help="the encoder's data folder, if it has moved")
-    add("--format", metavar="NAME", help="format of the files (default: as in training)")
-    add(
-        "--columns",
-        metavar="SPEC",
-        help="which column holds what (default: as in training; with --format, that format's own)",
+    files: tuple[str, ...] = argument("what to predict, e.g. de=test.de.tsv", LANG_FILE, words="+")
+    output: str = option(REQUIRED, "folder for the predictions", metavar=NEW_FOLDER)
+    data: str | None = option(None, "the encoder's data folder, if it has moved", metavar=DATA)
+    format: str | None = option(
+        None, "format of the files (default: as in training)", metavar="NAME"
     )
-    add(
-        "--head-options",
+    columns: str | None = option(
+        None,
+        "which column holds what (default: as in training; with --format, that format's own)",
         metavar="SPEC",
-        help="settings for reading and counting, e.g. punctuation=drop for parsing, "
+    )
+    head_options: str | None = option(
+        None,
+        "settings for reading and counting, e.g. punctuation=drop for parsing, "
         "null_threshold=2 for unanswerable questions (default: as in training)",
+        metavar="SPEC",
     )
-    add_skip_bad(parser)
-    add(
-        "--unknown-labels",
+    skip_bad: int = option(0, SKIP_BAD_HELP, range=NOT_NEGATIVE)
+    unknown_labels: str | None = option(
+        None,
+        "labels not seen in training: refuse, or wrong, i.e. count as mistakes (default: as in "
+        "training)",
         metavar="HOW",
-        help="labels not seen in training: refuse, or wrong, i.e. count as mistakes (default: as "
-        "in training)",
     )
-    add(
-        "--too-long",
+    too_long: str | None = option(
+        None,
+        "items too long for the encoder: truncate, i.e. cut or read in pieces, or refuse (default: "
+        "as in training)",
         metavar="HOW",
-        help="items too long for the encoder: truncate, i.e. cut or read in "
-        "pieces, or refuse (default: as in training)",
     )
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        metavar="N",
-        help="maximum padded tokens per batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    max_tokens: int = shared.max_tokens("N")
+    device: str = shared.device()
 
 
-def run(args: argparse.Namespace) -> None:
-    print(predict_files(args))
+def run(options: Options) -> None:
+    print(predict_files(options))
 
 
 def predict_files(
-    args: argparse.Namespace,
+    options: Options,
     adapt: "Callable[[Predictor], Predictor]" = lambda predictor: predictor,
     inputs: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Predict ``args.files``, write all into ``args.output``; returns a table of the scores.
+    """Predict ``options.files``, write all into ``options.output``; returns a table of the scores.
 
     Args:
         adapt: a change of the checkpoint's predictor before anything is read.
@@ -96,17 +90,17 @@ def predict_files(
     from fairseq_xling.tasks.items import parse_files
     from fairseq_xling.tasks.predict import Predictor
 
-    files = parse_files("FILE", ",".join(args.files))
-    settings = {name: getattr(args, name) for name in _SETTINGS}
+    files = parse_files("FILE", ",".join(options.files))
+    settings = {name: getattr(options, name) for name in _SETTINGS}
     given = {name: value for name, value in settings.items() if value is not None}
-    if args.format is not None:  # another one has its own columns
+    if options.format is not None:  # another one has its own columns
         given.setdefault("columns", "")
-    predictor = adapt(Predictor.load(args.checkpoint, args.data, args.device, **given))
-    output, names = Path(args.output), output_names(files, predictor.task.format.suffix)
+    predictor = adapt(Predictor.load(options.checkpoint, options.data, options.device, **given))
+    output, names = Path(options.output), output_names(files, predictor.task.format.suffix)
     for name in names:
         if any(same_place(output / name, path) for _, path in files):
             raise UserError(f"`--output` must be another folder, got that of {output / name}")
-    found = [predictor.predict(lang, path, args.max_tokens) for lang, path in files]
+    found = [predictor.predict(lang, path, options.max_tokens) for lang, path in files]
     output.mkdir(parents=True, exist_ok=True)
     for name, one in zip(names, found, strict=True):
         predictor.write(one, output / name)
@@ -127,7 +121,7 @@ def predict_files(
             "head_options": dataclasses.asdict(predictor.head.options),
             "provenance": provenance(
                 {
-                    "checkpoint": args.checkpoint,
+                    "checkpoint": options.checkpoint,
                     **inputs,
                     **dict(zip(names, (path for _, path in files), strict=True)),
                 }

@@ -11,11 +11,13 @@ to that one must be those that the map was fitted on: train it with `--freeze-la
 `fairseq-xling predict`.
 """
 
-import argparse
+import dataclasses
 from typing import TYPE_CHECKING
 
 from fairseq_xling.named_files import CHECKPOINT, DATA, Input
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.options import REQUIRED, option
+from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.verbs import predict
 
 if TYPE_CHECKING:
     from fairseq_xling.interop.encoder import Encoder
@@ -23,45 +25,45 @@ if TYPE_CHECKING:
     from fairseq_xling.tasks.predict import Predictor
 
 GROUP = "Transfer"
+_LOWER = "the lower layers"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.verbs import predict
-
-    predict.add_arguments(parser)
-    add = parser.add_argument_group("the lower layers").add_argument
-    add("--encoder", required=True, metavar=CHECKPOINT, help="the encoder of the files' language")
-    add("--encoder-data", metavar=DATA, help="its data folder, if it has moved")
-    add(
-        "--map",
-        required=True,
+@dataclasses.dataclass(frozen=True)
+class Options(predict.Options):
+    encoder: str = option(
+        REQUIRED, "the encoder of the files' language", metavar=CHECKPOINT, group=_LOWER
+    )
+    encoder_data: str | None = option(
+        None, "its data folder, if it has moved", metavar=DATA, group=_LOWER
+    )
+    map: str = option(
+        REQUIRED,
+        "map from its states to those of the fine-tuned model; none leaves them unchanged",
         metavar=Input("MAP"),
-        help="map from its states to those of the fine-tuned model; none leaves them unchanged",
+        group=_LOWER,
     )
-    add(
-        "--layer",
-        type=Number(int, NOT_NEGATIVE),
-        required=True,
-        metavar="N",
-        help="the last layer used; 0 is the embeddings",
+    layer: int = option(
+        REQUIRED,
+        "the last layer used; 0 is the embeddings",
+        range=NOT_NEGATIVE,
+        group=_LOWER,
     )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.interop.encoder import Encoder
     from fairseq_xling.mapping.fitted import read_map
     from fairseq_xling.tasks.mapped import mapped_predictor
-    from fairseq_xling.verbs.predict import predict_files
 
-    fitted = None if args.map == "none" else read_map(args.map)
-    reader = Encoder.load(args.encoder, args.encoder_data, args.device)
+    fitted = None if options.map == "none" else read_map(options.map)
+    reader = Encoder.load(options.encoder, options.encoder_data, options.device)
 
     def adapt(predictor: "Predictor") -> "Predictor":
-        found = fitted or no_map(predictor, reader, args.layer)
-        return mapped_predictor(predictor, reader, found, args.layer)
+        found = fitted or no_map(predictor, reader, options.layer)
+        return mapped_predictor(predictor, reader, found, options.layer)
 
-    maps = {"map": args.map} if fitted else {}
-    print(predict_files(args, adapt, {"encoder": args.encoder, **maps}))
+    maps = {"map": options.map} if fitted else {}
+    print(predict.predict_files(options, adapt, {"encoder": options.encoder, **maps}))
 
 
 def no_map(predictor: "Predictor", reader: "Encoder", layer: int) -> "FittedMap":

@@ -22,10 +22,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairseq_xling import options as shared
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input, OutputFolder
-from fairseq_xling.ranges import COUNT, FIRST_WORD, POSITIVE, SHARE, Number, Range
-from fairseq_xling.seeds import SEED
+from fairseq_xling.options import REQUIRED, add_fields, argument, option, part_of
+from fairseq_xling.ranges import COUNT, FIRST_WORD, POSITIVE, SHARE
 
 if TYPE_CHECKING:
     from fairseq_xling.runs.step import Step
@@ -50,197 +51,168 @@ _ONLY_WITH_SHARDS = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.runs.launcher import add_launch_options
+_of_text = functools.partial(option, group="text (repeat an option for more files)")
+_of_vocabulary = functools.partial(option, group="vocabulary")
+_of_alignment = functools.partial(option, group="word alignment of parallel text")
 
-    parser.add_argument("out", metavar=OutputFolder("OUT"), help="data folder to write")
-    files = parser.add_argument_group("text (repeat an option for more files)")
-    files.add_argument(
-        "--languages", required=True, metavar="CODES", help="languages, separated by commas"
-    )
-    files.add_argument(
-        "--from",
-        dest="folder",
-        metavar=Input("DIR"),
-        help="folder in the layout of `fairseq-xling synthesize`: reads its mono/SPLIT.LANG.txt, "
+
+@dataclasses.dataclass(frozen=True)
+class FolderOptions:
+    """What a folder is made of; the options of `PrepareOptions` are those of its names."""
+
+    out: str = argument("data folder to write", OutputFolder("OUT"))
+    languages: str = _of_text(REQUIRED, "languages, separated by commas", metavar="CODES")
+    folder: str | None = _of_text(
+        None,
+        "folder in the layout of `fairseq-xling synthesize`: reads its mono/SPLIT.LANG.txt, "
         "parallel/SPLIT.A-B.LANG.txt with SPLIT.A-B.pharaoh, and dictionary/A-B.tsv",
+        metavar=Input("DIR"),
+        flag="from",
     )
-    files.add_argument(
-        "--mono",
-        action="append",
-        default=[],
-        metavar=Input("SPLIT.LANG=FILE[,FILE...]"),
-        help="monolingual text; SPLIT is train, valid or test, and valid1, test1 and so on are "
+    mono: tuple[str, ...] = _of_text(
+        (),
+        "monolingual text; SPLIT is train, valid or test, and valid1, test1 and so on are "
         "further sets; blank lines are left out; a FILE may be a column of a table, as in "
         "FILE.parquet:text, FILE.arrow:text, FILE.jsonl:text or, between tabs, FILE.tsv:3",
+        metavar=Input("SPLIT.LANG=FILE[,FILE...]"),
     )
-    files.add_argument(
-        "--parallel",
-        action="append",
-        default=[],
-        metavar=Input("SPLIT.A-B=FILE_A,FILE_B"),
-        help="parallel text, line n of one file translating line n of the other; pairs with an "
+    parallel: tuple[str, ...] = _of_text(
+        (),
+        "parallel text, line n of one file translating line n of the other; pairs with an "
         "empty side are left out",
+        metavar=Input("SPLIT.A-B=FILE_A,FILE_B"),
     )
-    files.add_argument(
-        "--alignment",
-        action="append",
-        default=[],
-        metavar=Input("SPLIT.A-B=FILE"),
-        help="existing word alignment of that parallel text, lines of Pharaoh links i-j counted "
+    alignment: tuple[str, ...] = _of_text(
+        (),
+        "existing word alignment of that parallel text, lines of Pharaoh links i-j counted "
         "from 0 (or see --links-from) over the words after --segment (or see --align-unit); "
         "without it, --aligner makes one",
+        metavar=Input("SPLIT.A-B=FILE"),
     )
-    files.add_argument(
-        "--dictionary",
-        action="append",
-        default=[],
-        metavar=Input("A-B=FILE"),
-        help="word pairs for extra anchors, source TAB target [TAB weight] a line, used in both "
+    dictionary: tuple[str, ...] = _of_text(
+        (),
+        "word pairs for extra anchors, source TAB target [TAB weight] a line, used in both "
         "directions",
+        metavar=Input("A-B=FILE"),
     )
-    vocabulary = parser.add_argument_group("vocabulary")
-    vocabulary.add_argument(
-        "--vocab",
-        default="joint",
-        metavar="MODE",
-        help="joint (learnt on all languages together), union (one per language, equal pieces "
+    vocab: str = _of_vocabulary(
+        "joint",
+        "joint (learnt on all languages together), union (one per language, equal pieces "
         "share an id), prefixed (as union, nothing shared) or separate (a dictionary per language)",
+        metavar="MODE",
     )
-    vocabulary.add_argument(
-        "--vocab-size",
-        type=Number(int, COUNT),
-        default=8000,
-        metavar="N",
-        help="pieces to learn: in total for joint, otherwise per language",
+    vocab_size: int = _of_vocabulary(
+        8000, "pieces to learn: in total for joint, otherwise per language", range=COUNT
     )
-    vocabulary.add_argument(
-        "--vocab-type",
-        default="bpe",
-        metavar="TYPE",
-        help="bpe, unigram, wordpiece (as BERT, cased; needs the library tokenizers), or word (the "
+    vocab_type: str = _of_vocabulary(
+        "bpe",
+        "bpe, unigram, wordpiece (as BERT, cased; needs the library tokenizers), or word (the "
         "most frequent whole words)",
+        metavar="TYPE",
     )
-    vocabulary.add_argument(
-        "--alphabet",
-        type=Number(int, Range(2)),
-        metavar="N",
-        help="maximum number of distinct characters in a model's pieces; rarer ones become <unk> "
-        "(default: half of --vocab-size, more where that leaves over 0.05 %% of the text unknown)",
+    alphabet: int | None = _of_vocabulary(
+        None,
+        "maximum number of distinct characters in a model's pieces; rarer ones become <unk> "
+        "(default: half of --vocab-size, more where that leaves over 0.05 % of the text unknown)",
+        least=2,
     )
-    vocabulary.add_argument(
-        "--vocab-alpha",
-        type=Number(float, SHARE),
-        default=0.7,
-        metavar="A",
-        help="languages that share a model are sampled in proportion to (their fraction of all "
+    vocab_alpha: float = _of_vocabulary(
+        0.7,
+        "languages that share a model are sampled in proportion to (their fraction of all "
         "sentences) ^ A; 1 is proportional, 0 is uniform",
+        range=SHARE,
+        metavar="A",
     )
-    vocabulary.add_argument(
-        "--vocab-sample",
-        type=Number(float, POSITIVE),
-        default=8.0,
-        metavar="MB",
-        help="megabytes of training text used to learn each model",
+    vocab_sample: float = _of_vocabulary(
+        8.0, "megabytes of training text used to learn each model", range=POSITIVE, metavar="MB"
     )
-    vocabulary.add_argument(
-        "--segment",
-        action="append",
-        default=[],
-        metavar="LANG=HOW",
-        help="word segmentation before pieces are learnt: pre (as in the file; every language's "
+    segment: tuple[str, ...] = _of_vocabulary(
+        (),
+        "word segmentation before pieces are learnt: pre (as in the file; every language's "
         "default), space (punctuation set off), char (as space, and each Chinese or Japanese "
         "character on its own; --vocab-size should then be twice the number of characters), "
         "basic (as BERT) or moses-LANG (as Moses; needs fairseq_xling[moses])",
+        metavar="LANG=HOW",
     )
-    vocabulary.add_argument(
-        "--tokenizer",
-        action="append",
-        default=[],
-        metavar=Input("LANG=FOLDER"),
-        help="use the vocabulary and the tokenizer.json of a Hugging Face folder, or those of a "
+    tokenizer: tuple[str, ...] = _of_vocabulary(
+        (),
+        "use the vocabulary and the tokenizer.json of a Hugging Face folder, or those of a "
         "data folder with the same --vocab and --vocab-type, instead of learning one; with --vocab "
         "joint, name every language with the same folder. "
         "`--segment LANG=basic` counts words as BERT's tokenizers do",
+        metavar=Input("LANG=FOLDER"),
     )
-    alignment = parser.add_argument_group("word alignment of parallel text")
-    alignment.add_argument(
-        "--aligner",
-        default="fast_align",
+    aligner: str = _of_alignment(
+        "fast_align",
+        "fast_align (built in), fast_align_binary or eflomal (programs on PATH), or none",
         metavar="NAME",
-        help="fast_align (built in), fast_align_binary or eflomal (programs on PATH), or none",
     )
-    alignment.add_argument(
-        "--symmetrise",
-        default="none",
-        metavar="RULE",
-        help="none (each direction has its own links), intersection, union or gdfa "
+    symmetrise: str = _of_alignment(
+        "none",
+        "none (each direction has its own links), intersection, union or gdfa "
         "(grow-diag-final-and)",
-    )
-    alignment.add_argument(
-        "--many-to-one",
-        default="lowest",
         metavar="RULE",
-        help="what a target word with several links gets its state from: lowest (source index), "
+    )
+    many_to_one: str = _of_alignment(
+        "lowest",
+        "what a target word with several links gets its state from: lowest (source index), "
         "highest (probability; of links i-j:p, or of --aligner fast_align), last (in the line), "
         "mean (of their states)",
+        metavar="RULE",
     )
-    alignment.add_argument(
-        "--align-unit",
-        metavar="UNIT",
-        help="what links connect, subword or word (default: subword for the aligner, word for "
+    align_unit: str | None = _of_alignment(
+        None,
+        "what links connect, subword or word (default: subword for the aligner, word for "
         "--alignment files); a word's k-th subword takes the min(k, n)-th of the n of its partner",
+        metavar="UNIT",
     )
-    alignment.add_argument(
-        "--links-from",
-        type=Number(int, FIRST_WORD),
-        default=0,
-        metavar="N",
-        help="number of the first word in --alignment files, 0 or 1",
+    links_from: int = _of_alignment(
+        0, "number of the first word in --alignment files, 0 or 1", range=FIRST_WORD
     )
-    shards = parser.add_argument_group("shards")
-    shards.add_argument(
-        "--shards",
-        type=Number(int, COUNT),
-        metavar="N",
-        help="cut the training text into N data folders, OUT/shard0 and so on (default: OUT alone)",
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardOptions:
+    """What more there is for shards, besides the choice of a launcher."""
+
+    shards: int | None = option(
+        None,
+        "cut the training text into N data folders, OUT/shard0 and so on (default: OUT alone)",
+        range=COUNT,
     )
-    shards.add_argument(
-        "--align-sample",
-        type=Number(float, POSITIVE),
-        default=64.0,
+    align_sample: float = option(
+        64.0,
+        "with --shards: megabytes of each pair's training text that the aligner learns from",
+        range=POSITIVE,
         metavar="MB",
-        help="with --shards: megabytes of each pair's training text that the aligner learns from",
     )
-    shards.add_argument(
-        "--part",
+    part: str | None = option(
+        None,
+        "with --shards: make models, shard0 or so alone, here, as each step does",
         metavar="PART",
-        help="with --shards: make models, shard0 or so alone, here, as each step does",
     )
-    shards.add_argument(
-        "--jobs",
-        type=Number(int, COUNT),
-        default=1,
-        metavar="N",
-        help="with --shards: steps at the same time on this machine",
+    jobs: int = option(1, "with --shards: steps at the same time on this machine", range=COUNT)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """How it is made."""
+
+    workers: int = option(2, "threads; the result is the same", range=COUNT)
+    seed: int = shared.seed(1, "random seed of the vocabulary's sample")
+    overwrite: bool = option(
+        False, "replace a data folder that was made with other settings or text"
     )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.runs.launcher import add_launch_options
+
+    add_fields(parser, FolderOptions)
+    shards = parser.add_argument_group("shards")
+    add_fields(shards, ShardOptions)
     add_launch_options(shards)
-    run = parser.add_argument_group("run")
-    run.add_argument(
-        "--workers",
-        type=Number(int, COUNT),
-        default=2,
-        metavar="N",
-        help="threads; the result is the same",
-    )
-    run.add_argument(
-        "--seed", type=SEED, default=1, metavar="N", help="random seed of the vocabulary's sample"
-    )
-    run.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="replace a data folder that was made with other settings or text",
-    )
+    add_fields(parser.add_argument_group("run"), RunOptions)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -251,10 +223,8 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.text.vocabularies import modes
 
     languages = parse_languages(args.languages)
-    given = {field.name: getattr(args, field.name) for field in dataclasses.fields(PrepareOptions)}
-    given["languages"] = tuple(languages)
-    given["segment"] = parse_segmentation(args.segment, languages)
-    options = PrepareOptions(**given)
+    segment = parse_segmentation(args.segment, languages)
+    options = part_of(PrepareOptions, args, languages=tuple(languages), segment=segment)
     sources = parse_sources(
         languages,
         args.mono,

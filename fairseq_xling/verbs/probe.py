@@ -15,106 +15,94 @@ predictions in the format of the test files. If interrupted, the same command re
 """
 
 import argparse
+import dataclasses
+from typing import Any
 
+from fairseq_xling import options as shared
 from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.ranges import BELOW_ONE, COUNT, Number, Range
+from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.ranges import BELOW_ONE, COUNT, Range
 
 GROUP = "Analyse"
 SPEC_ROWS = ("E8",)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="model file")
-    add("--data", required=True, metavar=DATA, help="the model's data folder")
-    add_examples(parser)
-    add(
-        "--layers",
-        metavar="LAYERS",
-        help="such as 0,2-4 or all, one probe each (default: the last)",
+def offsets_option() -> Any:
+    """``--offsets``, wherever spans are read."""
+    return option("tokens", "unit of spans", choices=("tokens", "characters"), usage=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExampleOptions:
+    """The files of a probe."""
+
+    train: str = option(REQUIRED, "examples to train on", metavar=LANG_FILE)
+    valid: str = option(REQUIRED, "examples for early stopping", metavar=LANG_FILE)
+    test: tuple[str, ...] = option(
+        REQUIRED,
+        "examples to predict, and score where they have labels; repeatable",
+        metavar=LANG_FILE,
     )
-    add("--mix", action="store_true", help="one probe on a learnt mixture of --layers instead")
-    add_probe(parser)
-    add(
-        "--dtype", default="float32", choices=["float32", "float16"], help="type of vectors on disk"
+    offsets: str = offsets_option()
+
+
+@dataclasses.dataclass(frozen=True)
+class FitOptions:
+    """The network of a probe, and its training."""
+
+    classifier: str = option(
+        "mlp", "classifier of the pooled spans: linear or mlp", metavar="CLASSIFIER"
     )
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        metavar="N",
-        help="maximum padded tokens per batch",
+    hidden: int = option(256, "hidden units of the mlp", range=COUNT)
+    projection: int = option(256, "projection width before pooling", range=COUNT)
+    dropout: float = option(0.3, "dropout before the classifier", range=BELOW_ONE)
+    lr: float = option(1e-3, "learning rate of Adam", range=Range(0, 1, above=True, below=True))
+    batch_size: int = option(64, "examples per step", range=COUNT)
+    epochs: int = option(50, "maximum passes over the examples", range=COUNT)
+    patience: int = option(5, "passes without improvement before stopping", range=COUNT)
+    seeds: str = option("1", "seeds, one probe each, comma-separated", metavar="SEEDS")
+    device: str = shared.device()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Encoder:
+    checkpoint: str = argument("model file", CHECKPOINT)
+    data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layers:
+    layers: str | None = option(
+        None, "such as 0,2-4 or all, one probe each (default: the last)", metavar="LAYERS"
     )
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
+    mix: bool = option(False, "one probe on a learnt mixture of --layers instead")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Vectors:
+    dtype: str = option(
+        "float32", "type of vectors on disk", choices=("float32", "float16"), usage=True
+    )
+    max_tokens: int = shared.max_tokens("N")
+    output: str = option(REQUIRED, "folder to write", metavar=NEW_FOLDER)
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(_Vectors, FitOptions, _Layers, ExampleOptions, _Encoder):
+    """All of them, in this order from the end."""
 
 
 def add_examples(parser: argparse.ArgumentParser) -> None:
-    """The files of a probe."""
-    add = parser.add_argument
-    add("--train", required=True, metavar=LANG_FILE, help="examples to train on")
-    add("--valid", required=True, metavar=LANG_FILE, help="examples for early stopping")
-    add(
-        "--test",
-        required=True,
-        action="append",
-        metavar=LANG_FILE,
-        help="examples to predict, and score where they have labels; repeatable",
-    )
-    add("--offsets", default="tokens", choices=["tokens", "characters"], help="unit of spans")
+    """`ExampleOptions` of a verb that declares its arguments itself."""
+    add_fields(parser, ExampleOptions)
 
 
 def add_probe(parser: argparse.ArgumentParser) -> None:
-    """The network of a probe, and its training."""
-    add = parser.add_argument
-    add("--classifier", default="mlp", help="classifier of the pooled spans: linear or mlp")
-    add(
-        "--hidden",
-        type=Number(int, COUNT),
-        default=256,
-        metavar="N",
-        help="hidden units of the mlp",
-    )
-    add(
-        "--projection",
-        type=Number(int, COUNT),
-        default=256,
-        metavar="N",
-        help="projection width before pooling",
-    )
-    add(
-        "--dropout",
-        type=Number(float, BELOW_ONE),
-        default=0.3,
-        metavar="X",
-        help="dropout before the classifier",
-    )
-    add(
-        "--lr",
-        type=Number(float, Range(0, 1, above=True, below=True)),
-        default=1e-3,
-        metavar="X",
-        help="learning rate of Adam",
-    )
-    add("--batch-size", type=Number(int, COUNT), default=64, metavar="N", help="examples per step")
-    add(
-        "--epochs",
-        type=Number(int, COUNT),
-        default=50,
-        metavar="N",
-        help="maximum passes over the examples",
-    )
-    add(
-        "--patience",
-        type=Number(int, COUNT),
-        default=5,
-        metavar="N",
-        help="passes without improvement before stopping",
-    )
-    add("--seeds", default="1", metavar="SEEDS", help="seeds, one probe each, comma-separated")
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    """`FitOptions` likewise."""
+    add_fields(parser, FitOptions)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.verbs.parts.probe import run_probe
 
-    run_probe(args)
+    run_probe(options)

@@ -13,29 +13,30 @@ text, predicate, argument, property and response: spr (a predicate and an argume
 rated 4 or 5). Of SemEval-2010 task 8, or of the structures of `struct` (.json, .jsonl): relations.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import FILE, NEW_FILE
+from fairseq_xling.options import REQUIRED, argument, option
 
 GROUP = "Analyse"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("source", metavar=FILE, help="annotated file, also .gz")
-    add(
-        "--task",
-        required=True,
-        help="what is probed: pos, deps, entities, consts, srl, coref, spr or relations",
+@dataclasses.dataclass(frozen=True)
+class Options:
+    source: str = argument("annotated file, also .gz", FILE)
+    task: str = option(
+        REQUIRED,
+        "what is probed: pos, deps, entities, consts, srl, coref, spr or relations",
+        metavar="TASK",
     )
-    add("--columns", help="of a tagged file, such as token=0,tag=1")
-    add("--output", required=True, metavar=NEW_FILE, help="JSON lines to write")
+    columns: str | None = option(None, "of a tagged file, such as token=0,tag=1", metavar="COLUMNS")
+    output: str = option(REQUIRED, "JSON lines to write", metavar=NEW_FILE)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.tasks.items import parse_columns
     from fairseq_xling.tasks.probing.converters import convert
 
-    columns = parse_columns(args.columns or "")
-    texts, targets = convert(args.source, args.output, args.task, columns)
-    print(f"{args.output}: {targets:,} targets in {texts:,} texts")
+    columns = parse_columns(options.columns or "")
+    texts, targets = convert(options.source, options.output, options.task, columns)
+    print(f"{options.output}: {targets:,} targets in {texts:,} texts")

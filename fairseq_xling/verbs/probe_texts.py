@@ -5,22 +5,24 @@
 `fairseq-xling clcr probe` reads their sequences in this order.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import FILE, NEW_FILE
+from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.verbs.probe import offsets_option
 
 GROUP = "Analyse"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("source", metavar=FILE, help="rows of `fairseq-xling probe`, also .gz")
-    add("--offsets", default="tokens", choices=["tokens", "characters"], help="unit of spans")
-    add("--output", required=True, metavar=NEW_FILE, help="text to write")
+@dataclasses.dataclass(frozen=True)
+class Options:
+    source: str = argument("rows of `fairseq-xling probe`, also .gz", FILE)
+    offsets: str = offsets_option()
+    output: str = option(REQUIRED, "text to write", metavar=NEW_FILE)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.tasks.probing.examples import read_examples, write_texts
 
-    lines = write_texts(read_examples(args.source, args.offsets), args.output)
-    print(f"{args.output}: {lines:,} texts")
+    lines = write_texts(read_examples(options.source, options.offsets), options.output)
+    print(f"{options.output}: {lines:,} texts")

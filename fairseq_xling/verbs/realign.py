@@ -9,32 +9,33 @@ al. 2020, section 3.2). Writes a word and its tag on each line, and prints how m
 their boundaries.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import FILE, NEW_FILE
+from fairseq_xling.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E3",)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("source", metavar=FILE, help="tagged characters, also .gz")
-    add("--words", required=True, metavar=FILE, help="the segmenter's output, also .gz")
-    add("--columns", default="", help="of the tagged file, such as token=0,tag=1")
-    add("--output", required=True, metavar=NEW_FILE, help="tagged words to write")
+@dataclasses.dataclass(frozen=True)
+class Options:
+    source: str = argument("tagged characters, also .gz", FILE)
+    words: str = option(REQUIRED, "the segmenter's output, also .gz", metavar=FILE)
+    columns: str = option("", "of the tagged file, such as token=0,tag=1", metavar="COLUMNS")
+    output: str = option(REQUIRED, "tagged words to write", metavar=NEW_FILE)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from pathlib import Path
 
     from fairseq_xling.tasks.items import parse_columns
     from fairseq_xling.tasks.spans import realign_file
 
-    columns = parse_columns(args.columns)
-    done = realign_file(Path(args.source), Path(args.words), Path(args.output), columns)
+    columns = parse_columns(options.columns)
+    done = realign_file(Path(options.source), Path(options.words), Path(options.output), columns)
     total = done.kept + done.moved + done.lost
     print(
-        f"{args.output}: {total:,} entities in {done.sentences:,} sentences: {done.kept:,} kept "
+        f"{options.output}: {total:,} entities in {done.sentences:,} sentences: {done.kept:,} kept "
         f"their boundaries, {done.moved:,} moved, {done.lost:,} lost"
     )

@@ -7,48 +7,43 @@ Counts the word alignments of a split of DATA. `--shortlist` of fairseq-generate
 frequent tokens go through the output layer.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import DATA, NEW_FILE
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.ranges import COUNT
 
 GROUP = "Migrate"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("data", metavar=DATA, help="data folder with word alignments")
-    add("--from", dest="source", required=True, metavar="LANG", help="source language")
-    add("--to", dest="target", required=True, metavar="LANG", help="target language")
-    add("--output", required=True, metavar=NEW_FILE, help="file to write")
-    add("--split", default="train", metavar="SPLIT", help="parallel text to count")
-    add(
-        "--linked",
-        type=Number(int, COUNT),
-        default=20,
-        metavar="N",
-        help="target tokens listed for each source token, its own spelling included",
+@dataclasses.dataclass(frozen=True)
+class Options:
+    data: str = argument("data folder with word alignments", DATA)
+    source: str = option(REQUIRED, "source language", metavar="LANG", flag="from")
+    target: str = option(REQUIRED, "target language", metavar="LANG", flag="to")
+    output: str = option(REQUIRED, "file to write", metavar=NEW_FILE)
+    split: str = option("train", "parallel text to count", metavar="SPLIT")
+    linked: int = option(
+        20,
+        "target tokens listed for each source token, its own spelling included",
+        range=COUNT,
     )
-    add(
-        "--frequent",
-        type=Number(int, COUNT),
-        default=100,
-        metavar="N",
-        help="most frequent target tokens, which every sentence may have",
+    frequent: int = option(
+        100, "most frequent target tokens, which every sentence may have", range=COUNT
     )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.data.folder import PAD, DataFolder
     from fairseq_xling.data.shortlist import make_shortlist
     from fairseq_xling.files import refuse_files_above
 
-    refuse_files_above("--output", args.output)
-    folder, pair = DataFolder(args.data), (args.source, args.target)
-    found = make_shortlist(folder, pair, args.linked, args.frequent, args.split)
-    found.write(args.output, folder, pair)
+    refuse_files_above("--output", options.output)
+    folder, pair = DataFolder(options.data), (options.source, options.target)
+    found = make_shortlist(folder, pair, options.linked, options.frequent, options.split)
+    found.write(options.output, folder, pair)
     listed = (found.linked != PAD).any(1).sum()
     print(
-        f"{args.output}: up to {args.linked} tokens for each of {listed:,} source tokens, and "
-        f"{len(found.frequent):,} frequent ones"
+        f"{options.output}: up to {options.linked} tokens for each of {listed:,} source tokens, "
+        f"and {len(found.frequent):,} frequent ones"
     )

@@ -7,8 +7,13 @@ fairseq-xling struct matrix --task roles --train en=en.jsonl,zh=zh.jsonl --valid
 """
 
 import argparse
+import dataclasses
 
+from fairseq_xling import options as shared
 from fairseq_xling.named_files import DATA, FILE, LANG_FILE, MODEL, NEW_FOLDER, Input
+from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.tasks.items import SKIP_BAD_HELP
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E13", "G17")
@@ -48,6 +53,30 @@ interrupted, the same command resumes.
 """
 
 
+@dataclasses.dataclass(frozen=True)
+class PredictOptions:
+    model: str = argument("folder of `struct train`, or its model.safetensors", MODEL)
+    files: tuple[str, ...] = argument(
+        "what to predict, e.g. de=test.de.jsonl", LANG_FILE, words="+"
+    )
+    output: str = option(REQUIRED, "folder for the predictions", metavar=NEW_FOLDER)
+    format: str = option("json_lines", "json_lines, tacred or kbp37", metavar="NAME")
+    segment: str = option("", "segmentation of kbp37's text (as `pre`)", metavar="NAME")
+    skip_bad: int = option(0, SKIP_BAD_HELP, range=NOT_NEGATIVE)
+    trees: str = option(
+        "",
+        "trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,...",
+        metavar=Input("PARSER"),
+    )
+    trees_data: str = option("", "the parser's data folder, if it has moved", metavar=DATA)
+    vectors: tuple[str, ...] = option(
+        (), "word vectors (default: those of training); repeatable", metavar=Input("LANG=FILE,...")
+    )
+    encoder: str = option("", "encoder (default: that of training)", metavar=FILE)
+    encoder_data: str = option("", "its data folder, if it has moved", metavar=DATA)
+    device: str = shared.device()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.runs.options import add_options
     from fairseq_xling.verbs.parts.struct_config import MatrixConfig, TrainConfig
@@ -68,40 +97,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description=_PREDICT,
         formatter_class=parser.formatter_class,
     )
-    _add_predict(predict)
-
-
-def _add_predict(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.tasks.items import add_skip_bad
-
-    add = parser.add_argument
-    add("model", metavar=MODEL, help="folder of `struct train`, or its model.safetensors")
-    add("files", nargs="+", metavar=LANG_FILE, help="what to predict, e.g. de=test.de.jsonl")
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder for the predictions")
-    add("--format", default="json_lines", metavar="NAME", help="json_lines, tacred or kbp37")
-    add("--segment", default="", metavar="NAME", help="segmentation of kbp37's text (as `pre`)")
-    add_skip_bad(parser)
-    add(
-        "--trees",
-        default="",
-        metavar=Input("PARSER"),
-        help="trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,...",
-    )
-    add("--trees-data", default="", metavar=DATA, help="the parser's data folder, if it has moved")
-    add(
-        "--vectors",
-        action="append",
-        default=[],
-        metavar=Input("LANG=FILE,..."),
-        help="word vectors (default: those of training); repeatable",
-    )
-    add("--encoder", default="", metavar=FILE, help="encoder (default: that of training)")
-    add("--encoder-data", default="", metavar=DATA, help="its data folder, if it has moved")
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
+    add_fields(predict, PredictOptions)
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.struct_matrix import run_matrix
-    from fairseq_xling.verbs.parts.struct_train import run_predict, run_train
+    from fairseq_xling.verbs.parts.struct_runs import run_matrix, run_predict, run_train
 
     {"train": run_train, "predict": run_predict, "matrix": run_matrix}[args.action](args)

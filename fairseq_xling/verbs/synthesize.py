@@ -20,66 +20,47 @@ Languages: en, de, zh, id; made from English: xx and yy (relabelled), xp (relabe
 xs (words split), xm (words merged).
 """
 
-import argparse
+import dataclasses
+from typing import Any
 
 from fairseq_xling.named_files import OutputFolder
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
-from fairseq_xling.seeds import SEED
+from fairseq_xling.options import argument, option, part_of
+from fairseq_xling.options import seed as seed_option
+from fairseq_xling.ranges import NOT_NEGATIVE
 
 GROUP = "Data"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("out", metavar=OutputFolder("OUT"), help="folder to write; it must be new or empty")
-    add("--languages", default="en,de", help="comma-separated; the first is paired with the rest")
-    add(
-        "--sentences",
-        type=Number(int, NOT_NEGATIVE),
-        default=10_000,
-        help="training sentences per language",
-    )
-    add(
-        "--parallel-sentences",
-        type=Number(int, NOT_NEGATIVE),
-        default=0,
-        help="parallel training sentences",
-    )
-    add(
-        "--held-out",
-        type=Number(int, NOT_NEGATIVE),
-        default=1000,
-        help="sentences of valid, and of test",
-    )
-    add(
-        "--nli",
-        type=Number(int, NOT_NEGATIVE),
-        default=0,
-        help="training entailment pairs (0: no pairs at all)",
-    )
-    add(
-        "--structures",
-        type=Number(int, NOT_NEGATIVE),
-        default=0,
-        help="training sentences per language with relations and events (0: none at all)",
-    )
-    add(
-        "--annotated",
-        type=Number(int, NOT_NEGATIVE),
-        default=1000,
-        help="training sentences with gold trees, entities",
-    )
-    add("--seed", type=SEED, default=1, help="random seed; each gives a different corpus")
-    add("--domain", default="default", help="default or other: same words, other frequencies")
-    add("--spaced", action="store_true", help="also write spaces between Chinese words")
+def _count(default: int, name: str, help: str) -> Any:
+    return option(default, help, range=NOT_NEGATIVE, metavar=name)
 
 
-def run(args: argparse.Namespace) -> None:
-    from dataclasses import fields
+@dataclasses.dataclass(frozen=True)
+class Options:
+    out: str = argument("folder to write; it must be new or empty", OutputFolder("OUT"))
+    languages: str = option(
+        "en,de", "comma-separated; the first is paired with the rest", metavar="LANGUAGES"
+    )
+    sentences: int = _count(10_000, "SENTENCES", "training sentences per language")
+    parallel_sentences: int = _count(0, "PARALLEL_SENTENCES", "parallel training sentences")
+    held_out: int = _count(1000, "HELD_OUT", "sentences of valid, and of test")
+    nli: int = _count(0, "NLI", "training entailment pairs (0: no pairs at all)")
+    structures: int = _count(
+        0,
+        "STRUCTURES",
+        "training sentences per language with relations and events (0: none at all)",
+    )
+    annotated: int = _count(1000, "ANNOTATED", "training sentences with gold trees, entities")
+    seed: int = seed_option(1, "random seed; each gives a different corpus", "SEED")
+    domain: str = option(
+        "default", "default or other: same words, other frequencies", metavar="DOMAIN"
+    )
+    spaced: bool = option(False, "also write spaces between Chinese words")
 
+
+def run(options: Options) -> None:
     from fairseq_xling.corpus.write import Settings, write_corpus
     from fairseq_xling.languages import parse_languages
 
-    args.languages = tuple(parse_languages(args.languages))
-    settings = Settings(**{field.name: getattr(args, field.name) for field in fields(Settings)})
-    print(write_corpus(settings, args.out))
+    languages = tuple(parse_languages(options.languages))
+    print(write_corpus(part_of(Settings, options, languages=languages), options.out))

@@ -13,96 +13,82 @@ LINE counts from 0, SCORE is the mean log-probability of a token (in nats). With
 that of the translation, of a lattice with its bonus for each word.
 """
 
-import argparse
+import dataclasses
 from typing import TYPE_CHECKING
 
-from fairseq_xling import precision
+from fairseq_xling import options as shared
+from fairseq_xling import precision as formats
 from fairseq_xling.named_files import DATA, FILE, MODEL, NEW_FILE
-from fairseq_xling.ranges import (
-    ANY,
-    CANDIDATES,
-    COUNT,
-    HYPOTHESES,
-    NATS,
-    Number,
-)
+from fairseq_xling.options import argument, option
+from fairseq_xling.ranges import CANDIDATES, COUNT, HYPOTHESES, NATS
 
 if TYPE_CHECKING:
     from fairseq_xling.generation.translator import Translation
 
 GROUP = "Migrate"
-_OPTIONS = (
+_GIVEN = (
     *("ordering", "length_candidates", "blank_penalty", "word_bonus", "lookahead", "slot_beam"),
     *("shortlist", "too_long"),
 )
 _BETWEEN = " ||| "
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("model", metavar=MODEL, help="checkpoint, or folder of `fairseq-xling export`")
-    add("--data", metavar=DATA, help="the model's data folder, if it has moved")
-    add("--from", dest="source", metavar="LANG", help="language of the text, if several are known")
-    add("--to", dest="target", metavar="LANG", help="language to write, if several are known")
-    add("--input", metavar=FILE, help="UTF-8 text, also .gz (default: standard input)")
-    add("--output", metavar=NEW_FILE, help="file to write (default: standard output)")
-    add(
-        "--ordering",
+@dataclasses.dataclass(frozen=True)
+class Options:
+    model: str = argument("checkpoint, or folder of `fairseq-xling export`", MODEL)
+    data: str | None = option(None, "the model's data folder, if it has moved", metavar=DATA)
+    source: str | None = option(
+        None, "language of the text, if several are known", metavar="LANG", flag="from"
+    )
+    target: str | None = option(
+        None, "language to write, if several are known", metavar="LANG", flag="to"
+    )
+    input: str | None = option(None, "UTF-8 text, also .gz (default: standard input)", metavar=FILE)
+    output: str | None = option(None, "file to write (default: standard output)", metavar=NEW_FILE)
+    ordering: str | None = option(
+        None,
+        "source of the order, as of fairseq-generate (default: what suits the model)",
         metavar="NAME",
-        help="source of the order, as of fairseq-generate (default: what suits the model)",
     )
-    add("--length-candidates", type=Number(int, CANDIDATES), metavar="N", help="lengths to try")
-    add(
-        "--blank-penalty",
-        type=Number(float, ANY),
-        metavar="X",
-        help="for --emission ctc: taken from the logit of writing nothing; more is longer",
+    length_candidates: int | None = option(None, "lengths to try", range=CANDIDATES)
+    blank_penalty: float | None = option(
+        None, "for --emission ctc: taken from the logit of writing nothing; more is longer"
     )
-    add(
-        "--word-bonus",
-        type=Number(float, NATS),
-        metavar="X",
-        help="for --emission lattice: added for each word, in nats; more is longer",
+    word_bonus: float | None = option(
+        None,
+        "for --emission lattice: added for each word, in nats; more is longer",
+        range=NATS,
     )
-    add(
-        "--lookahead",
-        action="store_true",
-        default=None,
-        help="for --emission lattice: the likeliest next slot, not the likeliest path",
+    lookahead: bool | None = option(
+        None, "for --emission lattice: the likeliest next slot, not the likeliest path"
     )
-    add(
-        "--slot-beam",
-        type=Number(int, HYPOTHESES),
-        metavar="N",
-        help="for --emission ctc or lattice: prefixes that a search keeps (default: 1, no search)",
+    slot_beam: int | None = option(
+        None,
+        "for --emission ctc or lattice: prefixes that a search keeps (default: 1, no search)",
+        range=HYPOTHESES,
     )
-    add(
-        "--shortlist",
+    shortlist: str | None = option(
+        None,
+        "of `fairseq-xling shortlist`: write only its words for the sentence's words",
         metavar=FILE,
-        help="of `fairseq-xling shortlist`: write only its words for the sentence's words",
     )
-    add("--nbest", type=Number(int, CANDIDATES), default=1, metavar="N", help="hypotheses to write")
-    add("--alignment", action="store_true", help="write which pieces come from which")
-    add(
-        "--batch-tokens",
-        type=Number(int, COUNT),
-        default=4096,
-        metavar="N",
-        help="maximum padded source tokens per batch",
+    nbest: int = option(1, "hypotheses to write", range=CANDIDATES)
+    alignment: bool = option(False, "write which pieces come from which")
+    batch_tokens: int = option(4096, "maximum padded source tokens per batch", range=COUNT)
+    buffer: int | None = option(
+        None,
+        "lines that are read before they are translated (default: 2048, 1 at a terminal)",
+        range=COUNT,
     )
-    add(
-        "--buffer",
-        type=Number(int, COUNT),
-        metavar="N",
-        help="lines that are read before they are translated (default: 2048, 1 at a terminal)",
+    too_long: str | None = option(
+        None, "lines too long for the model", choices=("truncate", "refuse"), usage=True
     )
-    add("--too-long", choices=("truncate", "refuse"), help="lines too long for the model")
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add("--precision", default=precision.AUTO, choices=precision.CHOICES, help=precision.HELP)
-    add("--int8", action="store_true", help="products with weights in 8 bits, on a CPU")
+    device: str = shared.device()
+    precision: str = option(formats.AUTO, formats.HELP, choices=formats.CHOICES, usage=True)
+    int8: bool = option(False, "products with weights in 8 bits, on a CPU")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     import sys
 
     from fairseq_xling.files import check_files, opened_output
@@ -110,35 +96,39 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.progress import progress
     from fairseq_xling.sentences import read_sentences
 
-    check_files(args.input, of="`--input`")
-    given = {name: getattr(args, name) for name in _OPTIONS}
+    check_files(options.input, of="`--input`")
+    given = {name: getattr(options, name) for name in _GIVEN}
     translator = Translator.load(
-        args.model,
-        args.data,
-        source=args.source,
-        target=args.target,
-        device=args.device,
-        precision=args.precision,
-        int8=args.int8,
+        options.model,
+        options.data,
+        source=options.source,
+        target=options.target,
+        device=options.device,
+        precision=options.precision,
+        int8=options.int8,
         **{name: value for name, value in given.items() if value is not None},
     )
-    at_terminal = args.input is None and sys.stdin.isatty()
-    plain = args.nbest == 1 and not args.alignment
+    at_terminal = options.input is None and sys.stdin.isatty()
+    plain = options.nbest == 1 and not options.alignment
     found = translator.hypotheses(
-        read_sentences(args.input or "standard input", None if args.input else sys.stdin.buffer),
-        nbest=args.nbest,
-        alignment=args.alignment,
+        read_sentences(
+            options.input or "standard input", None if options.input else sys.stdin.buffer
+        ),
+        nbest=options.nbest,
+        alignment=options.alignment,
         scores=not plain,
-        batch_tokens=args.batch_tokens,
-        buffer=args.buffer or (1 if at_terminal else BUFFER),
+        batch_tokens=options.batch_tokens,
+        buffer=options.buffer or (1 if at_terminal else BUFFER),
     )
     with (
-        opened_output(args.output) as output,
+        opened_output(options.output) as output,
         progress(None, "translate", " lines", checks=at_terminal) as bar,
     ):
         for number, row in enumerate(found):
             for one in row:
-                output.write(f"{one.text if plain else _nbest_line(number, one, args.alignment)}\n")
+                output.write(
+                    f"{one.text if plain else _nbest_line(number, one, options.alignment)}\n"
+                )
             if output is sys.stdout and at_terminal:
                 output.flush()
             bar.update()

@@ -13,71 +13,324 @@ figure, and all translations into the folder OUTPUT; if interrupted, the same co
 layers and alphas can be added later.
 """
 
-import argparse
+from __future__ import annotations
 
+import contextlib
+import dataclasses
+import math
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairseq_xling import options as shared
+from fairseq_xling.analysis.layers import parse_layers
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, parse_alphas, parse_shift
+from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import (
+    atomic_write,
+    check_files,
+    exclusive,
+    read_json,
+    sha256,
+    write_json,
+)
+from fairseq_xling.folders import claim
+from fairseq_xling.languages import parse_languages
 from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, OutputFile
-from fairseq_xling.ranges import ANY, COUNT, Number
+from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.progress import progress
+from fairseq_xling.ranges import COUNT
+from fairseq_xling.sentences import read_sentences
+from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.verbs.eval import check_languages
+from fairseq_xling.verbs.mean import language_mean, read_means
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from fairseq_xling.analysis.mean_file import MeanFile
+    from fairseq_xling.verbs.parts.mean_difference_result import Summary
 
 GROUP = "Analyse"
 SPEC_ROWS = ("S11", "S12")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("checkpoint", metavar=CHECKPOINT, help="model file")
-    add("--data", required=True, metavar=DATA, help="the model's data folder")
-    add("--from", required=True, dest="source", metavar="LANG", help="language of the text")
-    add("--to", required=True, dest="target", metavar="LANG", help="language to write")
-    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
-    add("--reference", metavar=FILE, help="its translation, line by line, for BLEU-1")
-    add("--layer", type=Number(int, COUNT), help="layer to shift, from 1")
-    add(
-        "--alpha",
-        type=Number(float, ANY),
-        help="size of the shift, in mean differences; 0 is the unshifted model",
+@dataclasses.dataclass(frozen=True)
+class Options:
+    checkpoint: str = argument("model file", CHECKPOINT)
+    data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+    source: str = option(REQUIRED, "language of the text", metavar="LANG", flag="from")
+    target: str = option(REQUIRED, "language to write", metavar="LANG", flag="to")
+    text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
+    reference: str | None = option(None, "its translation, line by line, for BLEU-1", metavar=FILE)
+    layer: int | None = option(None, "layer to shift, from 1", range=COUNT, metavar="LAYER")
+    alpha: float | None = option(
+        None,
+        "size of the shift, in mean differences; 0 is the unshifted model",
+        metavar="ALPHA",
     )
-    add("--layers", metavar="LAYERS", help="grid: layers such as 1-12 or 6,8-11")
-    add("--alphas", metavar="NUMBERS", help="grid: such as 1,2,3 or, with =, --alphas=-1,1")
-    add(
-        "--fixed",
+    layers: str | None = option(None, "grid: layers such as 1-12 or 6,8-11", metavar="LAYERS")
+    alphas: str | None = option(
+        None, "grid: such as 1,2,3 or, with =, --alphas=-1,1", metavar="NUMBERS"
+    )
+    fixed: str | None = option(
+        None,
+        "grid: a setting to report next to the best, such as 11,3",
         metavar="LAYER,ALPHA",
-        help="grid: a setting to report next to the best, such as 11,3",
     )
-    add(
-        "--means",
-        nargs=2,
+    means: tuple[str, ...] | None = option(
+        None,
+        "means of both languages, of `fairseq-xling mean` (default: those of --means-split)",
         metavar=FILE,
-        help="means of both languages, of `fairseq-xling mean` (default: those of --means-split)",
+        words=2,
     )
-    add(
-        "--means-split",
-        default="valid",
-        metavar="SPLIT",
-        help="split of the data folder for the means",
+    means_split: str = option("valid", "split of the data folder for the means", metavar="SPLIT")
+    vocabulary_split: str = option(
+        "train", "split whose tokens are a language's, for the convert rate", metavar="SPLIT"
     )
-    add(
-        "--vocabulary-split",
-        default="train",
-        metavar="SPLIT",
-        help="split whose tokens are a language's, for the convert rate",
+    tokenizer: str | None = option(
+        None, "sacrebleu's (default: 13a, zh for zh, char for ja)", metavar="TOKENIZER"
     )
-    add("--tokenizer", help="sacrebleu's (default: 13a, zh for zh, char for ja)")
-    add(
-        "--max-tokens",
-        type=Number(int, COUNT),
-        default=8192,
-        help="maximum padded tokens per batch",
-    )
-    add("--device", default="cpu", help="cpu, cuda or cuda:N")
-    add(
-        "--output",
-        required=True,
-        metavar=OutputFile("OUTPUT", "{}.json"),
-        help="file to write, or folder of a grid",
+    max_tokens: int = shared.max_tokens()
+    device: str = shared.device()
+    output: str = option(
+        REQUIRED, "file to write, or folder of a grid", metavar=OutputFile("OUTPUT", "{}.json")
     )
 
 
-def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.translate_mds import run_translate
+def run(options: Options) -> None:
+    from fairseq_xling.analysis.language_mean import mean_difference
+    from fairseq_xling.interop.encoder import Encoder
+    from fairseq_xling.provenance import provenance
+    from fairseq_xling.verbs.parts.mean_difference_result import write_single, write_table
 
-    run_translate(args)
+    pair = _pair(options)
+    single = _is_single(options)
+    means = [*(options.means or [])]
+    check_files(options.checkpoint, options.text, options.reference, *means)
+    data = DataFolder(options.data)
+    if data.separate_vocabularies:
+        raise UserError(
+            f"{data.path}: each language has its own ids, so a model that reads one cannot "
+            "output the other; prepare with another `--vocab`"
+        )
+    encoder = Encoder.load(options.checkpoint, data=options.data, device=options.device)
+    check_languages(options.checkpoint, encoder.languages, pair)
+    last = encoder.num_layers
+    fixed = None if options.fixed is None else parse_shift(options.fixed, last)
+    cells = [Shift(options.layer, options.alpha)] if single else _grid(options, last, fixed)
+    if single and not 1 <= options.layer <= last:
+        raise UserError(f"`--layer` must lie in [1, {last}], got {options.layer}")
+    output, job = Path(options.output), Job(options, encoder, data, pair)
+    given = read_means(means, options.checkpoint, pair) if means else None
+    for lang in pair if given is None else ():
+        data.mono(options.means_split, lang)  # raises before anything is written
+    with _work(options, pair, output, single) as work:
+        found = given or tuple(_split_mean(options, encoder, data, lang, work) for lang in pair)
+        job.difference = mean_difference(found[0].mean, found[1].mean)
+        files = {
+            "checkpoint": options.checkpoint,
+            "text": options.text,
+            "data": data.path / "meta.json",
+        }
+        files |= {"reference": options.reference} if options.reference else {}
+        files |= {f"means {number}": path for number, path in enumerate(means)}
+        summary = job.summary(found)
+        if single:
+            scores = job.translate(cells[0], output)
+            write_single(output, summary, cells[0], scores, provenance(files))
+            return
+        scores = {cell: job.cell(cell, output / "cells") for cell in cells}
+        write_table(output, summary, scores, fixed, provenance(files))
+
+
+@dataclasses.dataclass
+class Job:
+    """One text, one language pair, one mean difference."""
+
+    options: Options
+    encoder: Any
+    data: DataFolder
+    pair: tuple[str, str]
+    difference: Tensor | None = None  # (L+1, D), set later
+
+    def __post_init__(self) -> None:
+        from fairseq_xling.analysis.convert import bleu_1
+        from fairseq_xling.analysis.corpus import TextCorpus, token_set
+        from fairseq_xling.analysis.sampled_bleu import tokenizer_for
+
+        size = self.data.vocab_sizes[self.pair[0]]
+        split = self.options.vocabulary_split
+        self.sets = [token_set(self.data.mono(split, lang), size) for lang in self.pair]
+        self.others = {
+            lang: token_set(self.data.mono(split, lang), size)
+            for lang in self.data.languages
+            if lang not in self.pair and self.data.has_mono(split, lang)
+        }
+        reader, self.writer = (TextEncoder.load(self.data.path, lang) for lang in self.pair)
+        self.corpus = TextCorpus(Path(self.options.text), reader)
+        self.references: list[str] = []
+        if self.options.reference:
+            self.references = list(read_sentences(self.options.reference))
+            if len(self.references) != self.corpus.total:
+                raise UserError(
+                    f"`--reference` {self.options.reference}: must have the {self.corpus.total} "
+                    f"lines of {self.options.text}, got {len(self.references)}"
+                )
+        self.tokenizer = tokenizer_for(self.pair[1], self.options.tokenizer or "")
+        if first := self.references[:1]:
+            bleu_1(first, first, self.tokenizer)  # checks that it exists
+
+    def summary(self, found: Sequence[MeanFile]) -> Summary:
+        """The facts of this job that every result has."""
+        from fairseq_xling.verbs.parts.mean_difference_result import Summary
+
+        return Summary(
+            pair=self.pair,
+            sizes=tuple(int(one.sum()) for one in self.sets),
+            common=int((self.sets[0] & self.sets[1]).sum()),
+            split=self.options.vocabulary_split,
+            mean_tokens=tuple(one.tokens for one in found),
+            lines=self.corpus.total,
+            scored=bool(self.references),
+        )
+
+    def cell(self, cell: Shift, folder: Path) -> Scores:
+        """The scores of ``cell``, from ``folder`` if they exist."""
+        path = folder / f"{cell.code}.json"
+        if path.is_file():
+            return read_json(path)
+        scores = self.translate(cell, folder / f"{cell.code}.txt")
+        write_json(path, scores)
+        return scores
+
+    def translate(self, cell: Shift, output: Path) -> Scores:
+        """Write the model's output, line by line, and score it."""
+        import torch
+
+        from fairseq_xling.analysis.convert import ConvertRate, bleu_1
+
+        rate, written, cut = ConvertRate(*self.sets, self.others), [], 0
+        with (
+            atomic_write(output, "w") as file,
+            progress(self.corpus.total, f"translate {cell.code}", "sentences") as bar,
+        ):
+            for sentences in self.corpus.blocks():
+                lines = [""] * len(sentences)
+                for index, ids in self._ids(cell, sentences):
+                    rate.update(torch.from_numpy(ids))
+                    lines[index] = self.writer.decode(ids)
+                    cut += len(ids) < len(sentences[index]) - 1
+                file.writelines(f"{line}\n" for line in lines)
+                written += lines if self.references else []
+                bar.update(len(sentences))
+        value = rate.value()
+        scores: dict[str, Any] = {
+            "convert_rate": None if math.isnan(value) else value,
+            "tokens": rate.tokens,
+            "shared": rate.shared,
+            "converted": rate.converted,
+            "neither": rate.neither,
+            "other_languages": rate.other,
+            "cut": cut,
+        }
+        if self.references:
+            bleu = bleu_1(written, self.references, self.tokenizer)
+            scores |= {"precision": bleu.precision, "bleu": bleu.score}
+            scores |= {"brevity_penalty": bleu.brevity_penalty, "signature": bleu.signature}
+        return scores
+
+    def _ids(
+        self, cell: Shift, sentences: Sequence[np.ndarray]
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        from fairseq_xling.interop.token_translation import translate_tokens
+
+        shift = None
+        if cell != NO_SHIFT and self.difference is not None:
+            vector = cell.alpha * self.difference[cell.layer]
+            if not math.isfinite(vector.float().square().sum()):
+                raise UserError(f"`--alpha` {cell.alpha:g} is too large: the states overflow")
+            shift = (cell.layer, vector)
+        for indices, ids in translate_tokens(
+            self.encoder, sentences, self.pair, shift, self.options.max_tokens
+        ):
+            yield from zip(indices.tolist(), ids, strict=True)
+
+
+def _pair(options: Options) -> tuple[str, str]:
+    sides = {
+        "from": parse_languages(options.source, "--from"),
+        "to": parse_languages(options.target, "--to"),
+    }
+    for name, langs in sides.items():
+        if len(langs) > 1:
+            raise UserError(f"`--{name}` must be one language, got {','.join(langs)!r}")
+    (source,), (target,) = sides.values()
+    if source == target:
+        raise UserError(f"`--from` and `--to` must be two languages, got {source!r} for both")
+    return source, target
+
+
+def _is_single(options: Options) -> bool:
+    one, grid = (options.layer, options.alpha), (options.layers, options.alphas)
+    if any(value is not None for value in one):
+        if any(value is None for value in one):
+            raise UserError("`--layer` and `--alpha` belong together, got one of them")
+        if any(value is not None for value in (*grid, options.fixed)):
+            raise UserError("`--layer` and `--alpha` are of one translation, `--layers` of a grid")
+        return True
+    if any(value is None for value in grid):
+        raise UserError("give `--layer` and `--alpha`, or `--layers` and `--alphas` for a grid")
+    if options.reference is None:
+        raise UserError("a grid (`--layers`) needs `--reference`, a translation of the text")
+    return False
+
+
+def _grid(options: Options, last: int, fixed: Shift | None) -> list[Shift]:
+    """Every cell once, no shift first."""
+    layers, alphas = parse_layers(options.layers, last), parse_alphas(options.alphas)
+    cells = [Shift(layer, alpha) for layer in layers if layer for alpha in alphas]
+    if not cells:
+        raise UserError(f"`--layers` must name one in [1, {last}], got {options.layers!r}")
+    return list(dict.fromkeys([NO_SHIFT, *cells, *filter(None, [fixed])]))
+
+
+@contextlib.contextmanager
+def _work(options: Options, pair: tuple[str, str], output: Path, single: bool) -> Iterator[Path]:
+    """The folder of the means: for a grid its own, which no other run may use meanwhile."""
+    if single:
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder)
+        return
+    claim(output, _settings(options, pair))
+    with exclusive(output, f"`--output` {output}: another run is writing it"):
+        yield output / "means"
+
+
+def _split_mean(
+    options: Options, encoder: Any, data: DataFolder, lang: str, folder: Path
+) -> MeanFile:
+    path = folder / f"{lang}.safetensors"
+    return language_mean(
+        encoder, options.checkpoint, data, lang, None, options.means_split, path, options.max_tokens
+    )
+
+
+def _settings(options: Options, pair: tuple[str, str]) -> dict[str, Any]:
+    """Everything that determines the scores of a cell."""
+    from fairseq_xling.analysis.sampled_bleu import tokenizer_for
+
+    return {
+        "pair": list(pair),
+        "checkpoint": sha256(options.checkpoint),
+        "data": sha256(DataFolder(options.data).path / "meta.json"),
+        "text": sha256(options.text),
+        "reference": sha256(options.reference),
+        "means": [sha256(path) for path in options.means] if options.means else options.means_split,
+        "vocabulary": options.vocabulary_split,
+        "tokenizer": tokenizer_for(pair[1], options.tokenizer or ""),
+    }

@@ -1,7 +1,6 @@
 """The study of adversarial tagging on a little text, through the real command."""
 
 import csv
-import json
 
 import pytest
 
@@ -55,20 +54,20 @@ def test_the_study_compares_rows_over_seeds_and_goes_on_where_it_was(command, tm
     assert "train-4-de-1: done in" in capsys.readouterr().out
     assert main([*command, "--rows", "2,4", "--seeds", "1,2"]) == 0
     assert "train-4-de-1: done before" in capsys.readouterr().out
-    record = json.loads((run / "results.json").read_text())
-    assert [row[0] for row in record["rows"]] == ["2", "4"]
-    curves = {one["row"]: one["curve"] for one in record["models"] if "curve" in one}
-    assert list(curves) == ["2", "4"]
-    assert all(len(one["figures"]) == len(one["source"]) == 2 for one in curves.values())
-    (compared,) = record["comparisons"]
-    assert (compared["row"], compared["against"], len(compared["gaps"])) == ("4", "2", 2)
+    (result,) = find_results(run)
+    table, *_ = make_page(result).sections
+    assert [row[0] for row in table.rows] == ["2", "4"]
+    with open(run / "curves.csv", newline="", encoding="utf-8") as file:
+        curves = [(row["row"], row["epoch"]) for row in csv.DictReader(file)]
+    assert curves == [(row, epoch) for row in "24" for epoch in "12"]
+    (compared,) = [note for note in table.notes if "Here: " in note]
+    assert "row 4 minus row 2" in compared
     with open(run / "table.csv", newline="", encoding="utf-8") as file:
         found = list(csv.DictReader(file))
     assert [(row["row"], row["seed"]) for row in found] == [(r, s) for r in "24" for s in "12"]
     assert all(0 <= float(row["f1"]) <= 100 for row in found)
     assert found[0]["discriminator"] == "" and 0 <= float(found[2]["discriminator"]) <= 1
     assert "Exact commands" in (run / "report.html").read_text()
-    (result,) = find_results(run)
     assert make_page(result).measured[0].row == "E12"
 
 
@@ -76,9 +75,9 @@ def test_the_study_compares_rows_over_seeds_and_goes_on_where_it_was(command, tm
 @pytest.mark.row("E12")
 def test_all_rows_are_filled(command, tmp_path):
     assert main([*command, "--adversary", "flip"]) == 0
-    record = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert [row[0] for row in record["rows"]] == list(ROWS)
-    assert record["rows"][5][4] is None  # nothing of the source is read by the supervised row
+    table, *_ = make_page(*find_results(tmp_path / "run")).sections
+    assert [row[0] for row in table.rows] == list(ROWS)
+    assert table.rows[5][4] is None  # nothing of the source is read by the supervised row
 
 
 WRONG = [

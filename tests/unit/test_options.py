@@ -15,6 +15,7 @@ from fairseq_xling.options import (
     argument,
     items_of,
     option,
+    part_of,
     to_argv,
     values_of,
 )
@@ -39,6 +40,7 @@ class Example(Common):
     lines: bool = option(False, "only lines", needs="text", group="lines")
     case: bool = option(True, "regard case")
     pairs: tuple[str, ...] = option((), "pairs; repeatable")
+    start: str = option("", "where it begins", choices=("", "here"), flag="from")
     unit: str = option("word", "unit", choices=("word", "line"), usage=True)
 
 
@@ -63,13 +65,29 @@ def test_what_is_not_given_is_as_declared():
     "more",
     [
         {"layer": 3, "seeds": "4,5", "case": False, "pairs": ("x=1", "y=2")},
-        {"method": "fasttext", "min_n": 2, "lines": True, "unit": "line"},
+        {"method": "fasttext", "min_n": 2, "lines": True, "unit": "line", "start": "here"},
     ],
 )
 def test_words_of_a_command_are_read_as_what_they_were_made_from(more):
     config = Example(files=("a",), data="d", text="t", **more)
     assert load(" ".join(to_argv(config))) == config
     assert to_argv(config, "data", "unit") == ["--data", "d", "--unit", config.unit]
+
+
+def test_an_option_may_have_a_name_that_no_field_can_have():
+    assert to_argv(load(f"{BARE} --from here"), "start") == ["--from", "here"]
+    with pytest.raises(UserError, match="`--from`: unknown value 'there'"):
+        load(f"{BARE} --from there")
+
+
+def test_settings_are_the_options_of_their_names():
+    @dataclasses.dataclass
+    class Settings:
+        seeds: list[int]
+        unit: str = ""
+        other: int = 3
+
+    assert part_of(Settings, load(BARE), seeds=[1]) == Settings([1], "word")
 
 
 def test_lists_are_split_as_declared():

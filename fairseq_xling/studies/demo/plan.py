@@ -3,8 +3,8 @@
 Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models": a masked
 language model of two languages aligns them without parallel text when it shares parameters. The
 control has a private copy of every parameter, so nothing can align it. Both are fine-tuned on
-annotated English and tested on German (`demo_transfer`). Then the English half of the control is
-migrated to German and translates (`demo_migration`).
+annotated English and tested on German (`transfer`). Then the English half of the control is
+migrated to German and translates (`migration`).
 """
 
 import argparse

@@ -1,4 +1,7 @@
-"""The demonstration's results: a table, curves, figures, neighbours, and the commands."""
+"""The demonstration's results: a table, curves, figures, neighbours, and the commands.
+
+Figures are panels of lines; both models are in each.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import atomic_write, read_json
-from fairseq_xling.results.figures import draw
+from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -17,7 +20,6 @@ from fairseq_xling.results.tables import write_csv
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import chosen_update
 from fairseq_xling.runs.training_log import parameter_count, read_curves
-from fairseq_xling.studies.demo.figures import NAMES, Models, by_layer, losses, over_training
 from fairseq_xling.studies.demo.migration import (
     gap_closed,
     migration_sections,
@@ -29,6 +31,9 @@ from fairseq_xling.studies.demo.scale import MODELS, SOURCE, TARGET, Scale
 from fairseq_xling.studies.demo.transfer import read_transfer, transfer_section
 from fairseq_xling.studies.gold_tasks import TASKS
 
+NAMES = {"default": "shared", "separate": "nothing shared"}
+Models = Mapping[str, Mapping[str, Any]]
+_STEPS = "optimiser steps"
 FILES = (
     *("report.html", "results.json", "summary.txt"),
     *("curves.csv", "neighbours.csv", "training.csv"),
@@ -39,6 +44,89 @@ _SUMMARY = {
     "word_mrr": "word retrieval, MRR, best layer",
     "word_p1": "word retrieval, P@1, same layer",
 }
+
+
+def losses(models: Models) -> list[Panel]:
+    """The loss of each language, a panel for each model."""
+    return [
+        Panel(
+            [
+                _line(f"{lang}, {words}", models[name][split], f"mlm_{lang}_loss", style, marked)
+                for style, lang in enumerate((SOURCE, TARGET))
+                for split, words, marked in (
+                    ("train", "training", False),
+                    ("valid", "validation", True),
+                )
+            ],
+            xlabel=_STEPS,
+            ylabel="loss (bits per masked word)",
+            title=title,
+            chosen=(models[name]["chosen_update"], "chosen"),
+        )
+        for name, title in NAMES.items()
+    ]
+
+
+def _line(label: str, curves: Mapping[str, Any], key: str, style: int, marked: bool = True) -> Line:
+    points = curves.get(key, [])
+    x, y = zip(*points, strict=True) if points else ((), ())
+    return Line(label, x, y, style, marked)
+
+
+def by_layer(models: Models) -> list[Panel]:
+    """Retrieval by layer; of the shared model also in each direction."""
+    lines = []
+    for style, (name, title) in enumerate(NAMES.items()):
+        means = _means(models[name]["layers"])
+        lines.append(Line(f"{title} (mean)", range(len(means)), means, style))
+    shared = models["default"]["layers"]
+    for direction, label in enumerate((f"{SOURCE} to {TARGET}", f"{TARGET} to {SOURCE}")):
+        y = [pair[direction] for pair in shared]
+        lines.append(Line(f"{NAMES['default']}, {label}", range(len(y)), y, direction + 2))
+    return [
+        Panel(
+            lines,
+            xlabel="layer (0 = embedding output)",
+            ylabel="sentence retrieval, P@1",
+            chance=_chance(models),
+            whole=True,
+        )
+    ]
+
+
+def over_training(models: Models) -> list[Panel]:
+    """The best layer's retrieval at each checkpoint, and the perplexity that chooses among them."""
+    retrieval, perplexity = [], []
+    for style, (name, title) in enumerate(NAMES.items()):
+        x, layers = zip(*models[name]["over_training"], strict=True)
+        retrieval.append(Line(title, x, [max(_means(found)) for found in layers], style))
+        perplexity.append(_line(title, models[name]["valid"], f"mlm_{SOURCE}_ppl", style))
+    chosen = (models["default"]["chosen_update"], "chosen (shared)")
+    return [
+        Panel(
+            retrieval,
+            xlabel=_STEPS,
+            ylabel="sentence retrieval, P@1, best layer",
+            chance=_chance(models),
+            chosen=chosen,
+        ),
+        Panel(
+            perplexity,
+            xlabel=_STEPS,
+            ylabel=f"{SOURCE} validation perplexity",
+            chosen=chosen,
+            log=True,
+        ),
+    ]
+
+
+def _chance(models: Models) -> tuple[float, str]:
+    chance = models["default"]["chance"]["retrieval"]
+    return chance, f"chance ({chance:.4f})"
+
+
+def _means(layers: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(pair) / len(pair) for pair in layers]
 
 
 def write_demo(run: Path, scale: Scale, seed: int, precision: str, steps: Sequence[Step]) -> None:

@@ -47,11 +47,7 @@ class Preset:
 
 
 def find_presets(recipes: Iterable[Path] = ()) -> list[Preset]:
-    """All presets that name a row; ``recipes`` are YAML files, or folders of them.
-
-    Raises:
-        UserError: for a path that is missing, or a name that is no row's.
-    """
+    """All presets that name a row; ``recipes`` are YAML files, or folders of them."""
     found = [*_verbs(), *_studies(), *_objectives(), *_named(), *_recipes(recipes)]
     return [preset for preset in found if check_codes(preset.rows)]
 

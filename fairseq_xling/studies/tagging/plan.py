@@ -289,11 +289,7 @@ def sample_items(given: Path, output: Path, count: int, columns: str) -> None:
 
 
 def split_text(given: Path, train: Path, held_out: Path, count: int) -> None:
-    """Write the last ``count`` sentences of a text to ``held_out``, the others to ``train``.
-
-    Raises:
-        UserError: for a text that has no more than these.
-    """
+    """Write the last ``count`` sentences of a text to ``held_out``, the others to ``train``."""
     total = sum(1 for _ in read_text(given))
     if total <= count:
         raise UserError(

@@ -1,20 +1,20 @@
 """The results of the study of adversarial tagging: rows of supervision, a column a target."""
 
 import dataclasses
-import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas
+
 from fairseq_xling.files import read_json
-from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.charts import bars, curves
+from fairseq_xling.results.frame import figures, make_frame, pivot, spread
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.paired import claim_verdicts, paired_difference
-from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
+from fairseq_xling.results.paired import claim_verdicts
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
-from fairseq_xling.results.statistics import OverSeeds, read_cell
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.test import TaggingModel
@@ -22,7 +22,10 @@ from fairseq_xling.studies.tagging.test import TaggingModel
 FILES = ("table.md", "table.csv", "curves.csv", "results.json", "plot.svg", "report.html")
 SOURCE = "the transfer note, 2.1 and 2.2"
 MEAN = "mean of targets"
-Results = Mapping[tuple[str, str, int], Mapping[str, Any]]  # by row, target and seed
+_D, _FRESH = "D (%)", "fresh classifier (%)"
+# a model of these languages, and its epochs, by what tells them apart
+_MODEL = {name: name for name in ("row", "target", "seed", "epoch")}
+_CURVES = {"source": "source", "target": "target figure", "discriminator": "discriminator"}
 
 
 def write_tagging(
@@ -33,24 +36,57 @@ def write_tagging(
     steps: Sequence[Step],
 ) -> None:
     """Write `FILES` into ``run``; ``maps`` are the mapped vectors by target."""
-    results = {(c.row, c.target, c.seed): read_json(c.result) for c in cells}
-    metric = next(iter(results.values()))["metric"]
-    header, rows = table(results, config, metric)
+    models = [{**dataclasses.asdict(cell), **read_json(cell.result)} for cell in cells]
     keep = ("seeds", "best_seed", "criterion", "chance")
     reports = {target: read_json(f"{path}.json") for target, path in maps.items()}
     record = {
         "config": dataclasses.asdict(config),
-        "metric": metric,
-        **{"header": header, "rows": rows},
-        "comparisons": comparisons(results, config, metric),
+        "metric": models[0]["metric"],
         "maps": {target: {name: one[name] for name in keep} for target, one in reports.items()},
-        "models": [
-            {"row": row, "target": target, "seed": seed, **found}
-            for (row, target, seed), found in results.items()
-        ],
     }
     files = {f"{c.row}-{c.target}-{c.seed}": c.result for c in cells}
-    write_results(AdversarialTagging, run, record, files, steps)
+    write_results(AdversarialTagging, run, record, files, steps, measurements(models))
+
+
+def measurements(models: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """A row for each figure of each model, in percent, or accuracy, a share; those by epoch have
+    the task ``epochs``."""
+    return make_frame(
+        (row for one in models for row in _measurements(one)),
+        paper="transfer",
+        study="adversarial tagging",
+    )
+
+
+def _measurements(model: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    metric, target = model["metric"], model["target"]
+    about = {name: model[name] for name in _MODEL} | {"name": ROWS[model["row"]].title}
+    found = {
+        "target" if lang == target else "source": scores[metric]
+        for lang, scores in model["scores"].items()
+    }
+    for name, value in {**found, **(model["language"] or {})}.items():
+        yield {**about, "measure": name, "value": value}
+    by_epoch = model.get("curve", {})
+    for name, key in (("source",) * 2, ("target", "figures"), ("discriminator",) * 2):
+        for epoch, value in enumerate(by_epoch.get(key, ()), start=1):
+            yield {**about, "epoch": epoch, "task": "epochs", "measure": name, "value": value}
+
+
+def by_column(frame: pandas.DataFrame, source: str, metric: str) -> pandas.DataFrame:
+    """The figures of trained models in percent, with their ``column`` of the table: the source's
+    figure and accuracies are over targets, too."""
+    scores = frame[frame["task"].isna()]
+    of_target = scores["measure"] == "target"
+    own, rest = scores[of_target], scores[~of_target]
+    headings = {"source": f"{metric}, {source}", "discriminator": _D, "fresh": _FRESH}
+    rest = rest.assign(
+        column=rest["measure"].map(headings),
+        seed=rest["seed"].astype(str) + rest["target"],
+        value=rest["value"].where(rest["measure"] == "source", rest["value"] * 100),
+    )
+    each = own.assign(column=f"{metric}, " + own["target"])
+    return pandas.concat([each, own.assign(column=MEAN), rest])
 
 
 @KINDS.register("adversarial-tagging")
@@ -61,37 +97,37 @@ class AdversarialTagging(Kind):
 
     def page(self, result: Result) -> Page:
         record, config, metric = result.record, result.record["config"], result.record["metric"]
-        header = record["header"]
-        rows = [[read_cell(cell) for cell in row] for row in record["rows"]]
-        names = [f"{row[0]}: {row[1]}" for row in rows]
-        bars = [
-            BarPanel(names, [over_seeds(title, [row[place] for row in rows])], f"{title} (%)")
-            for place, title in enumerate(header)
-            if title.startswith(f"{metric}, ")
-        ]
-        place = header.index(MEAN)
-        curves = [model for model in record["models"] if "curve" in model]
+        frame, (source, *targets) = result.frame, config["languages"].split(",")
+        by_epoch, scores = frame[frame["task"] == "epochs"], frame[frame["task"].isna()]
+        found = by_column(frame, source, metric)
+        drawn = [f"{metric}, {lang}" for lang in (*targets, source)]
+        order = [*drawn[:-1], MEAN, drawn[-1], _D, _FRESH]
+        header, rows = pivot(found, {"row": "row", "": "name"}, "column", order=order, digits=1)
+        labelled = found[found["column"].isin(drawn)]
+        labelled = labelled.assign(row=labelled["row"] + ": " + labelled["name"])
+        names = {name: f"{name} (%)" for name in drawn}
         sections = [
             Section(
                 f"{metric} by target language",
                 header=header,
                 rows=rows,
-                notes=_notes(record, rows, result.machine),
+                notes=_notes(record, frame, result.machine),
                 name="table",
             ),
             Section(
                 "Figures by row",
-                figure=partial(draw_bars, bars),
+                figure=partial(bars, labelled, names, series="task", panel="column"),
                 notes=caption(result, SOURCE, seeds_in_words(config["seeds"])),
-                name="" if curves else "plot",
+                name="plot" if by_epoch.empty else "",
             ),
         ]
-        if curves:
-            first = f"Seed {curves[0]['seed']}; the target's is of its test file."
-            panels = _panels(config["languages"], metric, curves)
-            figure = partial(draw, panels, common=True)
+        if not by_epoch.empty:
+            first = f"Seed {by_epoch['seed'].iat[0]}; the target's is of its test file."
+            figure = partial(draw_epochs, by_epoch, source, metric)
             notes = caption(result, SOURCE, first)
             sections.append(Section("By epoch", figure=figure, notes=notes, name="plot"))
+        headings = {"target": metric, "source": f"{metric} of the source"}
+        headings |= {"discriminator": "discriminator", "fresh": "fresh classifier"}
         return Page(
             title="Adversarial cross-lingual tagging",
             source=SOURCE,
@@ -100,121 +136,47 @@ class AdversarialTagging(Kind):
                 "target is opened by rows 5 and 6 and by the tests alone."
             ],
             sections=sections,
-            tables={"table": every_score(record["models"], metric), "curves": _curves(curves)},
+            tables={"table": _spread(scores, headings), "curves": _spread(by_epoch, _CURVES)},
             measured=[
-                Measured("E12", f"{header[place]} (%), row {name}", row[place].mean)
-                for row, name in zip(rows, names, strict=True)
-                if row[place]
+                Measured("E12", f"{MEAN} (%), row {row[0]}: {row[1]}", row[header.index(MEAN)].mean)
+                for row in rows
+                if row[header.index(MEAN)]
             ],
         )
 
 
-def _curves(models: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[Any]]]:
-    """A line for each epoch of each curve."""
-    header = ["row", "target", "seed", "epoch", "source", "target figure", "discriminator"]
-    rows = []
-    for one in models:
-        curve = one["curve"]
-        said = curve["discriminator"] or [None] * len(curve["source"])
-        epochs = zip(curve["source"], curve["figures"], said, strict=True)
-        for epoch, found in enumerate(epochs, start=1):
-            rows.append([one["row"], one["target"], one["seed"], epoch, *found])
-    return header, rows
+def _spread(frame: pandas.DataFrame, headings: Mapping[str, str]) -> Any:
+    """Every figure, unrounded, a line for each model or epoch."""
+    named = frame.assign(measure=frame["measure"].map(headings))
+    return spread(named, _MODEL, order=list(headings.values()))
 
 
-def table(
-    results: Results, config: AdversarialTaggingConfig, metric: str
-) -> tuple[list[str], list[list[Any]]]:
-    """Means over seeds with deviations; the source's figure and accuracies, over targets, too."""
-    header = ["row", "", *(f"{metric}, {lang}" for lang in config.targets), MEAN]
-    header += [f"{metric}, {config.source}", "D (%)", "fresh classifier (%)"]
-    rows = []
-    for row in config.row_list:
-        own = {key: found for key, found in results.items() if key[0] == row.code}
-        cells = []
-        for lang in config.targets:
-            cells.append([f["scores"][lang][metric] for (_, t, _), f in own.items() if t == lang])
-        by_seed = [statistics.fmean(values) for values in zip(*cells, strict=True)]
-        source = [f["scores"][config.source][metric] for f in own.values() if _two(f)]
-        language = [f["language"] or {} for f in own.values()]
-        cells += [by_seed, source]
-        for name in ("discriminator", "fresh"):
-            cells.append([100 * found[name] for found in language if name in found])
-        rows.append([row.code, row.title, *(OverSeeds.of(values, 1) for values in cells)])
-    return header, rows
-
-
-def _two(found: Mapping[str, Any]) -> bool:
-    """Whether the model reads both languages."""
-    return len(found["scores"]) > 1
-
-
-def comparisons(
-    results: Results, config: AdversarialTaggingConfig, metric: str
-) -> list[dict[str, Any]]:
-    """`paired_difference` of rows by seed, each the mean over the targets."""
-    codes, seeds = [row.code for row in config.row_list], config.seed_list
-    found = []
-    for claim in CLAIMS:
-        if not {claim.better, claim.worse} <= set(codes):
-            continue
-        sides = [
-            [
-                statistics.fmean(
-                    results[code, lang, seed]["scores"][lang][metric] for lang in config.targets
-                )
-                for seed in seeds
-            ]
-            for code in (claim.better, claim.worse)
-        ]
-        named = {"row": claim.better, "against": claim.worse}
-        found.append({**named, **paired_difference(*sides)})
-    return found
-
-
-def _panels(languages: str, metric: str, models: Sequence[Mapping[str, Any]]) -> list[Panel]:
+def draw_epochs(frame: pandas.DataFrame, source: str, metric: str) -> Any:
     """Source and target figures of rows 2 and 4 and the accuracy of D by epoch, for each target."""
-    source, *targets = languages.split(",")
-    made = []
-    for target in targets:
-        lines = []
-        for model in [one for one in models if one["target"] == target]:
-            row, curve, style = model["row"], model["curve"], 0 if model["row"] == "2" else 2
-            x = list(range(1, len(curve["source"]) + 1))
-            for number, (name, key) in enumerate((("source", "source"), ("target", "figures"))):
-                lines.append(
-                    Line(f"row {row}, {metric} of the {name}", x, curve[key], style + number)
-                )
-            if curve["discriminator"]:
-                accuracies = [100 * value for value in curve["discriminator"]]
-                lines.append(Line(f"row {row}, accuracy of D", x, accuracies, 4))
-        title, chance = f"{source} to {target}", (50, "chance of D")
-        made.append(Panel(lines, "epoch", "percent", title, chance, whole=True))
-    return made
+    lines, labels, values = [], [], []
+    columns = frame[["row", "measure", "value"]]
+    for row, measure, value in columns.itertuples(index=False):
+        of_d = measure == "discriminator"
+        lines.append("D" if of_d else f"{row} {measure}")
+        labels.append(f"row {row}, " + ("accuracy of D" if of_d else f"{metric} of the {measure}"))
+        values.append(100 * value if of_d else value)
+    frame = frame.assign(line=lines, label=labels, value=values, chance=50)
+    return curves(
+        frame,
+        "percent",
+        xlabel="epoch",
+        x="epoch",
+        line="line",
+        label="label",
+        panel="target",
+        title={target: f"{source} to {target}" for target in frame["target"]},
+        chance="chance of D",
+        styles=("2 source", "2 target", "4 source", "4 target", "D"),
+        common=True,
+    )
 
 
-def every_score(
-    models: Sequence[Mapping[str, Any]], metric: str
-) -> tuple[list[str], list[list[Any]]]:
-    """Unrounded: a line for each model."""
-    header = ["row", "target", "seed", "epoch", metric, f"{metric} of the source"]
-    header += ["discriminator", "fresh classifier"]
-    rows = []
-    for found in models:
-        scores, target = found["scores"], found["target"]
-        others = [own[metric] for lang, own in scores.items() if lang != target]
-        language = found["language"] or {}
-        rows.append(
-            [
-                *(found["row"], target, found["seed"], found["epoch"], scores[target][metric]),
-                others[0] if others else None,
-                *(language.get(name) for name in ("discriminator", "fresh")),
-            ]
-        )
-    return header, rows
-
-
-def _notes(record: Mapping[str, Any], rows: Sequence[Sequence[Any]], machine: str) -> list[str]:
+def _notes(record: Mapping[str, Any], frame: pandas.DataFrame, machine: str) -> list[str]:
     config, metric = record["config"], record["metric"]
     notes = [
         f"{metric} in percent, mean ± standard deviation over seeds {config['seeds']}; "
@@ -225,8 +187,8 @@ def _notes(record: Mapping[str, Any], rows: Sequence[Sequence[Any]], machine: st
         "regression on the mean of the shared states; both on held-out sentences, the "
         "mean over targets, chance 50.",
     ]
-    place = record["header"].index(MEAN)
-    means = {row[0]: row[place].values for row in rows if row[place]}
+    own = frame[frame["task"].isna() & (frame["measure"] == "target")]
+    means = {row: values for (row,), values in figures(own, "row").items()}
     notes += claim_verdicts(CLAIMS, means, f"points, {MEAN}", difference="row {} minus row {}")
     source = config["languages"].partition(",")[0]
     for target, report in record["maps"].items():

@@ -9,42 +9,39 @@ command resumes.
 """
 
 import argparse
+import dataclasses
 
+from fairseq_xling import options as shared
 from fairseq_xling.named_files import NEW_FOLDER
-from fairseq_xling.ranges import COUNT, Number
-from fairseq_xling.seeds import SEED
+from fairseq_xling.options import add_fields, option
+from fairseq_xling.precision import AUTO, ON_CPU
 
 GROUP = "Start"
 
 
+@dataclasses.dataclass(frozen=True)
+class DemoOptions:
+    scale: str = option(
+        "mini",
+        "tiny (a smoke test of a minute), mini (about 5 minutes on two cores) or small (about "
+        "20 minutes, with an autoregressive model to compare with)",
+        metavar="SCALE",
+    )
+    output: str = option("runs/demo", "folder of the run", metavar=NEW_FOLDER)
+    seed: int = shared.seed(1, "seed of the corpus and of training", "SEED")
+    jobs: int = option(2, "steps that run at the same time", least=1)
+    precision: str = option(
+        AUTO,
+        "number format of training; auto is fp32: for encoders this small bf16 is no faster",
+        choices=ON_CPU,
+        usage=True,
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.precision import AUTO, ON_CPU
     from fairseq_xling.runs.launcher import add_launch_options
 
-    parser.add_argument(
-        "--scale",
-        metavar="SCALE",
-        default="mini",
-        help="tiny (a smoke test of a minute), mini (about 5 minutes on two cores) or small (about "
-        "20 minutes, with an autoregressive model to compare with)",
-    )
-    parser.add_argument(
-        "--output", default="runs/demo", metavar=NEW_FOLDER, help="folder of the run"
-    )
-    parser.add_argument("--seed", type=SEED, default=1, help="seed of the corpus and of training")
-    parser.add_argument(
-        "--jobs",
-        type=Number(int, COUNT),
-        default=2,
-        metavar="N",
-        help="steps that run at the same time",
-    )
-    parser.add_argument(
-        "--precision",
-        choices=ON_CPU,
-        default=AUTO,
-        help="number format of training; auto is fp32: for encoders this small bf16 is no faster",
-    )
+    add_fields(parser, DemoOptions)
     add_launch_options(parser)
 
 

@@ -7,21 +7,22 @@ files and data folders are read again, so run this in the same directory. Writes
 overlap.csv, a report and results.json; prints the table and the correlations.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import NEW_FOLDER, RUN
+from fairseq_xling.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E9",)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("runs", nargs="+", metavar=RUN, help="folder of a finished run with --head ner")
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder for plot, tables and report")
+@dataclasses.dataclass(frozen=True)
+class Options:
+    runs: tuple[str, ...] = argument("folder of a finished run with --head ner", RUN, words="+")
+    output: str = option(REQUIRED, "folder for plot, tables and report", metavar=NEW_FOLDER)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.papers.transfer.properties import run_overlap
 
-    print(run_overlap(args))
+    print(run_overlap(options))

@@ -8,22 +8,23 @@ features' names, then a tab-separated row per language; an empty cell is unknown
 scatter plot, word_order.csv, a report and results.json; prints the table and the correlations.
 """
 
-import argparse
+import dataclasses
 
 from fairseq_xling.named_files import NEW_FOLDER, RUN, Input
+from fairseq_xling.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E10",)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("runs", nargs="+", metavar=RUN, help="folder of a finished run")
-    add("--features", required=True, metavar=Input("TSV"), help="features by language")
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder for plot, table and report")
+@dataclasses.dataclass(frozen=True)
+class Options:
+    runs: tuple[str, ...] = argument("folder of a finished run", RUN, words="+")
+    features: str = option(REQUIRED, "features by language", metavar=Input("TSV"))
+    output: str = option(REQUIRED, "folder for plot, table and report", metavar=NEW_FOLDER)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(options: Options) -> None:
     from fairseq_xling.papers.transfer.properties import run_word_order
 
-    print(run_word_order(args))
+    print(run_word_order(options))

@@ -1,21 +1,22 @@
-"""The formats of `fairseq-xling export`: one file each, found by name.
+"""The formats of `fairseq-xling export`, found by name: those of `formats`, and a file each here.
 
-A format is a class with ``add_arguments(parser)`` for its own options and ``write(job, args)``,
-which fills a folder. Its heavy imports belong inside ``write``: the options of all formats are
-declared before any is used.
+A format is a class with ``options`` and ``write(job, args)``, which fills a folder; one of a user's
+own may declare its options by ``add_arguments(parser)``. Its heavy imports belong inside ``write``:
+the options of all formats are declared before any is used.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+import dataclasses
 from pathlib import Path
 from typing import Any, Protocol
 
+from fairseq_xling.options import NoOptions, add_fields
 from fairseq_xling.registry import Registry
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Job:
     """What is exported, and where to.
 
@@ -35,12 +36,14 @@ class Job:
 
 
 class ExportFormat(Protocol):
-    """One file in this folder, registered in ``FORMATS``."""
+    """One of ``FORMATS``."""
 
     help: str  # what a folder of it is
+    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.options`)
 
     def add_arguments(self, parser: Any) -> None:
         """Its own options."""
+        add_fields(parser, self.options)
 
     def write(self, job: Job, args: argparse.Namespace) -> str:
         """Fill ``job.folder``; returns what was written, in one line.

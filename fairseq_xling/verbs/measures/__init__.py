@@ -1,6 +1,6 @@
 """The measures of `fairseq-xling eval`: one file each, found by name.
 
-A measure is a class with ``add_arguments(parser)`` for its own options and
+A measure is a class with ``options``, or with ``add_arguments(parser)`` for them, and
 ``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq. Its heavy
 imports belong inside ``run``: the options of all measures are declared before any is run.
 """
@@ -10,11 +10,18 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
 
 from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError, about
+from fairseq_xling.options import NoOptions, add_fields
 from fairseq_xling.registry import Registry
+
+if TYPE_CHECKING:
+    from fairseq_xling.data.mmap import TokenFile
 
 
 @dataclasses.dataclass
@@ -43,8 +50,11 @@ class Findings:
 class Measure(Protocol):
     """One file in this folder, registered in ``MEASURES``."""
 
+    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.options`)
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Its own options."""
+        add_fields(parser, self.options)
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         """Measure."""
@@ -72,3 +82,18 @@ def parse_measures(text: str) -> list[str]:
         if names.count(name) > 1:
             raise UserError(f"`--measure` names {name!r} twice in {text!r}")
     return names
+
+
+def masked_sentences(
+    file: TokenFile, limit: int, seed: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The first ``limit`` sentences of a split (0: all), and the positions that are masked in
+    each, which depend on ``seed`` alone."""
+    from fairseq_xling.analysis.bpw import mask_positions
+
+    sentences = [file[i] for i in range(min(len(file), limit or len(file)))]
+    masks = []
+    for index, sentence in enumerate(sentences):
+        words = np.flatnonzero(sentence >= SPECIALS)
+        masks.append(words[mask_positions(len(words), index, seed)])
+    return sentences, masks

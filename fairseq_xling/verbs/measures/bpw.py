@@ -1,39 +1,30 @@
 """Bits per word over fixed masks, per language (TreLM, appendix A.7)."""
 
 import argparse
+import dataclasses
 import math
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
-from fairseq_xling.seeds import SEED
-from fairseq_xling.verbs.measures import MEASURES, Findings
+from fairseq_xling.options import option, seed
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, masked_sentences
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    bpw_split: str = option("valid", "monolingual split to predict", metavar="SPLIT")
+    bpw_limit: int = option(0, "use only the first N sentences; 0 = all", least=0)
+    mask_seed: int = seed(7, "seed of the fixed masks", "SEED")
 
 
 @MEASURES.register("bpw")
-class BitsPerWord:
+class BitsPerWord(Measure):
     """Mean ``-log2 p`` of masked subwords; the masks are the same for every model."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--bpw-split", default="valid", metavar="SPLIT", help="monolingual split to predict"
-        )
-        parser.add_argument(
-            "--bpw-limit",
-            type=Number(int, NOT_NEGATIVE),
-            default=0,
-            metavar="N",
-            help="use only the first N sentences; 0 = all",
-        )
-        parser.add_argument(
-            "--mask-seed", type=SEED, default=7, metavar="SEED", help="seed of the fixed masks"
-        )
+    options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
-        import numpy as np
-
-        from fairseq_xling.analysis.bpw import bits_per_word, mask_positions
-        from fairseq_xling.data.folder import SPECIALS
+        from fairseq_xling.analysis.bpw import bits_per_word
 
         found = Findings(
             title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
@@ -44,16 +35,11 @@ class BitsPerWord:
         )
         for lang in (subject.source, *subject.targets):
             file = subject.folder.mono(args.bpw_split, lang)
-            count = min(len(file), args.bpw_limit or len(file))
-            if count == 0:
+            if not len(file):
                 raise UserError(
                     f"{subject.folder.path}: the {args.bpw_split!r} split of {lang!r} is empty"
                 )
-            sentences = [file[i] for i in range(count)]
-            masks = []
-            for index, sentence in enumerate(sentences):
-                words = np.flatnonzero(sentence >= SPECIALS)
-                masks.append(words[mask_positions(len(words), index, args.mask_seed)])
+            sentences, masks = masked_sentences(file, args.bpw_limit, args.mask_seed)
             log_probs = list(subject.encoder.masked_log_probs(sentences, masks, lang))
             score = bits_per_word(log_probs)
             uniform = math.log2(subject.folder.vocab_sizes[lang])

@@ -5,49 +5,37 @@ BERT", section 4.1; the mathematics is in `analysis.language_mass`.
 """
 
 import argparse
+import dataclasses
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
-from fairseq_xling.seeds import SEED
-from fairseq_xling.verbs.measures import MEASURES, Findings
+from fairseq_xling.options import option, seed
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, masked_sentences
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    langmass_split: str = option("valid", "split in which words are masked", metavar="SPLIT")
+    langmass_vocabulary: str = option(
+        "train", "split whose subwords define a language's vocabulary", metavar="SPLIT"
+    )
+    langmass_limit: int = option(
+        1000, "mask only in the first N sentences of each language; 0 = all", least=0
+    )
+    langmass_seed: int = seed(7, "seed of the masks", "SEED")
 
 
 @MEASURES.register("langmass")
-class LanguageLeakage:
+class LanguageLeakage(Measure):
     """The model's probability mass by language at masked subwords of each language."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        add = parser.add_argument
-        add(
-            "--langmass-split",
-            default="valid",
-            metavar="SPLIT",
-            help="split in which words are masked",
-        )
-        add(
-            "--langmass-vocabulary",
-            default="train",
-            metavar="SPLIT",
-            help="split whose subwords define a language's vocabulary",
-        )
-        add(
-            "--langmass-limit",
-            type=Number(int, NOT_NEGATIVE),
-            default=1000,
-            metavar="N",
-            help="mask only in the first N sentences of each language; 0 = all",
-        )
-        add("--langmass-seed", type=SEED, default=7, metavar="SEED", help="seed of the masks")
+    options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
-        import numpy as np
         import torch
 
-        from fairseq_xling.analysis.bpw import mask_positions
         from fairseq_xling.analysis.corpus import token_set
         from fairseq_xling.analysis.language_mass import LanguageMass, exclusive
-        from fairseq_xling.data.folder import SPECIALS
 
         folder = subject.folder
         if folder.separate_vocabularies:
@@ -76,12 +64,7 @@ class LanguageLeakage:
         )
         for lang in (subject.source, *subject.targets):
             file = folder.mono(args.langmass_split, lang)
-            count = min(len(file), args.langmass_limit or len(file))
-            sentences = [file[i] for i in range(count)]
-            masks = []
-            for index, sentence in enumerate(sentences):
-                words = np.flatnonzero(sentence >= SPECIALS)
-                masks.append(words[mask_positions(len(words), index, args.langmass_seed)])
+            sentences, masks = masked_sentences(file, args.langmass_limit, args.langmass_seed)
             mass = LanguageMass(sets)
             for logits, _ in subject.encoder.masked_logits(sentences, masks, lang):
                 mass.update(logits)

@@ -3,51 +3,44 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input
-from fairseq_xling.ranges import NOT_NEGATIVE, Number
+from fairseq_xling.options import option
 from fairseq_xling.sentences import read_sentences
-from fairseq_xling.verbs.measures import MEASURES, Findings
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
 
 if TYPE_CHECKING:
     import numpy as np
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    retrieval_split: str = option(
+        "test", "parallel split of the data folder to search in", metavar="SPLIT"
+    )
+    retrieval_text: tuple[str, ...] | None = option(
+        None,
+        "search in these two text files instead, which translate each other line by line; the "
+        "languages are --source and the single one of --targets",
+        metavar=(Input("SOURCE"), Input("TARGET")),
+        words=2,
+    )
+    retrieval_limit: int = option(0, "use only the first N sentence pairs; 0 = all", least=0)
+    retrieval_unknown: bool = option(
+        False, "count <unk> as a subword of a sentence (default: it is left out of the mean)"
+    )
+
+
 @MEASURES.register("retrieval")
-class Retrieval:
+class Retrieval(Measure):
     """P@1 of nearest neighbours by cosine, per layer, in both directions."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--retrieval-split",
-            default="test",
-            metavar="SPLIT",
-            help="parallel split of the data folder to search in",
-        )
-        parser.add_argument(
-            "--retrieval-text",
-            nargs=2,
-            metavar=(Input("SOURCE"), Input("TARGET")),
-            help="search in these two text files instead, which translate each other line by line; "
-            "the languages are --source and the single one of --targets",
-        )
-        parser.add_argument(
-            "--retrieval-limit",
-            type=Number(int, NOT_NEGATIVE),
-            default=0,
-            metavar="N",
-            help="use only the first N sentence pairs; 0 = all",
-        )
-
-        parser.add_argument(
-            "--retrieval-unknown",
-            action="store_true",
-            help="count <unk> as a subword of a sentence (default: it is left out of the mean)",
-        )
+    options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         from fairseq_xling.analysis.retrieval import collect_vectors, retrieval_accuracy

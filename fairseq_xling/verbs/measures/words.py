@@ -1,45 +1,37 @@
 """Word retrieval against a dictionary, at every layer (Liu et al. 2020, section 3.1.1)."""
 
 import argparse
+import dataclasses
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Number
-from fairseq_xling.verbs.measures import MEASURES, Findings
+from fairseq_xling.options import option
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    dictionary: str | None = option(
+        None,
+        "source word, tab, target word on each line; or a folder with <source>-<target>.tsv for "
+        "every pair",
+        metavar=Input("TSV"),
+    )
+    words_split: str = option(
+        "train", "monolingual split whose sentences are the words' contexts", metavar="SPLIT"
+    )
+    words_limit: int = option(
+        5000, "use only the first N sentences of each language; 0 = all", least=0
+    )
+    neighbours: int = option(25, "source words to list", least=1)
 
 
 @MEASURES.register("words")
-class Words:
+class Words(Measure):
     """MRR and P@1 of a dictionary's translations among its targets, per layer."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument(
-            "--dictionary",
-            metavar=Input("TSV"),
-            help="source word, tab, target word on each line; or a folder with "
-            "<source>-<target>.tsv for every pair",
-        )
-        parser.add_argument(
-            "--words-split",
-            default="train",
-            metavar="SPLIT",
-            help="monolingual split whose sentences are the words' contexts",
-        )
-        parser.add_argument(
-            "--words-limit",
-            type=Number(int, NOT_NEGATIVE),
-            default=5000,
-            metavar="N",
-            help="use only the first N sentences of each language; 0 = all",
-        )
-        parser.add_argument(
-            "--neighbours",
-            type=Number(int, COUNT),
-            default=25,
-            metavar="N",
-            help="source words to list",
-        )
+    options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
         from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary

@@ -13,7 +13,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling import options as shared
 from fairseq_xling.analysis.extracted import Extracted, common_layers
@@ -81,16 +81,6 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     add_fields(parser, OutputOptions)
 
 
-class Map(Protocol):
-    """A map of both sides into one space (`fairseq_xling.mapping.fitted.FittedMap` is one)."""
-
-    def apply(self, rows: Tensor, layer: int) -> Tensor:
-        """Rows (N, D) of the first folder to (N, E)."""
-
-    def fixed(self, rows: Tensor, layer: int) -> Tensor:
-        """Rows (M, D) of the second folder to (M, E)."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Sides:
     """What is compared.
@@ -104,7 +94,7 @@ class Sides:
     x: Extracted
     y: Extracted
     wanted: str | None = None
-    mapping: Map | None = None
+    mapping: FittedMap | None = None
 
     @cached_property
     def layers(self) -> Sequence[int]:
@@ -117,11 +107,7 @@ class Sides:
         return f"{self.x.lang}-{self.y.lang}"
 
     def rows(self, layer: int) -> tuple[Tensor, Tensor]:
-        """All rows of a layer in one space: (N, E) and (M, E).
-
-        Raises:
-            UserError: if the spaces are of different widths, or the map is not for them.
-        """
+        """All rows of a layer in one space: (N, E) and (M, E)."""
         return self.in_common(self.x.whole(layer), self.y.whole(layer), layer)
 
     def in_common(self, x: Tensor, y: Tensor, layer: int) -> tuple[Tensor, Tensor]:

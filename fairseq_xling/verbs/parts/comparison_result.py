@@ -1,7 +1,8 @@
-"""`fairseq-xling eval bli`, `tatoeba`, `cka`, `meanshift` and `aligned`: two folders by layer.
+"""`fairseq-xling eval bli`, `tatoeba`, `cka`, `meanshift` and `aligned`: two folders by layer; and
+`eval correlate`: two measures of them.
 
-They have the same format, with the name of the measure in ``measure``; a further measure in this
-format gets a page without changes here, and a row and a source by an entry in ``SOURCES``.
+The measures have the same format, with their name in ``measure``; a further one in this format gets
+a page without changes here, and a row and a source by an entry in ``SOURCES``.
 """
 
 import re
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.charts import bars, curves, scatter
+from fairseq_xling.results.frame import make_frame, split
 from fairseq_xling.results.page import (
     Measured,
     Page,
@@ -21,12 +23,15 @@ from fairseq_xling.results.page import (
     join_results,
     sentence,
 )
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_heat_map
+from fairseq_xling.results.plots import draw_heat_map
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
 
 LAYER = "layer (0 = embedding output)"
 _MOST_LINES = 6  # in one panel
+_EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
+_POINT = ("pair", "layer", "x", "y")
+SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.2 and Figure 7"
 
 
 class Source(NamedTuple):
@@ -40,7 +45,6 @@ class Source(NamedTuple):
     best: Callable[[Sequence[float]], float] = max
 
 
-_EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
 SOURCES = {
     "bli": Source("S5", f"{_EMERGING}, 5.1.1", "share of source words; MRR", static="S4"),
     "tatoeba": Source("S7", f"{_EMERGING}, 5.1.3", "P@1 (share of sentences)"),
@@ -130,17 +134,23 @@ def matrix_table(record: Mapping[str, Any]) -> Table:
 
 def draw_curves(record: Mapping[str, Any]) -> Figure:
     """Lines by layer, or bars of a single one."""
-    curves, unit = record["curves"], record["unit"]
-    if len(record["layers"]) == 1:
-        bars = Bars(unit, [found[0] for found in curves.values()])
-        return draw_bars([BarPanel(list(curves), [bars], unit)])
-    chance, words = record.get("chance"), record.get("chance_is", "chance")
-    dotted = None if chance is None else (chance, f"{words} ({chance:.3g})")
-    panels = []
-    for title, names in (record.get("panels") or _groups(list(curves))).items():
-        lines = [Line(name, record["layers"], curves[name], n) for n, name in enumerate(names)]
-        panels.append(Panel(lines, LAYER, unit, title, chance=dotted, whole=True))
-    return draw(panels)
+    found, unit, one_layer = record["curves"], record["unit"], len(record["layers"]) == 1
+    panels = {unit: list(found)} if one_layer else record.get("panels") or _groups(list(found))
+    frame = make_frame(
+        (
+            {"row": name, "measure": title, "layer": layer, "value": value}
+            for title, names in panels.items()
+            for name in names
+            for layer, value in zip(record["layers"], found[name], strict=True)
+        ),
+        chance=record.get("chance"),
+    )
+    if one_layer:
+        return bars(frame, unit)
+    words = f"{record.get('chance_is', 'chance')} ({{:.3g}})"
+    return curves(
+        frame, unit, xlabel=LAYER, title=lambda rows: rows["measure"].iat[0], chance=words
+    )
 
 
 def draw_matrix(record: Mapping[str, Any]) -> Figure:
@@ -178,17 +188,15 @@ def _measured(record: Mapping[str, Any], known: Source) -> list[Measured]:
 
 def _join_page(measure: str, source: str, unit: str, results: Sequence[Result]) -> Page:
     """A line for each result, its headline curve by layer (the paper, Figure 7)."""
-    lines, rows = [], []
-    for style, result in enumerate(results):
+    rows = []
+    for result in results:
         record = result.record
-        layers, values = record["layers"], record["curves"][record["headline"]]
-        label = f"{result.name} ({record['pair']})"
-        lines.append(Line(label, layers, values, style))
-        rows += [[label, n, value] for n, value in zip(layers, values, strict=True)]
+        label, values = f"{result.name} ({record['pair']})", record["curves"][record["headline"]]
+        rows += [[label, n, x] for n, x in zip(record["layers"], values, strict=True)]
     headline = results[0].record["headline"]
     header = ["results", "layer", headline]
-    panel = Panel(lines, xlabel=LAYER, ylabel=unit, title=headline, whole=True)
-    means = [[line.label, sum(line.y) / len(line.y)] for line in lines]
+    frame = make_frame(dict(zip(("row", "layer", "value"), row, strict=True)) for row in rows)
+    means = [[label, sum(own["value"]) / len(own)] for label, own in split(frame, "row")]
     origin = join_results(measure, results)
     table: list[Any] = [[result.name, result.command] for result in results]
     return Page(
@@ -198,7 +206,7 @@ def _join_page(measure: str, source: str, unit: str, results: Sequence[Result]) 
         sections=[
             Section(
                 "By layer",
-                figure=partial(draw, [panel]),
+                figure=partial(curves, frame, unit, xlabel=LAYER, title=headline),
                 notes=caption(origin, source, f"Unit: {unit}."),
             ),
             Section("Means over layers", header=["results", f"mean {headline}"], rows=means),
@@ -206,3 +214,46 @@ def _join_page(measure: str, source: str, unit: str, results: Sequence[Result]) 
         ],
         tables={"layers": (header, rows), "means": (["results", "mean"], means)},
     )
+
+
+@KINDS.register("correlation")
+class Correlation:
+    """A point for each layer, a colour for each pair."""
+
+    def recognises(self, record: Mapping[str, Any]) -> bool:
+        return {"measure", "correlations", "points", "x", "y"} <= record.keys()
+
+    def page(self, result: Result) -> Page:
+        record = result.record
+        header = ["pair", "points", "Pearson", "Spearman"]
+        rows = [[one[name] for name in header] for one in record["correlations"]]
+        points = record["points"]
+        notes = caption(result, SOURCE, "A point is a layer, labelled with its number.")
+        return Page(
+            title=f"{record['x']} against {record['y']}",
+            source=SOURCE,
+            lead=["Do more similar layers also retrieve more translations?"],
+            sections=[
+                Section(
+                    "Scatter plot",
+                    figure=partial(draw_points, record),
+                    notes=notes,
+                ),
+                Section("Correlation", header=header, rows=rows),
+            ],
+            tables={
+                "correlations": (header, rows),
+                "points": (_POINT, [[point[name] for name in _POINT] for point in points]),
+            },
+            measured=[
+                Measured("S9", f"Pearson's correlation over layers, {one['pair']}", value)
+                for one in record["correlations"]
+                if (value := one["Pearson"]) is not None
+            ],
+        )
+
+
+def draw_points(record: Mapping[str, Any]) -> Figure:
+    """One measure against the other, a colour for each pair and a number for each layer."""
+    frame = make_frame({**point, "value": point["y"]} for point in record["points"])
+    return scatter(frame, record["x"], record["y"], x="x", group="pair", label="layer")

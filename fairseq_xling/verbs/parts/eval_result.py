@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas
+
+from fairseq_xling.results.charts import bars, curves
 from fairseq_xling.results.figure_file import Drawing
-from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.frame import make_frame
 from fairseq_xling.results.page import Measured, Page, Result, caption, sentence
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
 
-LAYER = "layer (0 = embedding output)"
 # measure: where the paper has it; the row, the column and words for the index
 SOURCES = {
     "retrieval": "Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1.3, without a map",
@@ -57,10 +58,10 @@ class Evaluation:
                 for label, one in zip(called, entries, strict=True)
                 if name in one["measures"]
             }
-            header = ["checkpoint", *next(iter(found.values()))["header"]]
+            about = next(iter(found.values()))
+            header = ["checkpoint", *about["header"]]
             rows = [[label, *row] for label, one in found.items() for row in one["rows"]]
             tables[name] = header, rows
-            about = next(iter(found.values()))
             said = map(sentence, about["notes"])
             notes = caption(result, SOURCES.get(name, f"the measure {name}"), *said)
             figure = _figure(name, found)
@@ -91,55 +92,46 @@ def _short(paths: Sequence[str]) -> list[str]:
 def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> Drawing:
     """A panel for each column of figures; whole numbers are counts, and not drawn."""
     first = next(iter(found.values()))
-    header, unit = first["header"], UNITS.get(measure, "")
-    floats = [any(isinstance(row[i], float) for row in first["rows"]) for i in range(len(header))]
-    figures = [name for name, drawn in zip(header, floats, strict=True) if drawn]
-    references = [name for name in figures if name.startswith(_CHANCE)]
-    panel = _lines if "layer" in header else _bars
-    made = []
-    for name in figures:
-        if name not in references:  # `chance MRR` is the reference of `MRR` alone
-            own = [x for x in references if x in (f"chance {name}", "chance", "uniform model")]
-            made.append(panel(found, header, name, unit, own[0] if own else None))
-    return partial(draw if "layer" in header else draw_bars, made)
+    drawn = [
+        name
+        for n, name in enumerate(first["header"])
+        if any(isinstance(row[n], float) for row in first["rows"])
+    ]
+    frame = make_frame(
+        one for name in drawn if not name.startswith(_CHANCE) for one in _rows(found, name, drawn)
+    )
+    labels = {name: f"{UNITS.get(measure, '')}{name}" for name in drawn}
+
+    def chance(rows: pandas.DataFrame) -> str:
+        return rows["chance_is"].iat[0]
+
+    if "layer" in first["header"]:
+        xlabel = "layer (0 = embedding output)"
+        return partial(curves, frame, labels, xlabel=xlabel, chance=chance)
+    return partial(bars, frame, labels, series="row", row="place", chance=chance)
 
 
-def _lines(
-    found: Mapping[str, Any], header: Sequence[str], name: str, unit: str, chance: str | None
-) -> Panel:
-    lines = []
-    for label, one in found.items():
-        for pair in dict.fromkeys(row[0] for row in one["rows"]):
-            rows = [row for row in one["rows"] if row[0] == pair]
-            x = [row[header.index("layer")] for row in rows]
-            y = [row[header.index(name)] for row in rows]
-            words = pair if len(found) == 1 else f"{label}, {pair}"
-            lines.append(Line(words, x, y, len(lines)))
-    dotted = _reference(found, header, chance)
-    return Panel(lines, xlabel=LAYER, ylabel=f"{unit}{name}", chance=dotted, whole=True)
-
-
-def _bars(
-    found: Mapping[str, Any], header: Sequence[str], name: str, unit: str, chance: str | None
-) -> BarPanel:
-    place = header.index(name)
-    names = list(dict.fromkeys(row[0] for one in found.values() for row in one["rows"]))
-    series = []
-    for label, one in found.items():
-        values = {row[0]: row[place] for row in one["rows"]}
-        series.append(Bars(label, [values.get(lang) for lang in names]))
-    return BarPanel(names, series, f"{unit}{name}", chance=_reference(found, header, chance))
-
-
-def _reference(
-    found: Mapping[str, Any], header: Sequence[str], chance: str | None
-) -> tuple[float, str] | None:
-    """The chance level, if it is one number for all."""
-    if chance is None:
-        return None
-    place = header.index(chance)
-    values = {row[place] for one in found.values() for row in one["rows"]}
-    return (values.pop(), chance) if len(values) == 1 else None
+def _rows(
+    found: Mapping[str, Mapping[str, Any]], name: str, drawn: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """The figure ``name`` by place and layer, with its chance level if that is one number for all;
+    `chance MRR` is that of `MRR` alone."""
+    tables = {
+        label: [dict(zip(one["header"], row, strict=True)) for row in one["rows"]]
+        for label, one in found.items()
+    }
+    known = (x for x in drawn if x in (f"chance {name}", *_CHANCE))
+    chance_is = next(known, "")
+    levels = {row[chance_is] for rows in tables.values() for row in rows} if chance_is else ()
+    about = {"chance": next(iter(levels)) if len(levels) == 1 else None, "chance_is": chance_is}
+    for label, rows in tables.items():
+        for row in rows:
+            place, layer = next(iter(row.values())), row.get("layer")
+            words = label
+            if layer is not None:
+                words = place if len(found) == 1 else f"{label}, {place}"
+            named = {"row": words, "place": place, "layer": layer, "measure": name}
+            yield {**named, "value": row[name], **about}
 
 
 def _measured(called: Sequence[str], entries: Sequence[Mapping[str, Any]]) -> Iterator[Measured]:

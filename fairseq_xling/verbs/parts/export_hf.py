@@ -1,38 +1,133 @@
-"""Writes `export --format hf`: weights, configuration, tokenizer and card of a language's path."""
+"""Writes `export --format hf`: weights, configuration, tokenizer and card of a language's path.
+
+Heads of our tasks are written as those of BERT in transformers that give equal logits; to add one,
+register a function, by the name that it has in `tasks.heads`. The card is ``README.md`` with the
+fields that model hubs read.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
+from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import write_json
+from fairseq_xling.files import sha256, write_json
 from fairseq_xling.interop.bert import bert_config, bert_weights, mlm_head
-from fairseq_xling.interop.encoder import Encoder
+from fairseq_xling.interop.encoder import MODEL, Encoder
 from fairseq_xling.interop.export import chosen_language
 from fairseq_xling.interop.remote_model import copy_code, remote_config, remote_weights
 from fairseq_xling.interop.sources.bert import SEGMENTATION
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.trilayer import TriEncoder
+from fairseq_xling.provenance import versions
+from fairseq_xling.registry import Registry
+from fairseq_xling.tasks.heads import Head
 from fairseq_xling.text.published_tokenizer import differences, special_tokens, tokenizer_json
-from fairseq_xling.verbs.parts.export_card import Loading, write_card
-from fairseq_xling.verbs.parts.export_hf_heads import bert_heads
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.export_formats import Job
 
+# tanh(x) = x in float32 for |x| < 2 ** -12, so for states below 256; a power of two is exact.
+_SMALL = 2.0**-20
 ROWS = "bert.embeddings.word_embeddings.weight"
 
 
 @dataclass(frozen=True)
+class Loading:
+    """How a folder is loaded.
+
+    Attributes:
+        library: that loads it, by its name on model hubs.
+        architecture: its class there.
+        code: a few lines of Python that load it.
+        notes: what a user has to know.
+        header: further lines of the card's metadata, for model hubs.
+    """
+
+    library: str
+    architecture: str
+    code: str
+    notes: Sequence[str] = ()
+    header: str = ""
+
+
+def write_card(job: Job, loaded: Encoder, language: str, loading: Loading) -> None:
+    """Write the card into ``job.folder``.
+
+    Args:
+        loaded: the model.
+        language: whose parts were written.
+    """
+    file = Path(job.checkpoint, MODEL) if Path(job.checkpoint).is_dir() else Path(job.checkpoint)
+    state, encoder, meta = load_trained(file), loaded.model.encoder, loaded.folder.meta
+    shape = encoder.shape
+    extra = state.get("extra_state") or {}
+    figures: list[tuple[str, Any]] = [
+        ("languages of the model", ", ".join(loaded.languages)),
+        ("language of this folder", language),
+        ("private parts", str(encoder.plan) or "none"),
+        (
+            "vocabulary",
+            f"{meta['vocab']['mode']}, {len(encoder.tokens.select(language).weight)} ids",
+        ),
+        ("words are cut by", str(meta["segment"][language])),
+        ("layers, width, heads", f"{shape.layers}, {shape.dim}, {shape.heads}"),
+        ("longest input", f"{shape.max_positions} tokens"),
+        ("updates", state["optimizer_history"][-1]["num_updates"]),
+        *((f"validation, {name}", extra[name]) for name in ("best", "val_loss") if extra.get(name)),
+        ("checkpoint, sha256", sha256(file)),
+        *((name, version) for name, version in versions().items()),
+    ]
+    counts = meta.get("mono") or {}
+    for split in counts:
+        for lang, entry in counts[split].items():
+            figures.append((f"text, {split}, {lang}", f"{entry['sentences']} sentences"))
+    rows = "\n".join(f"| {name} | {value} |" for name, value in figures)
+    single = encoder.plan.any or shape.language_embeddings  # the other paths are not written
+    names = "\n".join(f"- {name}" for name in ([language] if single else loaded.languages))
+    remarks = "".join(f"- {note}\n" for note in loading.notes)
+    text = f"""---
+language:
+{names}
+license: unknown # to be filled in
+library_name: {loading.library}
+tags:
+- fairseq_xling
+{loading.header}---
+
+# {job.output.name}
+
+Written by `fairseq-xling export` for `{loading.architecture}` of {loading.library}.
+
+## Use
+
+```python
+{loading.code}
+```
+
+{remarks}
+## Provenance
+
+| | |
+|---|---|
+{rows}
+"""
+    (job.folder / "README.md").write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
 class Published:
-    """What becomes of a model.
+    """What becomes of a model; of a head, its ``weights`` and ``config`` are those besides the
+    encoder's.
 
     Attributes:
         architecture: the class of transformers that loads it.
@@ -47,12 +142,52 @@ class Published:
     notes: list[str] = field(default_factory=list)
 
 
-def write(job: Job) -> str:
-    """Fill ``job.folder``; returns what was written, in one line.
+bert_heads: Registry[Callable[[Head, nn.Module], Published]] = Registry(
+    "head for BERT in transformers"
+)
 
-    Raises:
-        UserError: if the checkpoint cannot be read, or cannot be represented.
-    """
+
+@bert_heads.register("classification")
+def classification(head: Head, network: Any) -> Published:
+    """Linear on the first state; BERT's pooler, a tanh, works where it is the identity."""
+    size = network.out.in_features
+    weights = {
+        "bert.pooler.dense.weight": torch.eye(size) * _SMALL,
+        "bert.pooler.dense.bias": torch.zeros(size),
+        "classifier.weight": network.out.weight / _SMALL,
+        "classifier.bias": network.out.bias,
+    }
+    note = "its logits are right in float32 and bfloat16, wrong in float16"
+    return Published(
+        "BertForSequenceClassification", weights, _labels(head.labels["label"]), [note]
+    )
+
+
+@bert_heads.register("pos")
+@bert_heads.register("ner")
+def tagging(head: Head, network: Any) -> Published:
+    """Linear on every state; ours reads those of the words' first subwords."""
+    weights = {"classifier.weight": network.out.weight, "classifier.bias": network.out.bias}
+    note = "the tag of a word is that of its first subword"
+    return Published("BertForTokenClassification", weights, _labels(head.labels["tag"]), [note])
+
+
+@bert_heads.register("span_qa")
+def span_qa(head: Head, network: Any) -> Published:
+    """Two linear scores; ours are -inf outside the context, where theirs have values."""
+    weights = {"qa_outputs.weight": network.out.weight, "qa_outputs.bias": network.out.bias}
+    return Published("BertForQuestionAnswering", weights, {})
+
+
+def _labels(names: list[str]) -> dict[str, Any]:
+    return {
+        "id2label": {str(number): name for number, name in enumerate(names)},
+        "label2id": {name: number for number, name in enumerate(names)},
+    }
+
+
+def write(job: Job) -> str:
+    """Fill ``job.folder``; returns what was written, in one line."""
     loaded = Encoder.load(job.checkpoint, job.data)
     module = loaded.model.encoder
     language = chosen_language(module, job.language)
@@ -127,12 +262,7 @@ def reordering_model(encoder: TriEncoder, language: str) -> Published:
 
 
 def task_model(model: Any, name: str, head: Any, language: str) -> Published:
-    """A BERT with the head ``name`` of a fine-tuned `TransferEncoder`.
-
-    Raises:
-        UserError: for a head that transformers does not have for BERT, or one that also reads word
-            vectors, or states through a map.
-    """
+    """A BERT with the head ``name`` of a fine-tuned `TransferEncoder`."""
     if model.joint:
         raise UserError(
             "`--format hf`: a head trained with `--concat-vectors` or `--map` has no counterpart"

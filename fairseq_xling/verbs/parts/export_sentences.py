@@ -21,8 +21,7 @@ from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.export import chosen_language
 from fairseq_xling.text.published_tokenizer import differences
 from fairseq_xling.text.tokenizers.pieces import load_tokenizer
-from fairseq_xling.verbs.parts.export_card import Loading, write_card
-from fairseq_xling.verbs.parts.export_hf import ROWS, Published, write_model
+from fairseq_xling.verbs.parts.export_hf import ROWS, Loading, Published, write_card, write_model
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.export_formats import Job
@@ -35,9 +34,6 @@ def write(job: Job, layer: int | None) -> str:
 
     Args:
         layer: whose states are averaged, 0 the embeddings' output; None for the last.
-
-    Raises:
-        UserError: if the checkpoint cannot be read, has a head or a TRILayer, or lacks the layer.
     """
     loaded = Encoder.load(job.checkpoint, job.data)
     encoder = loaded.model.encoder

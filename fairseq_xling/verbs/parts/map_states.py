@@ -58,9 +58,6 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
     Args:
         args: ``moving`` and ``fixed`` (folders), ``pairs`` (kind, and file), ``layers``,
             ``normalize``, ``output``, and the options of the kinds of pairs.
-
-    Raises:
-        UserError: if the folders, the pairs and the layers do not fit together.
     """
     started = time.monotonic()
     own = dataclasses.asdict(values_of(PAIRED[method].options, args))
@@ -197,9 +194,6 @@ def map_folder(args: Any) -> tuple[dict[str, Any], list[str]]:
 
     Layers missing from the map are left out; everything else is copied. A layer that a killed run
     finished is kept.
-
-    Raises:
-        UserError: if map and folder do not fit, or the output contains anything else.
     """
     if args.side not in SIDES:
         raise unknown_name("`--side`", args.side, list(SIDES))

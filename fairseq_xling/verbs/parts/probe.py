@@ -13,6 +13,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files, exclusive, read_json, sha256, write_json
 from fairseq_xling.folders import claim
+from fairseq_xling.options import part_of
 from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
@@ -44,20 +45,16 @@ class File:
         return [example.labels or () for example in self.examples]
 
 
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    """The input of one probe: a layer, or a mixture of several."""
+Layers = tuple[int, ...]  # what one probe reads: a layer, or a mixture of several
 
-    layers: tuple[int, ...]
 
-    @property
-    def code(self) -> str:
-        """Its name in files and tables.
+def code_of(layers: Layers) -> str:
+    """The name of a probe's input in files and tables.
 
-        >>> Variant((3,)).code, Variant((0, 1)).code
-        ('layer03', 'mix')
-        """
-        return f"layer{self.layers[0]:02d}" if len(self.layers) == 1 else "mix"
+    >>> code_of((3,)), code_of((0, 1))
+    ('layer03', 'mix')
+    """
+    return f"layer{layers[0]:02d}" if len(layers) == 1 else "mix"
 
 
 def run_probe(args: argparse.Namespace) -> None:
@@ -78,18 +75,18 @@ def run_probe(args: argparse.Namespace) -> None:
     claim(output, {**origin, "files": {file.name: sha256(file.path) for file in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         probes = [
-            (variant, one, output / "probes" / f"{variant.code}-{_digest(variant, one)}.json")
-            for variant in variants
+            (layers, one, output / "probes" / f"{code_of(layers)}-{_digest(layers, one)}.json")
+            for layers in variants
             for one in options
         ]
         if not all(path.is_file() for *_, path in probes):
             _keep_states(args, encoder, data, files, variants, output, origin)
         results = [
             probe_result(
-                files, variant.code, variant.layers, one, path, output, args.device,
-                lambda file, variant=variant: _open(file, variant, output),
+                files, code_of(layers), layers, one, path, output, args.device,
+                lambda file, layers=layers: _open(file, layers, output),
             )
-            for variant, one, path in probes
+            for layers, one, path in probes
         ]  # fmt: skip
         used = {"checkpoint": args.checkpoint, "data": data.path / "meta.json"}
         used |= {file.name: file.path for file in files}
@@ -100,13 +97,12 @@ def run_probe(args: argparse.Namespace) -> None:
 
 def probe_options(args: argparse.Namespace, seed: int) -> ProbeOptions:
     """The options of one probe; raises a UserError for one out of range."""
-    names = [field.name for field in dataclasses.fields(ProbeOptions) if field.name != "seed"]
-    return ProbeOptions(seed=seed, **{name: getattr(args, name) for name in names})
+    return part_of(ProbeOptions, args, seed=seed)
 
 
-def _digest(variant: Variant, options: ProbeOptions) -> str:
+def _digest(layers: Layers, options: ProbeOptions) -> str:
     """Seed and settings in a file's name: different probes have different names."""
-    text = repr((variant.layers, options))
+    text = repr((layers, options))
     return f"seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
@@ -131,11 +127,11 @@ def read_files(args: argparse.Namespace) -> list[File]:
     return found
 
 
-def _variants(args: argparse.Namespace, last: int) -> list[Variant]:
+def _variants(args: argparse.Namespace, last: int) -> list[Layers]:
     layers = (last,) if args.layers is None else parse_layers(args.layers, last)
     if args.mix and len(layers) < 2:
         raise UserError(f"`--mix` needs several `--layers`, got {args.layers or last}")
-    return [Variant(layers)] if args.mix else [Variant((layer,)) for layer in layers]
+    return [tuple(layers)] if args.mix else [(layer,) for layer in layers]
 
 
 def _keep_states(
@@ -143,11 +139,11 @@ def _keep_states(
     encoder: Any,
     data: DataFolder,
     files: Sequence[File],
-    variants: Sequence[Variant],
+    variants: Sequence[Layers],
     output: Path,
     origin: dict[str, Any],
 ) -> None:
-    layers = sorted({layer for variant in variants for layer in variant.layers})
+    layers = sorted({layer for own in variants for layer in own})
     codecs: dict[str, Codec] = {}
     for file in files:
         if file.lang not in codecs:
@@ -161,10 +157,10 @@ def _keep_states(
         )  # fmt: skip
 
 
-def _open(file: File, variant: Variant, output: Path) -> Spans:
+def _open(file: File, layers: Layers, output: Path) -> Spans:
     if file.placed is None:
         raise ValueError(f"{file.path} was not encoded")
-    return open_spans(output / "states" / file.name, variant.layers, file.placed, file.labels)
+    return open_spans(output / "states" / file.name, layers, file.placed, file.labels)
 
 
 def probe_result(

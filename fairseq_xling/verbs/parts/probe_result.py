@@ -6,16 +6,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.results.figures import Line, Panel, draw
+import pandas
+
+from fairseq_xling.results.charts import bars, curves
+from fairseq_xling.results.frame import make_frame, pivot
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds, read_cell
 from fairseq_xling.results.tables import text_table
 
 SOURCE = "CLCR, Tables 5 and 6"
-_FIGURES = ("precision", "recall", "f1")
+_FIGURES = {"precision": "P", "recall": "R", "f1": "F1"}
 _LONG = ["probe", "seed", "file", "language", *_FIGURES, "right", "predicted", "gold"]
 
 Scores = Sequence[Mapping[str, Any]]  # one for each probe and seed
@@ -40,15 +42,13 @@ def write_table(
         row: of the specification, for the index.
     """
     scored = [name for name in tested if name in baseline]
-    columns = [f"{shown(tested, x)} {name}" for x in scored for name in ("P", "R", "F1")]
-    header = ["probe", "dev F1", *columns]
+    columns = [f"{shown(tested, x)} {name}" for x in scored for name in _FIGURES.values()]
+    frame = frame_of(probes, tested)
+    header, rows = pivot(frame, {"probe": "row"}, "column", order=["dev F1", *columns], digits=1)
     always: list[Any] = [f"always {baseline['valid']['label']}"]
-    always.append(_percent([baseline["valid"]["f1"]]))
-    rows = [always + [x for file in scored for x in (None, None, _percent([baseline[file]["f1"]]))]]
-    for variant in dict.fromkeys(one["variant"] for one in probes):
-        own = [one for one in probes if one["variant"] == variant]
-        cells = [_percent(_values(own, x, name)) for x in scored for name in _FIGURES]
-        rows.append([variant, _percent(_values(own, "valid", "f1")), *cells])
+    for file in ("valid", *scored):
+        always += [*([] if file == "valid" else [None, None]), _percent([baseline[file]["f1"]])]
+    rows = [always, *rows]
     seeds = sorted({one["options"]["seed"] for one in probes})
     notes = [f"micro precision, recall and F1 in percent; seeds {', '.join(map(str, seeds))}"]
     notes += _notes(probes, missing)
@@ -73,20 +73,25 @@ class Probing(Kind):
         record = result.record
         probes, tested = record["probes"], record.get("tested", {})
         header, rows = record["header"], [list(map(read_cell, row)) for row in record["rows"]]
-        layers = sorted({one["layers"][0] for one in probes if len(one["layers"]) == 1})
-        files = sorted(probes[0]["scores"], key="valid".__ne__)  # dev first, then what is tested
-        names = {file: "dev" if file == "valid" else shown(tested, file) for file in files}
+        frame, prior = frame_of(probes, tested), record["baseline"]["valid"]
+        f1 = frame[frame["measure"] == "f1"]
+        by_layer = f1[f1["layer"].notna()].sort_values("layer", kind="stable")
         seeds = sorted({one["options"]["seed"] for one in probes})
-        facts = (
-            "Micro F1 in percent.",
-            seeds_in_words(seeds, "whiskers" if len(layers) < 2 else ""),
-        )
-        if len(layers) > 1:
-            panel = _curves(probes, names, layers, record["baseline"]["valid"])
-            # The legend is below: with some languages, it would lie on their curves.
-            figure = partial(draw, [panel], common=True)
+        if several := by_layer["layer"].nunique() > 1:
+            figure = partial(
+                curves,
+                by_layer.assign(seed=None, chance=100 * prior["f1"]),  # means, without bands
+                "micro F1 (%)",
+                xlabel="layer (0 = embedding output)",
+                line="name",
+                chance=lambda rows: f"always {prior['label']} (dev)",
+                common=True,  # with some languages, a legend would lie on their curves
+            )
         else:
-            figure = partial(draw_bars, list(_bars(probes, names)))
+            labelled = f1.assign(label=f1["name"] + " F1 (%)")
+            words = {name: name for name in labelled["label"]}
+            figure = partial(bars, labelled, words, series="label", panel="label")
+        facts = ("Micro F1 in percent.", seeds_in_words(seeds, "" if several else "whiskers"))
         notes = caption(result, SOURCE, *facts)
         return Page(
             title="Probing spans of a frozen encoder",
@@ -97,7 +102,7 @@ class Probing(Kind):
                 Section("Table", header=header, rows=rows, notes=record["notes"], name="table"),
             ],
             tables={"table": (_LONG, list(_long_rows(tested, probes)))},
-            measured=_measured(probes, record.get("row", "E8")),
+            measured=list(_measured(probes, record.get("row", "E8"))),
         )
 
 
@@ -112,29 +117,23 @@ def shown(tested: Mapping[str, str], name: str) -> str:
     return lang if list(tested.values()).count(lang) == 1 else name
 
 
-def _curves(
-    probes: Scores, names: Mapping[str, str], layers: Sequence[int], prior: Mapping[str, Any]
-) -> Panel:
-    lines = []
-    for style, (file, name) in enumerate(names.items()):
-        by_layer = [[one for one in probes if one["layers"] == [layer]] for layer in layers]
-        y = [100 * statistics.fmean(_values(own, file, "f1")) for own in by_layer]
-        lines.append(Line(name, layers, y, style))
-    dotted = 100 * prior["f1"], f"always {prior['label']} (dev)"
-    return Panel(lines, "layer (0 = embedding output)", "micro F1 (%)", chance=dotted, whole=True)
+def frame_of(probes: Scores, tested: Mapping[str, str]) -> pandas.DataFrame:
+    """A row for each probe, seed, file and figure, in percent; the dev file is the first.
 
-
-def _bars(probes: Scores, names: Mapping[str, str]) -> Iterator[BarPanel]:
-    variants = list(dict.fromkeys(one["variant"] for one in probes))
-    by_probe = [[one for one in probes if one["variant"] == variant] for variant in variants]
-    for file, name in names.items():
-        label = f"{name} F1 (%)"
-        cells = [_percent(_values(own, file, "f1")) for own in by_probe]
-        yield BarPanel(variants, [over_seeds(label, cells)], label)
-
-
-def _values(probes: Scores, file: str, figure: str) -> list[float]:
-    return [one["scores"][file][figure] for one in probes]
+    ``name`` is the file's, ``column`` that of a table.
+    """
+    return make_frame(
+        {
+            **{"row": one["variant"], "seed": one["options"]["seed"], "file": file, "name": name},
+            **{"layer": one["layers"][0] if len(one["layers"]) == 1 else None},
+            **{"measure": figure, "column": f"{name} {_FIGURES[figure]}"},
+            "value": 100 * one["scores"][file][figure],
+        }
+        for one in probes
+        for file in sorted(one["scores"], key="valid".__ne__)
+        for name in ("dev" if file == "valid" else shown(tested, file),)
+        for figure in _FIGURES
+    )
 
 
 def _percent(values: Sequence[float]) -> OverSeeds:
@@ -148,8 +147,8 @@ def _long_rows(tested: Mapping[str, str], probes: Scores) -> Iterator[list[Any]]
             yield [one["variant"], one["options"]["seed"], file, tested.get(file, ""), *figures]
 
 
-def _measured(probes: Scores, row: str) -> list[Measured]:
-    found = []
+def _measured(probes: Scores, row: str) -> Iterator[Measured]:
+    """Of each test file, or of the dev file if it is alone, the best probe."""
     for file in probes[0]["scores"]:
         by_probe: dict[str, list[float]] = {}
         for one in probes:
@@ -157,8 +156,7 @@ def _measured(probes: Scores, row: str) -> list[Measured]:
         best = max(by_probe, key=lambda name: statistics.fmean(by_probe[name]))
         if file != "valid" or len(probes[0]["scores"]) == 1:
             value = 100 * statistics.fmean(by_probe[best])
-            found.append(Measured(row, f"micro F1 (%) of {file}, best probe {best}", value))
-    return found
+            yield Measured(row, f"micro F1 (%) of {file}, best probe {best}", value)
 
 
 def _notes(probes: Scores, missing: str) -> list[str]:

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from fairseq_xling.files import check_files
-from fairseq_xling.options import option, reads
+from fairseq_xling.options import option, part_of, reads
 from fairseq_xling.papers.transfer.structures.data import (
     OPTIMIZERS,
     FitSettings,
@@ -25,8 +25,6 @@ from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE
 from fairseq_xling.registry import Registry
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.tasks.items import SKIP_BAD_HELP, parse_files
-
-Settings = TypeVar("Settings")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,11 +108,11 @@ class CommonConfig:
 
     def model(self, network: str, **changes: object) -> ModelSettings:
         """The settings of a model."""
-        return ModelSettings(**{**_chosen(self, ModelSettings), "network": network, **changes})
+        return part_of(ModelSettings, self, **{"network": network, **changes})
 
     def fit(self, seed: int) -> FitSettings:
         """The settings of a training."""
-        return FitSettings(**{**_chosen(self, FitSettings), "seed": seed})
+        return part_of(FitSettings, self, seed=seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +136,6 @@ class MatrixConfig(CommonConfig):
     compare: tuple[str, ...] = reads(
         (), "folder of a finished matrix to compare with, seed by seed; repeatable"
     )
-
-
-def _chosen(config: CommonConfig, settings: type[Settings]) -> dict[str, object]:
-    names = {field.name for field in dataclasses.fields(settings)}  # type: ignore[arg-type]
-    return {name: getattr(config, name) for name in names if hasattr(config, name)}
 
 
 def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:

@@ -9,28 +9,40 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pandas
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.provenance import machine
+from fairseq_xling.results.charts import heat_map
 from fairseq_xling.results.figure_file import write_figure
+from fairseq_xling.results.frame import listed, make_frame, pivot
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.paired import LEVEL, paired_difference, shown_p
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
-from fairseq_xling.results.statistics import mean_and_spread
 from fairseq_xling.results.tables import text_table, write_csv, write_markdown
-from fairseq_xling.verbs.parts.struct_config import MatrixConfig
-from fairseq_xling.verbs.parts.struct_train import notes as notes_of
+
+if TYPE_CHECKING:
+    from fairseq_xling.verbs.parts.struct_config import MatrixConfig
 
 Record = Mapping[str, Any]
 Model = tuple[str, str]  # network and variant
 AWAY = "not trained on"  # in place of a test file: the mean over such languages
 RESULTS = "results.json"  # of a finished run
-_KEYS = {"structures", "sources", "languages", "provenance"}
+SOURCE = "transfer note, 3"
+TITLES = {"relations": "Structure transfer: relations", "roles": "Structure transfer: roles"}
 HEADER = ["model", "compared with", "trained on", "test", "difference", f"{LEVEL:.0%} interval"]
 HEADER += ["p", "seeds"]
+_KEYS = {"structures", "sources", "languages", "provenance"}
+_SCORES = ("precision", "recall", "f1", "right", "predicted", "gold")
+# heading of every score's table: column of the frame
+_LONG = {"trained on": "row", "network": "network", "variant": "variant", "seed": "seed"}
+_LONG |= {"epoch": "epoch", "file": "file", "language": "language"}
+_LONG |= {{"f1": "F1"}.get(name, name): name for name in _SCORES}
+_PAIRED = "Points of micro F1, model less what it is compared with; paired t-test over seeds."
 
 
 def read_others(folders: Sequence[str]) -> dict[str, Record]:
@@ -73,50 +85,77 @@ def check_others(record: Record, others: Mapping[str, Record]) -> None:
                 )
 
 
+def frame_of(record: Record) -> pandas.DataFrame:
+    """A row for each training and test file; errors in a record are KeyErrors.
+
+    ``value`` is F1 in percent, ``model`` the name of network and variant, ``column`` that of the
+    file in tables.
+    """
+    columns = dict(zip(record["languages"], column_names(record["languages"]), strict=True))
+    return make_frame(
+        {
+            **{name: one[name] for name in ("row", "network", "variant", "seed")},
+            **{"epoch": one.get("epoch"), "model": model_name(one["network"], one["variant"])},
+            **{"file": file, "column": columns.get(file), **scores, "value": 100 * scores["f1"]},
+        }
+        for one in record["structures"]
+        for file, scores in one["scores"].items()
+    )
+
+
 def compared(record: Record, others: Mapping[str, Record]) -> list[dict[str, Any]]:
     """The first model of ``record`` less each other one, and less each one of ``others``.
 
     One entry for each training set and test file, and one for the mean over languages not trained
     on, if there are any; figures in percent, paired by seed.
     """
-    first = models_of(record["structures"])[0]
-    sides = [(record, model, "") for model in models_of(record["structures"])[1:]]
-    sides += [
-        (other, model, name)
-        for name, other in others.items()
-        for model in models_of(other["structures"])
-    ]
-    return [
-        {"model": list(first), "other": list(model), "run": name, "row": row, "file": file,
-         "seeds": seeds, **paired_difference(own, theirs)}
-        for other, model, name in sides
-        for row, file, seeds, own, theirs in _pairs(record, first, other, model)
-    ]  # fmt: skip
+    first, *rest = models_of(record["structures"])
+    sides = [(record, rest, ""), *((x, models_of(x["structures"]), n) for n, x in others.items())]
+    own, found = _by_seed(record, first), []
+    for other, models, run in sides:
+        seeds = sorted(_seeds(record) & _seeds(other))
+        for model in models:
+            about = {"model": list(first), "other": list(model), "run": run}
+            for row, file, figures in _pairs(record, own, _by_seed(other, model), seeds):
+                cell = {**about, "row": row, "file": file, "seeds": seeds}
+                found.append({**cell, **paired_difference(*figures)})
+    return found
+
+
+Figures = Mapping[tuple[str, str], Mapping[int, float]]
+
+
+def _by_seed(record: Record, model: Model) -> Figures:
+    """F1 of ``model`` in percent, by training set and file, and by seed."""
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    for one in record["structures"]:
+        if (one["network"], one["variant"]) == model:
+            for file, scores in one["scores"].items():
+                found.setdefault((one["row"], file), {})[one["seed"]] = 100 * scores["f1"]
+    return found
 
 
 def _pairs(
-    record: Record, first: Model, other: Record, model: Model
-) -> Iterator[tuple[str, str, list[int], list[float], list[float]]]:
+    record: Record, own: Figures, theirs: Figures, seeds: Sequence[int]
+) -> Iterator[tuple[str, str, list[list[float]]]]:
     """Figures of both models by row and file; row and file of the mean are empty and `AWAY`."""
-    seeds = sorted(_seeds(record) & _seeds(other))
-    away: list[tuple[list[float], list[float]]] = []
+    trained = {row for row, _ in theirs}
+    away = []
     for row, langs in record["sources"].items():
-        if row not in other["sources"]:
-            continue
-        for file, lang in record["languages"].items():
-            own, theirs = (
-                [_figure(of, one, row, seed, file) for seed in seeds]
-                for of, one in ((record, first), (other, model))
-            )
-            yield row, file, seeds, own, theirs
+        for file, lang in record["languages"].items() if row in trained else ():
+            both = [[side[row, file][seed] for seed in seeds] for side in (own, theirs)]
+            yield row, file, both
             if lang not in langs:
-                away.append((own, theirs))
+                away.append(both)
     if away:
-        own, theirs = (
-            [statistics.fmean(of_seed) for of_seed in zip(*side, strict=True)]
-            for side in zip(*away, strict=True)
+        yield (
+            "",
+            AWAY,
+            [
+                [statistics.fmean(of_seed) for of_seed in zip(*side, strict=True)]
+                for side in zip(*away, strict=True)
+            ],
         )
-        yield "", AWAY, seeds, own, theirs
 
 
 def table(found: Sequence[Mapping[str, Any]], languages: Mapping[str, str]) -> list[list[Any]]:
@@ -154,39 +193,20 @@ def _seeds(record: Record) -> set[int]:
     return {one["seed"] for one in record["structures"]}
 
 
-def _figure(record: Record, model: Model, row: str, seed: int, file: str) -> float:
-    for one in record["structures"]:
-        if ((one["network"], one["variant"]), one["row"], one["seed"]) == (model, row, seed):
-            return 100 * one["scores"][file]["f1"]
-    raise KeyError((model, row, seed))
-
-
-LONG = ["trained on", "network", "variant", "seed", "epoch", "file", "language", "precision",
-        "recall", "F1", "right", "predicted", "gold"]  # fmt: skip
-TITLES = {"relations": "Structure transfer: relations", "roles": "Structure transfer: roles"}
-
-
-def figures(record: Mapping[str, Any], model: tuple[str, str], row: str, file: str) -> list[float]:
+def figures(record: Record, model: Model, row: str, file: str) -> list[float]:
     """F1 of every seed in percent; errors in a record are KeyErrors."""
-    return [
-        100 * one["scores"][file]["f1"]
-        for one in record["structures"]
-        if (one["network"], one["variant"]) == model and one["row"] == row
-    ]
+    return list(_by_seed(record, model).get((row, file), {}).values())
 
 
-def heat(record: Mapping[str, Any], model: tuple[str, str]) -> Any:
+def heat(record: Record, model: Model) -> Any:
     """The heat map of one model: training sets down from the top, test files across."""
-    from fairseq_xling.results.plots import draw_heat_map
-
-    rows = list(record["sources"])[::-1]
-    columns = list(record["languages"])
-    matrix = [
-        [statistics.fmean(figures(record, model, row, file)) / 100 for file in columns]
-        for row in rows
-    ]
-    names = column_names(record["languages"])
-    return draw_heat_map(matrix, rows, names, "test", "trained on", "micro F1", model_name(*model))
+    frame = frame_of(record)
+    own = frame[frame["model"] == model_name(*model)]
+    own = own.assign(value=own["value"] / 100)
+    words = {"xlabel": "test", "ylabel": "trained on", "what": "micro F1"}
+    rows, columns = list(record["sources"])[::-1], column_names(record["languages"])
+    names = {"rows": rows, "columns": columns, "title": model_name(*model)}
+    return heat_map(own, row="row", column="column", **words, **names)
 
 
 def column_names(languages: Mapping[str, str]) -> list[str]:
@@ -197,7 +217,7 @@ def column_names(languages: Mapping[str, str]) -> list[str]:
 
 def write_matrix(
     output: Path,
-    config: MatrixConfig,
+    config: "MatrixConfig",
     rows: Mapping[str, Sequence[str]],
     languages: Mapping[str, str],
     results: Sequence[Mapping[str, Any]],
@@ -236,7 +256,7 @@ def write_matrix(
     write_markdown(output / "table.md", header, rows_, notes)
     if pairs:
         write_csv(output / "paired.csv", HEADER, pairs)
-    write_csv(output / "table.csv", LONG, list(long_rows(record)))
+    write_csv(output / "table.csv", *listed(frame_of(record), _LONG))
     drawn = [model for model in models_of(results) if not model[1]]
     for model in drawn:
         write_figure(output / f"heat-map.{model[0]}.svg", partial(heat, record, model))
@@ -251,31 +271,19 @@ def write_matrix(
     print(f"written to {output}: results.json, table.md, table.csv, {maps}{more}, predictions/")
 
 
-def _table(record: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    files, sources = list(record["languages"]), list(record["sources"])
-    header = ["model", "trained on", *column_names(record["languages"])]
-    rows: list[list[Any]] = []
-    for model in models_of(record["structures"]):
-        for row in sources:
-            values = [figures(record, model, row, file) for file in files]
-            rows.append([model_name(*model), row, *(mean_and_spread(own, 1) for own in values)])
-    for row in sources:
-        found = record["majority"][row]
-        values = [f"{100 * found['f1'][file]:.1f}" for file in files]
-        rows.append([f"always {found['label']}", row, *values])
-    return header, rows
+def _table(record: Record) -> tuple[list[str], list[list[Any]]]:
+    names = column_names(record["languages"])
+    header, rows = pivot(
+        frame_of(record), {"model": "model", "trained on": "row"}, "column", order=names, digits=1
+    )
+    always = []
+    for row, one in record["majority"].items():
+        values = [f"{100 * one['f1'][file]:.1f}" for file in record["languages"]]
+        always.append([f"always {one['label']}", row, *values])
+    return header, [*(list(map(str, row)) for row in rows), *always]
 
 
-def long_rows(record: Mapping[str, Any]) -> Any:
-    """A line for each training and test file; errors in a record are KeyErrors."""
-    for one in record["structures"]:
-        for name, scores in one["scores"].items():
-            about = [one["row"], one["network"], one["variant"], one["seed"], one["epoch"], name]
-            values = ("precision", "recall", "f1", "right", "predicted", "gold")
-            yield [*about, scores["language"], *(scores[key] for key in values)]
-
-
-def _notes(config: MatrixConfig, record: Mapping[str, Any]) -> list[str]:
+def _notes(config: "MatrixConfig", record: Record) -> list[str]:
     several = "," in config.seeds
     spread = f"mean ± standard deviation over seeds {config.seeds}" if several else (
         f"seed {config.seeds}"
@@ -287,7 +295,7 @@ def _notes(config: MatrixConfig, record: Mapping[str, Any]) -> list[str]:
     ]
     seen: dict[str, dict[str, None]] = {}  # rows by note, in order
     for one in record["structures"]:
-        for note in notes_of(one["scores"]):
+        for note in notes_of_scores(one["scores"]):
             seen.setdefault(note, {})[one["row"]] = None
     rows = {one["row"] for one in record["structures"]}
     for note, where in seen.items():
@@ -295,8 +303,20 @@ def _notes(config: MatrixConfig, record: Mapping[str, Any]) -> list[str]:
     return [*found, machine()]
 
 
-SOURCE = "transfer note, 3"
-_PAIRED = "Points of micro F1, model less what it is compared with; paired t-test over seeds."
+def notes_of_scores(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a reader of a model's scores must know."""
+    found = []
+    for name, one in scores.items():
+        if unseen := one["unseen_labels"]:
+            shown = ", ".join(f"{label} ({count})" for label, count in list(unseen.items())[:8])
+            found.append(
+                f"{name}: {len(unseen)} labels do not occur in training and are never predicted: "
+                f"{shown}"
+            )
+        if one["unknown_words"]:
+            share = 100 * one["unknown_words"] / one["words"]
+            found.append(f"{name}: {share:.1f} % of the words have no vector")
+    return found
 
 
 @KINDS.register("structures")
@@ -309,16 +329,16 @@ class Structures:
     def page(self, result: Result) -> Page:
         record = result.record
         header, rows = record["header"], record["rows"]
-        seeds = sorted({one["seed"] for one in record["structures"]})
-        facts = ("Micro F1 without NONE.", seeds_in_words(seeds, ""))
+        facts = ("Micro F1 without NONE.", seeds_in_words(sorted(_seeds(record)), ""))
         notes = caption(result, SOURCE, *facts)
         names = dict(zip(record["languages"], column_names(record["languages"]), strict=True))
         pairs = table(record.get("paired", []), names)
         sections = [Section("Table", header=header, rows=rows, notes=record["notes"])]
-        tables = {"table": (header, rows), "scores": (LONG, list(long_rows(record)))}
+        tables = {"table": (header, rows), "scores": listed(frame_of(record), _LONG)}
         if pairs:  # runs before there was `--compare` have none
             sections.append(Section("Differences", header=HEADER, rows=pairs, notes=[_PAIRED]))
             tables["paired"] = (HEADER, pairs)
+        models = models_of(record["structures"])
         return Page(
             title=record["title"],
             source=SOURCE,
@@ -329,21 +349,19 @@ class Structures:
             sections=[
                 *(
                     Section(model_name(*model), figure=partial(heat, record, model), notes=notes)
-                    for model in models_of(record["structures"])
+                    for model in models
                     if not model[1]
                 ),
                 *sections,
             ],
             tables=tables,
-            measured=list(_measured(record)),
+            measured=[
+                Measured(
+                    "E13",
+                    f"F1 (%) in {lang}, trained on {row}, {model_name(*models[0])}",
+                    statistics.fmean(figures(record, models[0], row, file)),
+                )
+                for row in record["sources"]
+                for file, lang in record["languages"].items()
+            ],
         )
-
-
-def _measured(record: Mapping[str, Any]) -> Iterator[Measured]:
-    """Of the first model, the F1 of every training set in every language."""
-    model = models_of(record["structures"])[0]
-    for row in record["sources"]:
-        for file, lang in record["languages"].items():
-            value = statistics.fmean(figures(record, model, row, file))
-            what = f"F1 (%) in {lang}, trained on {row}, {model_name(*model)}"
-            yield Measured("E13", what, value)

@@ -70,13 +70,10 @@ class Unit(Protocol):
     only the embeddings has an attribute ``last_layer = 0``, and processes all lines at once.
     """
 
+    options: type  # a dataclass of its own options (`fairseq_xling.options`)
     done: int  # lines of the text whose result is stored
 
     def __init__(self, work: Work, args: argparse.Namespace): ...
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        """Its own options."""
 
     def block(self, sentences: Sequence[np.ndarray]) -> Block:
         """Start a block of sentences (ids)."""

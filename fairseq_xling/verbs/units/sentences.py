@@ -7,21 +7,32 @@ that of a blank line is zero. ``<unk>`` is a special symbol unless `--count-unkn
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.options import option
 from fairseq_xling.verbs.units import Work, units
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    count_unknown: bool = option(
+        False, "count <unk> as a subword of a sentence (default: it is left out of the mean)"
+    )
+
+
 @units.register("sentences")
 class Sentences:
     """See the module's docstring."""
+
+    options = Options
 
     def __init__(self, work: Work, args: argparse.Namespace):
         self._work = work
@@ -29,14 +40,6 @@ class Sentences:
         row = ((work.width,), work.dtype)
         self._arrays = GrowingArrays(
             work.folder, {work.array(layer).stem: row for layer in work.layers}
-        )
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        parser.add_argument(
-            "--count-unknown",
-            action="store_true",
-            help="count <unk> as a subword of a sentence (default: it is left out of the mean)",
         )
 
     @property

@@ -15,6 +15,7 @@ import numpy as np
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
+from fairseq_xling.options import NoOptions
 from fairseq_xling.verbs.units import Block, Work, units
 from fairseq_xling.verbs.units.types import check_most, count_words, words_of_file
 
@@ -22,6 +23,8 @@ from fairseq_xling.verbs.units.types import check_most, count_words, words_of_fi
 @units.register("static")
 class Static:
     """See the module's docstring."""
+
+    options = NoOptions  # `--words` and `--most` are those of types
 
     last_layer: ClassVar[int] = 0
 
@@ -39,10 +42,6 @@ class Static:
             raise UserError(f"{args.words or work.text}: none of its words is a single subword")
         self._left_out = len(wanted) - len(single)
         self._ids = single if args.words else dict(list(single.items())[:most])
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        """`--words` and `--most`, as for types."""
 
     def block(self, sentences: Sequence[np.ndarray]) -> Block:
         raise NotImplementedError("all lines are done before the first block")

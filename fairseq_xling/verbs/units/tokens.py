@@ -14,6 +14,7 @@ With ``--concat-vectors``, a row is the subword's state followed by the static v
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ import numpy as np
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import FILE
+from fairseq_xling.options import option
 from fairseq_xling.verbs.units import Work, units
 
 if TYPE_CHECKING:
@@ -30,9 +32,20 @@ if TYPE_CHECKING:
     from fairseq_xling.tasks.head_input import TokenVectors
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    concat_vectors: str | None = option(
+        None,
+        "append the static vector of each subword's word, of a file of word vectors",
+        metavar=FILE,
+    )
+
+
 @units.register("tokens")
 class Tokens:
     """See the module's docstring."""
+
+    options = Options
 
     def __init__(self, work: Work, args: argparse.Namespace):
         self._work, self._vectors = work, None
@@ -52,14 +65,6 @@ class Tokens:
                 "words": ((), np.dtype("int32")),
                 "lengths": ((2,), np.dtype("int32")),
             },
-        )
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        parser.add_argument(
-            "--concat-vectors",
-            metavar=FILE,
-            help="append the static vector of each subword's word, of a file of word vectors",
         )
 
     @property

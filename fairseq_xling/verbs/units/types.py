@@ -8,6 +8,7 @@ ones of the text; those that the vocabulary cannot spell or that never occur are
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
@@ -19,7 +20,7 @@ import numpy as np
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, blank_separated, read_lines
 from fairseq_xling.named_files import FILE
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.options import option
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.units import Work, units
@@ -32,9 +33,17 @@ _LINES = 10_000  # segmented at a time
 _KEEP_EVERY = 16  # blocks
 
 
+@dataclasses.dataclass(frozen=True)
+class Options:
+    words: str | None = option(None, "words to write, the first column of each line", metavar=FILE)
+    most: int = option(20_000, "without --words, the N most frequent words", least=1)
+
+
 @units.register("types")
 class Types:
     """See the module's docstring."""
+
+    options = Options
 
     def __init__(self, work: Work, args: argparse.Namespace):
         from fairseq_xling.analysis.lexicon import spell, word_starts
@@ -54,19 +63,6 @@ class Types:
             with np.load(work.folder / _SUMS, allow_pickle=False) as kept:
                 self._means.load(kept["sums"], kept["counts"])
                 self.done = int(kept["done"])
-
-    @staticmethod
-    def add_arguments(parser: Any) -> None:
-        parser.add_argument(
-            "--words", metavar=FILE, help="words to write, the first column of each line"
-        )
-        parser.add_argument(
-            "--most",
-            type=Number(int, COUNT),
-            default=20_000,
-            metavar="N",
-            help="without --words, the N most frequent words",
-        )
 
     def block(self, sentences: Sequence[np.ndarray]) -> _Block:
         from fairseq_xling.analysis.words import find_words
@@ -128,11 +124,7 @@ class _Block:
 
 
 def words_of_file(path: str) -> list[str]:
-    """The first column of a file's lines, each word once.
-
-    Raises:
-        UserError: if there is none.
-    """
+    """The first column of a file's lines, each word once."""
     words = (blank_separated(line) for line in read_lines(path))
     found = list(dict.fromkeys(row[0] for row in words if row))
     if not found:

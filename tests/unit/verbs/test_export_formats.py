@@ -1,15 +1,6 @@
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.verbs.export_formats import FORMATS
-
-
-def test_the_help_names_every_format(capsys):
-    with pytest.raises(SystemExit):
-        main(["export", "--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert "fairseq" in FORMATS
-    assert all(f"{name}: {FORMATS[name].help}" in said for name in FORMATS)
 
 
 def test_an_unknown_format_is_refused_with_the_list(tmp_path, capsys):

@@ -3,7 +3,7 @@ import pytest
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
 from fairseq_xling.results.page import Result
-from fairseq_xling.studies.pages.command import page_names
+from fairseq_xling.studies.verbs.report import page_names
 from tests.unit.studies.pages.records import RECORDS
 
 

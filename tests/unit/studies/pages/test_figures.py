@@ -10,7 +10,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.results.page import Page, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import make_page
-from fairseq_xling.studies.pages.command import named_figures
+from fairseq_xling.studies.verbs.report import named_figures
 from tests.unit.studies.pages.records import RECORDS
 
 

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
 from fairseq_xling.results.result import find_results, kind_of, make_page
@@ -18,50 +17,6 @@ from tests.unit.studies.pages.records import RECORDS
 def page_of(path):
     (found,) = find_results(path)
     return kind_of(found.record), make_page(found)
-
-
-def test_a_grid_of_token_translations(tmp_path, capsys):
-    from fairseq_xling.verbs.parts.mds_table import Summary, write_table
-
-    def scores(rate, precision):
-        counts = {"tokens": 10, "shared": 0, "converted": 0, "cut": 0}
-        bleu = {"precision": precision, "bleu": precision, "brevity_penalty": 1.0, "signature": "s"}
-        return {"convert_rate": rate, **counts, **bleu}
-
-    summary = Summary(("en", "de"), (100, 90), 10, "train", (1000, 900), 5, True)
-    found = {NO_SHIFT: scores(None, 1.0), Shift(1, 2.0): scores(0.5, 10.0)}
-    found |= {Shift(2, 2.0): scores(1.0, 30.0), Shift(2, -1.0): scores(0.0, 0.0)}
-    write_table(tmp_path, summary, found, Shift(1, 2.0), {"command": "x"})
-    kind, page = page_of(tmp_path)
-    assert kind == "mean-difference"
-    assert len(page.tables["cells"][1]) == 4
-    values = {one.what: one.value for one in page.measured if one.row == "S12"}
-    assert values == {
-        "BLEU-1 precision (%), en to de, best: layer 2, alpha 2": 30.0,
-        "BLEU-1 precision (%), en to de, fixed: layer 1, alpha 2": 10.0,
-    }
-
-
-def test_figures_against_entity_overlap(tmp_path):
-    from fairseq_xling.papers.transfer.config import TransferConfig
-    from fairseq_xling.papers.transfer.properties import OVERLAP as PROPERTY
-    from fairseq_xling.papers.transfer.scatter_result import FinishedFigure as Figure
-    from fairseq_xling.papers.transfer.scatter_result import Point, write_scatter
-
-    run = tmp_path / "run"
-    write_json(run / "results.json", {})
-    points = [
-        Point(
-            Figure(run, TransferConfig(head="ner"), "ours", "ours", ("en",), lang, (value,)),
-            overlap,
-            {"overlap": overlap},
-        )
-        for lang, overlap, value in (("de", 0.5, 70.0), ("fr", 0.25, 60.0), ("zh", 0.0, 55.0))
-    ]
-    write_scatter(tmp_path / "out", PROPERTY, points, {})
-    kind, page = page_of(tmp_path / "out")
-    assert kind == "scatter"
-    assert (page.measured[0].row, page.measured[0].value > 0.9) == ("E9", True)
 
 
 @pytest.mark.parametrize("languages", ["en", "en,de"])

@@ -1,29 +1,33 @@
 """The table and the samples of the study of adversarial tagging, without any training."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 from scipy.stats import ttest_rel
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.results.frame import frame_to_json
+from fairseq_xling.results.page import Result
 from fairseq_xling.results.tables import cell
 from fairseq_xling.studies.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
 from fairseq_xling.studies.tagging.plan import sample_items, split_text
-from fairseq_xling.studies.tagging.result import _notes, comparisons, map_note, table
+from fairseq_xling.studies.tagging.result import AdversarialTagging, _notes, map_note, measurements
 from fairseq_xling.tasks.formats.conll import Conll
 
 CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
 
 
-def results(figures):
+def measured(figures):
     """``figures[row, target]`` are those of the seeds."""
-    found = {}
+    models = []
     for (row, target), values in figures.items():
         for seed, value in enumerate(values, start=1):
             scores = {target: {"f1": value}, **({"en": {"f1": 90.0}} if row != "6" else {})}
+            about = {"row": row, "target": target, "seed": seed, "epoch": 1, "metric": "f1"}
             language = {"fresh": 0.75} if row != "6" else None
-            found[row, target, seed] = {"scores": scores, "language": language}
-    return found
+            models.append({**about, "scores": scores, "language": language})
+    return measurements(models)
 
 
 FIGURES = {
@@ -38,7 +42,10 @@ FIGURES = {
 
 @pytest.mark.row("E12")
 def test_cells_are_means_and_deviations_over_seeds():
-    header, rows = table(results(FIGURES), CONFIG, "f1")
+    record = {"config": dataclasses.asdict(CONFIG), "metric": "f1", "maps": {}}
+    record["frame"] = frame_to_json(measured(FIGURES))
+    table, *_ = AdversarialTagging().page(Result(Path("r.json"), record)).sections
+    header, rows = table.header, table.rows
     assert header[2:6] == ["f1, de", "f1, id", "mean of targets", "f1, en"]
     shown = [[cell(value) for value in row] for row in rows]
     assert shown[0][2:6] == ["20.0 ± 10.0", "20.0 ± 10.0", "20.0 ± 10.0", "90.0 ± 0.0"]
@@ -47,23 +54,11 @@ def test_cells_are_means_and_deviations_over_seeds():
 
 
 @pytest.mark.row("E12")
-def test_rows_are_compared_by_a_test_paired_over_seeds():
-    (found,) = comparisons(results(FIGURES), CONFIG, "f1")
-    assert (found["row"], found["against"]) == ("2", "1")
-    assert found["gaps"] == [15.0, 15.0, 15.0] and found["p"] is None
-    uneven = {**FIGURES, ("2", "de"): [24.0, 35.0, 40.0]}
-    (found,) = comparisons(results(uneven), CONFIG, "f1")
-    assert found["p"] == pytest.approx(ttest_rel([27, 35, 45], [10, 20, 30]).pvalue)
-    one = dataclasses.replace(CONFIG, seeds="1")
-    assert comparisons(results(FIGURES), one, "f1")[0]["p"] is None
-
-
 def test_notes_say_of_the_rows_that_were_run_whether_it_is_as_in_the_paper():
     assert {code for one in CLAIMS for code in (one.better, one.worse)} <= ROWS.keys()
     uneven = {**FIGURES, ("2", "de"): [24.0, 35.0, 40.0]}
-    header, rows = table(results(uneven), CONFIG, "f1")
-    record = {"config": dataclasses.asdict(CONFIG), "metric": "f1", "header": header, "maps": {}}
-    (found,) = [note for note in _notes(record, rows, "here") if "Here: " in note]
+    record = {"config": dataclasses.asdict(CONFIG), "metric": "f1", "maps": {}}
+    (found,) = [note for note in _notes(record, measured(uneven), "here") if "Here: " in note]
     test = ttest_rel([27, 35, 45], [10, 20, 30])
     low, high = test.confidence_interval(0.95)
     assert found == (

@@ -13,7 +13,7 @@ from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.transfer.structures import features
 from fairseq_xling.papers.transfer.structures.training import read_model
-from fairseq_xling.verbs.parts import struct_matrix as matrix
+from fairseq_xling.verbs.parts import struct_runs as matrix
 from tests.unit.papers.transfer.structures.planted import write_jsonl, write_planted
 from tests.unit.papers.transfer.structures.test_formats import GOOD, KBP37, TACRED
 

@@ -4,8 +4,13 @@ import math
 import pytest
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift
-from fairseq_xling.verbs.parts.mds_table import Summary, write_single, write_table
-from fairseq_xling.verbs.parts.mean_difference_result import panels
+from fairseq_xling.results.result import find_results, make_page
+from fairseq_xling.verbs.parts.mean_difference_result import (
+    Summary,
+    draw_grid,
+    write_single,
+    write_table,
+)
 
 SUMMARY = Summary(("en", "de"), (100, 90), 10, "train", (1000, 900), 5, True)
 
@@ -46,6 +51,16 @@ def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found
     ]
 
 
+def test_the_page_has_the_cells_and_what_was_chosen(found, tmp_path):
+    write_table(tmp_path, SUMMARY, found, Shift(1, 2.0), {"command": "x"})
+    page = make_page(*find_results(tmp_path))
+    assert len(page.tables["cells"][1]) == 4
+    assert {one.what: one.value for one in page.measured if one.row == "S12"} == {
+        "BLEU-1 precision (%), en to de, best: layer 2, alpha 2": 30.0,
+        "BLEU-1 precision (%), en to de, fixed: layer 1, alpha 2": 10.0,
+    }
+
+
 @pytest.mark.row("S12")
 def test_nothing_that_shows_a_language_is_shown_as_nan(found, tmp_path, capsys):
     write_table(tmp_path, SUMMARY, found, None, {})
@@ -56,18 +71,23 @@ def test_nothing_that_shows_a_language_is_shown_as_nan(found, tmp_path, capsys):
 
 def test_the_figure_has_a_line_for_each_alpha_by_layer(found, tmp_path):
     rate, precision = drawn(found, tmp_path)
-    assert {line.label: line.x for line in rate.lines} == {"alpha 2": (1, 2), "alpha -1": (2,)}
-    assert rate.chance is None and precision.chance == (1.0, "no shift")
-    assert precision.chosen == (2, "best: layer 2, alpha 2")
+    assert rate == {"alpha 2": [[1, 2], [0.5, 1]], "alpha -1": [[2], [0]], "best": [[2, 2], [0, 1]]}
+    assert precision["no shift"][1] == [1, 1] and "no shift" not in rate
     found[Shift(2, -1.0)] = scores(None, 0.0)
-    lines = {line.label: line.y for line in drawn(found, tmp_path)[0].lines}
-    assert math.isnan(lines["alpha -1"][0])
+    assert math.isnan(drawn(found, tmp_path)[0]["alpha -1"][1][0])
 
 
 def drawn(found, tmp_path):
+    """The lines of each panel, x and y by label."""
     write_table(tmp_path, SUMMARY, found, None, {})
     record = json.loads((tmp_path / "results.json").read_text())
-    return panels(record["cells"], record["chosen"])
+    return [
+        {
+            line.get_label().partition(":")[0]: [list(xy) for xy in line.get_data()]
+            for line in axes.get_lines()
+        }
+        for axes in draw_grid(record["cells"], record["chosen"]).axes
+    ]
 
 
 def test_one_translation_without_reference_has_no_bleu(tmp_path, capsys):

@@ -9,8 +9,11 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.mapping.neighbourhood import BINS, cosines, neighbourhood, principal_plane
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.verbs.parts.embed_inspect import from_record, inspect_vectors
-from fairseq_xling.verbs.parts.embed_inspect_figure import draw_neighbourhoods
+from fairseq_xling.verbs.parts.embed_inspect_result import (
+    draw_neighbourhoods,
+    from_record,
+    inspect_vectors,
+)
 
 NAMES = ["▁dog", "dog", *(f'▁w"{i},' for i in range(98))]
 
