@@ -67,7 +67,7 @@ def test_what_is_no_finished_run_is_refused_in_one_line(tmp_path):
     assert "contains no results" in refusal(tmp_path)
     (tmp_path / "results.json").write_text("{")
     assert "results.json" in refusal(tmp_path)
-    write_json(tmp_path / "results.json", {"kind": "ablation", "config": {}})
+    write_json(tmp_path / "results.json", {"kind": "ablation", "config": {}, "frame": {}})
     assert "damaged results of kind 'ablation'" in refusal(tmp_path)
     run = run_of(tmp_path / "run", "ablation")
     assert refusal(run, 3) == "unknown table 3; known: table"
