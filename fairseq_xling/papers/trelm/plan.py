@@ -5,6 +5,7 @@ step equals an earlier one of its kind if it has the same commands, settings and
 """
 
 import dataclasses
+import functools
 import json
 import shlex
 from collections.abc import Callable, Sequence
@@ -167,6 +168,34 @@ class MigrationPlan:
         """`StepGraph.add` for the row that this migration is of."""
         return self.graph.add(kind, self.artifacts.label, build, plain)
 
+    def make(
+        self,
+        kind: str,
+        where: str,
+        *,
+        command: Callable[[Path], Sequence[Any]] | None = None,
+        call: Callable[[Path], None] | None = None,
+        also: Sequence[str] = (),
+        plain: bool = False,
+        **how: Any,
+    ) -> Path:
+        """Add a step that makes a file or a folder; returns its path.
+
+        Args:
+            where: its path in the folder of the run, ``{}`` for the step's name; ``also`` are those
+                of further outputs.
+            command: the words of the command, or call: the function, that makes it at a path.
+            how: attributes of the `Step`.
+        """
+
+        def build(name: str) -> Step:
+            output, *further = (self.run / one.format(name) for one in (where, *also))
+            commands = [list(map(str, command(output)))] if command else []
+            done = functools.partial(call, output) if call else None
+            return Step(name, commands, call=done, outputs=[output, *further], **how)
+
+        return self.run / where.format(self.add(kind, build, plain))
+
     def train(
         self,
         phase: str,
@@ -281,20 +310,19 @@ def add_bpw(plan: MigrationPlan) -> None:
     """Add the evaluation of all checkpoints, with the same masks for each."""
     config, artifacts = plan.config, plan.artifacts
     saved = list(artifacts.checkpoints.values())
-
-    def build(name: str) -> Step:
-        result = plan.run / "results" / f"{name}.json"
-        command = eval_command(
+    artifacts.bpw = plan.make(
+        f"bpw-{plan.code}",
+        "results/{}.json",
+        command=lambda result: eval_command(
             saved,
             artifacts.data,
             config.source_lang,
             [artifacts.target],
             *("--measure", "bpw", "--bpw-split", config.bpw_split),
             *("--device", config.device, "--output", result),
-        )
-        return Step(name, commands=[command], inputs=[artifacts.data, *saved], outputs=[result])
-
-    artifacts.bpw = plan.run / "results" / f"{plan.add(f'bpw-{plan.code}', build)}.json"
+        ),
+        inputs=[artifacts.data, *saved],
+    )
 
 
 def add_tasks(plan: MigrationPlan) -> None:
