@@ -194,6 +194,23 @@ def _check_sizes(shape: EncoderShape, source: SourceModel) -> None:
         )
 
 
+def size_options(shape: EncoderShape, max_positions: int, num_segments: int) -> list[str]:
+    """The options of fairseq-train for a model of the source's ``shape`` but for these tables."""
+    sizes = {
+        "encoder-layers": shape.layers,
+        "encoder-embed-dim": shape.dim,
+        "encoder-ffn-embed-dim": shape.ffn_dim,
+        "encoder-attention-heads": shape.heads,
+        "max-positions": max_positions,
+        "num-segments": num_segments,
+        "lm-head": shape.lm_head,
+        "init-std": shape.init_std,
+        "norm-eps": shape.norm_eps,
+        "activation-fn": shape.activation,
+    }
+    return [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
+
+
 class _Maker:
     """Initialises one parameter after another, and records how."""
 

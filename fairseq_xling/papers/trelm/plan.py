@@ -15,6 +15,7 @@ from typing import Any
 from fairseq_xling import USER_DIR
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
+from fairseq_xling.papers.trelm.initialise import size_options
 from fairseq_xling.papers.trelm.inputs import InputSummary
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.corpus_steps import eval_command
@@ -264,22 +265,12 @@ class MigrationPlan:
 
 def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
     """The options of a model that `fairseq-xling init` makes from a source of ``shape``."""
-    sizes = {
-        "encoder-layers": shape.layers,
-        "encoder-embed-dim": shape.dim,
-        "encoder-ffn-embed-dim": shape.ffn_dim,
-        "encoder-attention-heads": shape.heads,
-        "max-positions": config.max_positions or shape.max_positions,
-        "num-segments": num_segments(config, shape),
-        "lm-head": shape.lm_head,
-        "init-std": shape.init_std,
-        "norm-eps": shape.norm_eps,
-        "activation-fn": shape.activation,
-    }
-    options = ["--arch", config.arch]
-    options += [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
-    options += ["--separate", config.separate] if config.separate else []
-    return options + trilayer_options(config)
+    positions = config.max_positions or shape.max_positions
+    return [
+        *("--arch", config.arch, *size_options(shape, positions, num_segments(config, shape))),
+        *(("--separate", config.separate) if config.separate else ()),
+        *trilayer_options(config),
+    ]
 
 
 def trilayer_options(config: TrelmConfig) -> list[str]:

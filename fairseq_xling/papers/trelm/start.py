@@ -24,7 +24,7 @@ from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.models.encoder import parameter_table
-from fairseq_xling.papers.trelm.initialise import InitOptions, initialise
+from fairseq_xling.papers.trelm.initialise import InitOptions, initialise, size_options
 from fairseq_xling.papers.trelm.word_embeddings import word_inits
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
@@ -140,6 +140,7 @@ def build_model(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
 def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[str]:
     """Sizes from the source; dropout is the architecture's, since weights do not depend on it."""
     shape = source.shape
+    positions = shape.max_positions if model.max_positions is None else model.max_positions
     segments = shape.num_segments if model.num_segments is None else model.num_segments
     given = {
         "task": "cdlm",
@@ -148,18 +149,6 @@ def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[s
         "optimizer": "adam",
         "arch": model.arch,
         "seed": seed,
-        "encoder-layers": shape.layers,
-        "encoder-embed-dim": shape.dim,
-        "encoder-ffn-embed-dim": shape.ffn_dim,
-        "encoder-attention-heads": shape.heads,
-        "max-positions": shape.max_positions
-        if model.max_positions is None
-        else model.max_positions,
-        "num-segments": segments,
-        "lm-head": shape.lm_head,
-        "init-std": shape.init_std,
-        "norm-eps": shape.norm_eps,
-        "activation-fn": shape.activation,
         "separate": model.separate,
     }
     if model.languages:
@@ -167,7 +156,7 @@ def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[s
     line = [part for name, value in given.items() for part in (f"--{name}", str(value))]
     bare = not model.trilayer and _knows(model.arch, "no_trilayer")
     flags = ["--no-trilayer"] * bare + ["--copy-embeddings"] * model.copy_embeddings
-    return [*line, "--cpu", *flags]
+    return [*line, *size_options(shape, positions, segments), "--cpu", *flags]
 
 
 def _check_arch(name: str) -> None:
