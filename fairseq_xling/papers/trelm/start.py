@@ -8,8 +8,7 @@ import argparse
 import shlex
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -341,17 +340,10 @@ def import_encoder(
     )
     head = "whole" if source.has_head else "reset"
     initial = InitOptions(copy_shared=True, head=head, unchanged=True)
-    with _removed_if_useless(output):
-        prepare(output / "data", sources, options)
-        return make_start(output / "checkpoint.pt", source, output / "data", model, initial)
-
-
-@contextmanager
-def _removed_if_useless(output: Path) -> Iterator[None]:
-    """After an error, ``output`` is removed if it was not there before."""
     before = output.exists()
     try:
-        yield
+        prepare(output / "data", sources, options)
+        return make_start(output / "checkpoint.pt", source, output / "data", model, initial)
     except Exception:
         if not before:
             shutil.rmtree(output, ignore_errors=True)
