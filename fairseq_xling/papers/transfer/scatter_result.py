@@ -67,10 +67,6 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
 
     Rows with translated files are left out: their models have seen the language, or another one.
     If several runs have the same encoder name, it is followed by the run's.
-
-    Raises:
-        UserError: for a folder without such a run, one that is named twice, runs of different
-            heads or metrics, or runs without a figure of a language that was not trained on.
     """
     folders = [Path(run) for run in runs]
     for folder in folders:
@@ -189,9 +185,6 @@ def write_scatter(
 
     Args:
         inputs: the files that ``points`` come from, by role, besides the runs' results.
-
-    Raises:
-        UserError: if the property is not known for any language that was not trained on.
     """
     drawn = [point for point in points if point.cell.zero_shot and point.x is not None]
     if not drawn:

@@ -143,11 +143,7 @@ def beam_search(
 
 
 def link_translation_data(data: Path, folder: Path, pair: tuple[str, str]) -> None:
-    """Link token files and dictionaries of ``data`` into ``folder`` under fairseq's names.
-
-    Raises:
-        UserError: if the folder has no training text of the pair.
-    """
+    """Link token files and dictionaries of ``data`` into ``folder`` under fairseq's names."""
     source = DataFolder(data)
     stored = {
         split: "-".join(found)

@@ -76,7 +76,6 @@ class SkipGram:
 
     @classmethod
     def step(cls, request: VectorRequest, name: str) -> Step:
-        """See `EmbeddingInit`."""
         config, output = request.config, request.run / VECTORS.format(name)
         how = ["--dim", str(request.width), *cls.method]
         how += ["--epochs", str(config.embed_epochs), "--threads", str(config.embed_threads)]

@@ -71,11 +71,7 @@ def normal(languages: Sequence[str], source: SourceModel, generator: torch.Gener
 
 @language_inits.register("orthogonal")
 def orthogonal(languages: Sequence[str], source: SourceModel, generator: torch.Generator) -> Tensor:
-    """Orthogonal to each other, as in TreLM's text, with the average length of `normal`.
-
-    Raises:
-        UserError: if there are more languages than dimensions.
-    """
+    """Orthogonal to each other, as in TreLM's text, with the average length of `normal`."""
     shape = source.shape
     if len(languages) > shape.dim:
         raise UserError(
@@ -91,11 +87,7 @@ def orthogonal(languages: Sequence[str], source: SourceModel, generator: torch.G
 def from_source(
     languages: Sequence[str], source: SourceModel, generator: torch.Generator
 ) -> Tensor:
-    """The source's own for the languages that it names, `orthogonal` ones for the others.
-
-    Raises:
-        UserError: if it has none of them.
-    """
+    """The source's own for the languages that it names, `orthogonal` ones for the others."""
     known = (
         {}
         if not source.shape.language_embeddings
@@ -154,9 +146,6 @@ def initialise(
 
     Returns:
         The source of each part, one line each.
-
-    Raises:
-        UserError: for an unknown name, sizes that do not fit, or something that the source lacks.
     """
     _check_sizes(encoder.shape, source)
     maker = _Maker(encoder, source, symbols, options, vectors or {})

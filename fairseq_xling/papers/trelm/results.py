@@ -178,11 +178,7 @@ class Cost:
 
 
 def read_cost(phase: str, log: str | Path) -> Cost:
-    """The cost of the training with this log, including all parts of a resumed one.
-
-    Raises:
-        UserError: if the log is missing or not that of a finished training.
-    """
+    """The cost of the training with this log, including all parts of a resumed one."""
     sizes, devices = _read_head(log)
     epochs: dict[int, dict[str, float]] = {}
     for tag, record in read_records(log):

@@ -87,9 +87,6 @@ def start(
 
     Args:
         vector_files: given vectors, one file for each dictionary of the folder.
-
-    Raises:
-        UserError: if sizes, vocabulary, vectors and options are incompatible.
     """
     prepare_engine()
     import fairseq_xling.plugin  # noqa: F401

@@ -206,7 +206,6 @@ class Relations:
 
     @staticmethod
     def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
-        """See `Task`."""
         return replace(sentence, relations=_links(Relations.candidates(sentence), labels))
 
 
@@ -216,7 +215,6 @@ class Roles:
 
     @staticmethod
     def candidates(sentence: Sentence) -> list[Candidate]:
-        """See `Task`."""
         labels = {(one.first, one.second): one.label for one in sentence.arguments}
         return [
             Candidate(k, i, trigger, entity, labels.get((k, i), NONE))
@@ -226,7 +224,6 @@ class Roles:
 
     @staticmethod
     def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
-        """See `Task`."""
         return replace(sentence, arguments=_links(Roles.candidates(sentence), labels))
 
 

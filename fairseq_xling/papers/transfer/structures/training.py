@@ -92,11 +92,7 @@ class Description:
         encoder_data: str = "",
         device: str = "cpu",
     ) -> WordSource:
-        """The word vectors: those given take precedence over those recorded.
-
-        Raises:
-            UserError: if a recorded file is missing or has changed.
-        """
+        """The word vectors: those given take precedence over those recorded."""
         found: dict[str, str | Path] = {}
         for lang, one in self.words.get("vectors", {}).items():
             if lang not in vectors:
