@@ -12,7 +12,6 @@ from fairseq_xling.papers.trelm import run
 from fairseq_xling.papers.trelm.inputs import read_config
 from fairseq_xling.papers.trelm.run import choose_rows, row_config, study_steps
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.papers.trelm.study_result import study_table
 from fairseq_xling.papers.trelm.transfers import budget
 from fairseq_xling.studies.ablations import STUDIES
 
@@ -279,35 +278,6 @@ def test_encoders_from_scratch_take_as_many_steps_as_the_migration(study, config
         assert ("--no-trilayer" in command) == (code != "small-bert")
 
 
-@pytest.mark.row("P11")
-def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study, config):
-    """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
-    rows, _ = study("trelm-baselines")
-
-    def run(tokens, bpw):
-        training = {"parameters": 1000}
-        return {
-            "target": "de",
-            "phases": [{"bpw": {"en": 9.0, "de": bpw}}],
-            "orderings": [],
-            "translation": {},
-            "cost": {"trainings": [training], "sums": {"steps": 160, "tokens": tokens}},
-        }
-
-    read = {"migrated": (5000, 5200), "mlm": (4900, 5100), "mlm-tlm": (5600, 5800)}
-    found = {code: [run(n, 4.0 + k) for k, n in enumerate(read[code])] for code in read}
-    variations = [
-        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in read
-    ]
-    header, cells = study_table({"variations": variations, "migrations": found})
-    columns = [header.index(name) for name in ("row", "steps", "tokens", "parameters")]
-    assert [[cell[i] for i in columns] for cell in cells] == [
-        ["migrated", 160, 5100, 1000],
-        ["mlm", 160, 5000, 1000],
-        ["mlm-tlm", 160, 5700, 1000],
-    ]
-
-
 def write_trees(root):
     """Files of the task parsing in the target."""
     (root / "text/gold").mkdir(parents=True)
@@ -471,28 +441,3 @@ def test_given_word_vectors_are_of_both_languages(study):
         UserError, match=r"^`--data`: this study has two vocabularies; give `--text`"
     ):
         study("trelm-transfers", text="", data="data")
-
-
-@pytest.mark.row("T23")
-def test_the_table_has_a_column_for_each_distance_and_a_row_that_trains_nothing(study):
-    rows, _ = study("trelm-transfers")
-
-    def run(near, trainings):
-        distances = {"distance of aligned words": near, "distance of words at random": 8.0}
-        return {
-            **{"target": "de", "phases": [{"bpw": {"en": 9.0, "de": 4.0}}], "orderings": []},
-            **{"translation": {}, "tasks": [["LAS", 50.0]], "distances": distances},
-            "cost": {"trainings": trainings, "sums": {"steps": 0, "tokens": 0}},
-        }
-
-    found = {"as-is": [run(4.0, [])], "mim": [run(1.5, [{"parameters": 10}])]}
-    variations = [
-        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in found
-    ]
-    header, cells = study_table({"variations": variations, "migrations": found})
-    columns = ["parameters", "LAS, de", "distance of aligned words, de"]
-    columns = [header.index(name) for name in [*columns, "distance of words at random, de"]]
-    assert [[str(cell[i]) for i in columns] for cell in cells] == [
-        ["None", "50.00", "4.000", "8.000"],
-        ["10", "50.00", "1.500", "8.000"],
-    ]
