@@ -58,18 +58,22 @@ def world(tmp_path_factory):
         *("fairseq-xling", "prepare", "english", "--languages", "en", "--vocab-type", "word"),
         *("--mono", "train.en=text/mono/train.en.txt", "--vocab-size", "200"),
     )
+    train_encoder(root, "english", "source")
+    (root / "run.yaml").write_text(CONFIG)
+    return root
+
+
+def train_encoder(root, data, output):
     in_root(
         root,
-        *("fairseq-train", "english", "--user-dir", user_dir(), "--task", "bilingual_mlm"),
+        *("fairseq-train", data, "--user-dir", user_dir(), "--task", "bilingual_mlm"),
         *("--criterion", "unified_lm", "--arch", "separable_transformer_tiny"),
         *("--encoder-layers", str(LAYERS), "--encoder-embed-dim", "16"),
         *("--encoder-ffn-embed-dim", "32", "--encoder-attention-heads", "2"),
         *("--max-positions", "48", "--lm-head", "bert", "--sample-break-mode", "sentence"),
         *("--optimizer", "adam", "--lr", "1e-3", "--max-tokens", "400", "--max-update", "5"),
-        *("--disable-validation", "--cpu", "--num-workers", "0", "--save-dir", "source"),
+        *("--disable-validation", "--cpu", "--num-workers", "0", "--save-dir", output),
     )
-    (root / "run.yaml").write_text(CONFIG)
-    return root
 
 
 def user_dir():
@@ -281,19 +285,15 @@ def test_one_more_language_is_one_more_word(world):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--source none.pt", "`--source` none.pt: no such source encoder"),
         ("--source odd", "`--source` odd: must have an even number of layers, since a migration "),
         ("--source text", "text: no source model (it has no config.json)"),
-        ("--languages en", "`--languages` must name the source's language and at least one more"),
         ("--languages en,fr", "no training text of language 'fr': give `--mono train.fr=FILE`"),
         ("--warmup 6", "`--warmup` must be less than `--commonality-steps` 6, got 6"),
         ("--mapping rotate", "`--mapping`: unknown value 'rotate'; known: adversarial"),
         ("--preset trelmm", "unknown `--preset` 'trelmm'; did you mean 'trelm'"),
-        ("--jobs 0", "`--jobs` must be at least 1, got 0"),
         ("--emission sideways", "unknown `--emission` 'sideways'; known: aligned, ctc, lattice"),
         ("--emission aligned", "`--emission` of a translator must not be aligned, which the "),
         ("--upsample 9", "`--upsample` must lie in [0, 8], got 9"),
-        ("--glancing 7", "`--glancing` must lie in [0, 1], got 7"),
         ("--autoregressive-lenpens 1,0", "`--autoregressive-lenpens` must be different numbers "),
         ("--transfer-steps 0", "run.yaml: `--translator-steps` needs a forward model that "),
         ("--teacher none.txt", "`--teacher` must be autoregressive, or name a checkpoint or a "),
@@ -306,7 +306,6 @@ def test_one_more_language_is_one_more_word(world):
             "--slot-beam 4 --translator-steps 0",
             "`--slot-beam` is a translator's: give `--translator-steps`",
         ),
-        ("--max-positions 64", "`--max-positions` must be at most the source's 48, got 64"),
     ],
 )
 def test_bad_settings_are_one_line_before_anything_runs(
@@ -492,16 +491,7 @@ def test_transfers_of_a_multilingual_encoder_run_with_all_their_rows(world):
         *("fairseq-xling", "prepare", "both", "--languages", "en,de", "--from", "text"),
         *("--vocab-type", "word", "--vocab-size", "300", "--aligner", "none"),
     )
-    in_root(
-        world,
-        *("fairseq-train", "both", "--user-dir", user_dir(), "--task", "bilingual_mlm"),
-        *("--criterion", "unified_lm", "--arch", "separable_transformer_tiny"),
-        *("--encoder-layers", str(LAYERS), "--encoder-embed-dim", "16"),
-        *("--encoder-ffn-embed-dim", "32", "--encoder-attention-heads", "2"),
-        *("--max-positions", "48", "--lm-head", "bert", "--sample-break-mode", "sentence"),
-        *("--optimizer", "adam", "--lr", "1e-3", "--max-tokens", "400", "--max-update", "5"),
-        *("--disable-validation", "--cpu", "--num-workers", "0", "--save-dir", "many"),
-    )
+    train_encoder(world, "both", "many")
     many = ("--multilingual", "many/checkpoint_last.pt", "--multilingual-data", "both")
     quick = "--translator-steps 0 --orderings identity --tasks parsing --map-sentences 60".split()
     longer = ("--longer", "2", "--output", "transfers")
