@@ -191,13 +191,6 @@ def test_each_phase_changes_what_it_may_and_nothing_else(migrated):
     )
 
 
-def test_the_layers_begin_as_the_sources(world, migrated):
-    source, first = load(world / "source/checkpoint_last.pt")["model"], weights(migrated[0], "init")
-    names = [name for name in source if ".layers." in name]
-    assert len(names) > 4 * LAYERS
-    assert all(torch.equal(source[name], first[name]) for name in names)
-
-
 def test_bits_per_word_and_translations_are_printed(migrated):
     _, printed = migrated
     for phase in ("init", "commonality", "forward", "backward", "combined", "language"):
@@ -385,40 +378,6 @@ def test_a_translator_learns_from_a_teacher(world):
         done = trelm(world, *call, "--teacher", teacher, check=False)
         assert done.returncode == 1 and message in done.stdout
         assert "Traceback" not in done.stdout
-
-
-def test_an_unknown_key_in_the_file_is_answered_with_the_near_ones(world):
-    (world / "typo.yaml").write_text(CONFIG.replace("vocab_size", "vocab_sise"))
-    done = trelm(world, "--output", "bad", config="typo.yaml", check=False)
-    message = "fairseq-xling: error: typo.yaml: unknown option 'vocab_sise'; did you mean "
-    assert done.stdout.startswith(message)
-    assert "'vocab_size'" in done.stdout
-    assert done.stdout.count("\n") == 1
-
-
-def test_vectors_of_another_width_stop_the_run_with_one_line(world):
-    options = "--mapping none --embed-args=--dim=8".split()
-    done = trelm(world, "--output", "narrow", *options, check=False)
-    assert done.returncode == 1
-    assert "vectors must be as wide as the encoder, 16 in source/checkpoint_last.pt, got 8" in (
-        done.stdout
-    )
-    assert done.stdout.splitlines()[-1].startswith("fairseq-xling: error: step 'init-de-1' failed")
-
-
-def test_halves_of_different_runs_are_refused(world, migrated):
-    forward, backward = (
-        f"out/models/{phase}-de-1/checkpoint_last.pt" for phase in ("forward", "backward")
-    )
-    done = in_root(
-        world,
-        *("fairseq-xling", "combine", backward, forward, "--output", "bad.pt"),
-        check=False,
-    )
-    assert done.stdout == (
-        f"fairseq-xling: error: {backward}: must be a checkpoint of phase 'forward', got one of "
-        "phase 'backward'; are the two files swapped?\n"
-    )
 
 
 def ablate(root, study, *options):

@@ -171,18 +171,6 @@ def test_settings_that_leave_no_room_for_a_condition_are_refused(study, changes,
     assert str(error.value) == message
 
 
-def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
-    rows, steps = study("trelm-init", commonality_steps=100)
-    figures = {row.code: row.paper for row in rows if row.paper is not None}
-    assert figures == {"random": 6.99, "random-adv": 6.77, "skipgram": 6.53, "skipgram-adv": 5.93}
-    lengths = sorted(row.changes["commonality_steps"] for row in rows)
-    assert lengths == [100] * 4 + [200] * 4
-    # Both lengths start from the same weights, and no phase follows.
-    assert names(steps).count("init-de-1-skipgram") == 1
-    assert "init-de-1-skipgram-2x" not in names(steps)
-    assert not any(name.startswith(("forward", "language")) for name in names(steps))
-
-
 @pytest.mark.row("T15")
 def test_all_rows_are_measured_with_the_same_masks_and_text(study):
     _, steps = study("trelm-init")
@@ -192,28 +180,6 @@ def test_all_rows_are_measured_with_the_same_masks_and_text(study):
         tuple(command[command.index("--data") : command.index("--output")]) for command in measured
     }
     assert len(ends) == 1
-
-
-def test_objectives_carry_the_papers_figures_and_share_the_first_phase(study):
-    rows, steps = study("trelm-objectives")
-    figures = {row.code: row.paper for row in rows if row.paper}
-    assert figures == {"cdlm": 1.548, "tlm": 3.028, "tlm-no-trilayer": 3.469}
-    firsts = [name for name in names(steps) if name.startswith("commonality")]
-    assert firsts == [
-        f"commonality-de-1-{code}" for code in ("cdlm", "cdlm-star", "tlm-no-trilayer")
-    ]
-
-
-def test_cdlm_star_has_tables_of_its_own_no_language_embeddings_and_takes_turns(study):
-    _, steps = study("trelm-objectives", "cdlm-star")
-    by_name = {step.name: step for step in steps}
-    command = by_name["forward-de-1-cdlm-star"].commands[0]
-    assert command[command.index("--separate") + 1] == "tokens,softmax"
-    assert command[command.index("--arch") + 1] == "tri_encoder"
-    assert "--language-embeddings" not in command
-    assert "--alternate" in command
-    prepare = by_name["prepare-de-cdlm-star"].commands[0]
-    assert prepare[prepare.index("--vocab") + 1] == "separate"
 
 
 @pytest.mark.row("T19")
