@@ -147,8 +147,8 @@ class TrelmParts(TrelmStudy):
     title = "TreLM: what its parts give"
     lead = "The same migration without one of its parts."
     notes = (
-        "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for as "
-        "many steps; such a model is not trained to translate.",
+        "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "
+        "as many steps; such a model is not trained to translate.",
         "Without alignment, embeddings of new words are unmapped vectors, and no word gets the "
         "source's embedding of the same spelling.",
         "The autoregressive translation model is in the row whose training time it was given.",
