@@ -179,7 +179,7 @@ def test_settings_become_options_of_a_step(plan, changes, step, options):
             assert Path(expected) in made.inputs
 
 
-def test_options_of_a_phase_follow_those_of_all_and_later_text_builds_on_limited_text(plan):
+def test_a_phase_has_its_own_options_last_and_limited_text(plan):
     steps, _ = plan(transfer_args="--seed 9", language_limit=5, extra_mono=True)
     assert steps["forward-de-1"].commands[0][-2:] == ["--seed", "9"]
     assert steps["extra-de"].inputs == [Path("run/data/language-text-de")]

@@ -171,7 +171,7 @@ def test_what_the_paper_says_is_decided_by_tasks_as_well():
 
 
 @pytest.mark.row("P11", "T23")
-def test_the_table_sets_what_each_row_has_read_beside_its_steps_and_all_its_figures():
+def test_the_table_has_what_was_read_and_every_figure():
     """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
 
     def row(tokens, near, trainings):
