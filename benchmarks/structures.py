@@ -21,7 +21,7 @@ from fairseq_xling.papers.transfer.structures.batch import Examples
 from fairseq_xling.papers.transfer.structures.data import ModelSettings
 from fairseq_xling.papers.transfer.structures.features import Tables, Words
 from fairseq_xling.papers.transfer.structures.model import StructureModel
-from fairseq_xling.papers.transfer.structures.sentence import Link, Mention, Relations, Sentence
+from fairseq_xling.papers.transfer.structures.sentence import RELATIONS, Link, Mention, Sentence
 
 CHOSEN = ("word", "pos", "entity", "relation")
 LABELS = ["NONE", "A", "B", "C"]
@@ -63,7 +63,7 @@ def world(args: argparse.Namespace) -> tuple[Examples, StructureModel, list[np.n
     tables = Tables.of(sentences, CHOSEN)
     vectors = rng.normal(size=(1000, args.vectors)).astype(np.float32)
     rows = [np.array([int(word) for word in one.words]) for one in sentences]
-    candidates = [Relations.candidates(one) for one in sentences]
+    candidates = [RELATIONS.candidates(one) for one in sentences]
     examples = Examples(sentences, candidates, [Words(vectors, rows)], tables, LABELS)
     torch.manual_seed(args.seed)
     sizes = {name: 1 + len(names) for name, names in tables.names.items()}

@@ -207,12 +207,6 @@ def test_a_format_of_the_users_choice_is_trained_on_and_written(home, tune, tmp_
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--metric", "f1"], "unknown `--metric` 'f1'; known: accuracy"),
-        (
-            ["--format", "conllu"],
-            "`--format` must be clue_wsc or json_lines or table or tsv or xnli or xnli_jsonl with "
-            "this head",
-        ),
         (["--too-long", "skip"], "`--too-long`: unknown value 'skip'; known: truncate, refuse"),
         (["--preset", "clue-cmnl"], "unknown `--preset` 'clue-cmnl'; did you mean 'clue-cmnli'"),
     ],

@@ -34,35 +34,25 @@ def parse_alphas(text: str) -> tuple[float, ...]:
     >>> len(parse_alphas(PAPER)), 0.7 in parse_alphas(PAPER)
     (20, True)
     """
-    found = _between(text) if ":" in text else _each(text)
+    found: list[float] = []
+    try:
+        if ":" in text:
+            first, last, step = map(float, text.split(":"))
+            steps = (last - first) / step
+            if 0 < step < math.inf and 0 <= steps < _MOST:
+                # Multiples of a step such as 0.1 would otherwise end in 0.30000000000000004.
+                count = math.floor(steps + 1e-6) + 1
+                found = [round(first + k * step, _DIGITS) for k in range(count)]
+        elif text.count(",") < _MOST:
+            found = [float(piece) for piece in text.split(",")]
+    except (ValueError, ZeroDivisionError):
+        pass
     if not found or not all(map(math.isfinite, found)) or len(set(found)) < len(found):
         raise UserError(
             "`--shift-alphas` must be different numbers, or FIRST:LAST:STEP with at most "
             f"{_MOST} steps, got {text!r}"
         )
     return tuple(sorted(found))
-
-
-def _each(text: str) -> list[float]:
-    try:
-        found = [float(piece) for piece in text.split(",")]
-    except ValueError:
-        return []
-    return found if len(found) <= _MOST else []
-
-
-def _between(text: str) -> list[float]:
-    try:
-        first, last, step = (float(piece) for piece in text.split(":"))
-    except ValueError:
-        return []
-    if not all(map(math.isfinite, (first, last, step))) or step <= 0 or last < first:
-        return []
-    steps = (last - first) / step
-    if steps >= _MOST:
-        return []
-    # Multiples of a step such as 0.1 would otherwise end in 0.30000000000000004.
-    return [round(first + k * step, _DIGITS) for k in range(math.floor(steps + 1e-6) + 1)]
 
 
 _TAGS: Mapping[str, Any] = {

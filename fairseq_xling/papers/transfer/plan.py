@@ -142,11 +142,7 @@ def check_layers(config: TransferConfig, chosen: Sequence[Encoder]) -> None:
 
 
 def zero_shot(config: TransferConfig) -> list[TrainSet]:
-    """One model for all languages, and one more for each translated training file.
-
-    Raises:
-        UserError: for a missing file, or a dev file in a language that is not trained on.
-    """
+    """One model for all languages, and one more for each translated training file."""
     train, valid = (_files(f"--{n}", getattr(config, n)) for n in ("train", "valid"))
     tests = _tests("--test", config.test)
     source = train[0][0]
@@ -172,11 +168,7 @@ def zero_shot(config: TransferConfig) -> list[TrainSet]:
 
 
 def matrix(config: TransferConfig) -> list[TrainSet]:
-    """A model for each training language, each tested on every language.
-
-    Raises:
-        UserError: for a training language without a dev file, or with two.
-    """
+    """A model for each training language, each tested on every language."""
     valid = dict(_files("--valid", config.valid, once=True))
     tests = _tests("--test", config.test)
     sets = []

@@ -222,11 +222,7 @@ def _header(place: str, cells: list[str]) -> list[str]:
 def measure_word_order(
     path: str | Path, table: Mapping[str, Sequence[str]], cells: Sequence[FinishedFigure]
 ) -> list[Point]:
-    """A `Point` for each cell; x is None if no feature is known for both languages.
-
-    Raises:
-        UserError: for a model of several training languages, or languages without a row.
-    """
+    """A `Point` for each cell; x is None if no feature is known for both languages."""
     for cell in cells:
         if len(cell.sources) > 1:
             raise UserError(

@@ -67,10 +67,6 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
 
     Rows with translated files are left out: their models have seen the language, or another one.
     If several runs have the same encoder name, it is followed by the run's.
-
-    Raises:
-        UserError: for a folder without such a run, one that is named twice, runs of different
-            heads or metrics, or runs without a figure of a language that was not trained on.
     """
     folders = [Path(run) for run in runs]
     for folder in folders:
@@ -96,15 +92,13 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
     rows = Counter(row for found in by_run for row in {cell.row for cell in found})
     names = Counter(folder.name for folder in folders)
     return [
-        dataclasses.replace(cell, row=f"{cell.row} ({_called(cell.run, names)})")
-        if rows[cell.row] > 1
-        else cell
+        cell
+        if rows[cell.row] == 1
+        else dataclasses.replace(
+            cell, row=f"{cell.row} ({cell.run.name if names[cell.run.name] == 1 else cell.run})"
+        )
         for cell in cells
     ]
-
-
-def _called(run: Path, names: Mapping[str, int]) -> str:
-    return run.name if names[run.name] == 1 else str(run)
 
 
 def _read(run: Path) -> list[FinishedFigure]:
@@ -189,9 +183,6 @@ def write_scatter(
 
     Args:
         inputs: the files that ``points`` come from, by role, besides the runs' results.
-
-    Raises:
-        UserError: if the property is not known for any language that was not trained on.
     """
     drawn = [point for point in points if point.cell.zero_shot and point.x is not None]
     if not drawn:
@@ -203,7 +194,16 @@ def write_scatter(
         "head": config.head,
         "metric": config.figure,
         "columns": list(points[0].details),
-        "points": [_recorded(point) for point in points],
+        "points": [
+            {
+                **{"encoder": cell.row, "sources": list(cell.sources), "language": cell.lang},
+                **{"zero-shot": cell.zero_shot, "x": point.x, "mean": cell.mean},
+                "details": list(point.details.values()),
+                "values": list(cell.values),
+            }
+            for point in points
+            for cell in [point.cell]
+        ],
         "correlations": [
             dict(zip(CORRELATIONS, row, strict=True)) for row in _correlations(points, drawn)
         ],
@@ -217,20 +217,6 @@ def write_scatter(
         if section.header
     ]
     return "\n\n".join([*tables[::-1], f"report: {output / PAGE}"])
-
-
-def _recorded(point: Point) -> dict[str, Any]:
-    cell = point.cell
-    return {
-        "encoder": cell.row,
-        "sources": list(cell.sources),
-        "language": cell.lang,
-        "zero-shot": cell.zero_shot,
-        "x": point.x,
-        "details": list(point.details.values()),
-        "values": list(cell.values),
-        "mean": cell.mean,
-    }
 
 
 @KINDS.register("scatter")
@@ -265,7 +251,11 @@ class Scatter(Kind):
                     header=CORRELATIONS,
                     rows=[["-" if value is None else value for value in row] for row in found],
                 ),
-                Section("Every figure", **_shown(record)),
+                Section(  # narrow enough for a page
+                    "Every figure",
+                    header=["encoder", "languages", *record["columns"], f"{metric} (%)"],
+                    rows=[[x["encoder"], _pair(x), *x["details"], x["mean"]] for x in points],
+                ),
             ],
             tables={prop.csv: _every_figure(record), "correlations": (CORRELATIONS, found)},
             measured=[
@@ -278,16 +268,6 @@ class Scatter(Kind):
                 if one["Pearson"] is not None
             ],
         )
-
-
-def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
-    """As displayed: narrow enough for a page."""
-    return {
-        "header": ["encoder", "languages", *record["columns"], f"{record['metric']} (%)"],
-        "rows": [
-            [one["encoder"], _pair(one), *one["details"], one["mean"]] for one in record["points"]
-        ],
-    }
 
 
 def _every_figure(record: Mapping[str, Any]) -> Table:

@@ -80,44 +80,34 @@ def table(lines: Sequence[Line], languages: Sequence[str]) -> tuple[list[str], l
 
 
 def lines_of(name: str, sources: Sequence[str], result: Mapping[str, Any]) -> list[Line]:
-    """The lines for a row's results: one for each test set, and one more if states were also
+    """The lines for a row's results: one for each test set, and more if states were also
     shifted."""
-    metric = result["metric"]
-    lines = _by_set(name, sources, _by_language(result["tests"], "scores", metric))
-    if any("shifted" in test for test in result["tests"]):
-        shifted = [
-            {**test, "moved": {lang: one["scores"] for lang, one in test["shifted"].items()}}
-            for test in result["tests"]
-        ]
-        lines += _by_set(f"{name}, shifted", sources, _by_language(shifted, "moved", metric))
+    metric, tests, lines = result["metric"], result["tests"], []
+    for shifted in (False, True) if any("shifted" in test for test in tests) else (False,):
+        # By test set, language and seed, a figure of each setting.
+        found: dict[str, dict[str, dict[int, list[float]]]] = {}
+        for test in tests:
+            for label, scores in _scores_of(test, shifted).items():
+                test_set, _, lang = label.rpartition(".")
+                if metric in scores:
+                    seeds = found.setdefault(test_set or "test", {}).setdefault(lang, {})
+                    seeds.setdefault(test["seed"], []).append(scores[metric])
+        title = f"{name}, shifted" if shifted else name
+        for test_set in in_order(found or ["test"]):
+            values = {
+                lang: [statistics.fmean(figures) for _, figures in sorted(seeds.items())]
+                for lang, seeds in found.get(test_set, {}).items()
+            }
+            row = title if test_set == "test" else f"{title}, {test_set}"
+            lines.append(Line(row, sources, values, test_set))
     return lines
 
 
-def _by_set(name: str, sources: Sequence[str], values: Mapping[str, Sequence[float]]) -> list[Line]:
-    """A line for each test set in ``values``, which go by `Test.label`."""
-    sets: dict[str, dict[str, Sequence[float]]] = {}
-    for label, found in values.items():
-        test_set, _, lang = label.rpartition(".")
-        sets.setdefault(test_set or "test", {})[lang] = found
-    return [
-        Line(name if one == "test" else f"{name}, {one}", sources, sets.get(one, {}), one)
-        for one in in_order(sets or ["test"])
-    ]
-
-
-def _by_language(
-    tests: Sequence[Mapping[str, Any]], key: str, metric: str
-) -> dict[str, list[float]]:
-    """For each language, or `Test.label`, the mean over settings for every seed."""
-    found: dict[str, dict[int, list[float]]] = {}
-    for test in tests:
-        for lang, scores in test[key].items():
-            if metric in scores:
-                found.setdefault(lang, {}).setdefault(test["seed"], []).append(scores[metric])
-    return {
-        lang: [statistics.fmean(values) for _, values in sorted(seeds.items())]
-        for lang, seeds in found.items()
-    }
+def _scores_of(test: Mapping[str, Any], shifted: bool) -> Mapping[str, Mapping[str, float]]:
+    """The scores of a test, or those of shifted states, by `Test.label`."""
+    if not shifted:
+        return test["scores"]
+    return {label: one["scores"] for label, one in test.get("shifted", {}).items()}
 
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", PAGE)
@@ -199,7 +189,13 @@ class Transfer(Kind):
             sections.insert(
                 1, Section("Every language with every language", figure=figure, notes=notes)
             )
-        if alphas := _alphas(results):
+        alphas = [
+            [one["encoder"], test["seed"], lang, shifted["alpha"]]
+            for one in results
+            for test in one["tests"]
+            for lang, shifted in test.get("shifted", {}).items()
+        ]
+        if alphas:
             names = ["encoder", "seed", "language", "alpha"]
             sections.append(Section("Chosen shifts", header=names, rows=alphas))
         chosen = [
@@ -249,28 +245,16 @@ def _heat(lines: Sequence[Line], languages: Sequence[str], metric: str) -> Drawi
     return partial(draw_heat_map, shares, names, languages, *labels)
 
 
-def _alphas(results: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
-    return [
-        [one["encoder"], test["seed"], lang, shifted["alpha"]]
-        for one in results
-        for test in one["tests"]
-        for lang, shifted in test.get("shifted", {}).items()
-    ]
-
-
 def _scores(results: Sequence[Mapping[str, Any]], shifted: bool = False) -> Table:
     """Every figure of every test; those of shifted states, or the others."""
     header = ["encoder", "trained on", "how", "setting", "seed", "language", "figure", "value"]
     rows = []
     for one in results:
         for test in one["tests"]:
-            found = test["scores"]
-            if shifted:
-                found = {lang: moved["scores"] for lang, moved in test.get("shifted", {}).items()}
             about = [one["encoder"], "+".join(one["sources"]), one["how"], test["setting"]]
             rows += [
                 [*about, test["seed"], lang, name, value]
-                for lang, scores in found.items()
+                for lang, scores in _scores_of(test, shifted).items()
                 for name, value in scores.items()
             ]
     return header, rows

@@ -111,19 +111,14 @@ def train_autoregressive(plan: MigrationPlan, direction: Direction) -> tuple[Pat
 
 def linked_data(plan: MigrationPlan, data: Path, direction: Direction) -> Path:
     """The parallel text of ``data`` as fairseq's ``translation`` task expects it, by links."""
-
-    def build(name: str) -> Step:
-        folder = plan.run / "data" / name
-        return Step(
-            name,
-            call=lambda: link_translation_data(data, folder, direction.pair),
-            settings={"pair": list(direction.pair)},
-            inputs=[data],
-            outputs=[folder],
-        )
-
-    name = plan.add(f"{NAME}-data-{direction.prefix}{plan.target}", build, plain=True)
-    return plan.run / "data" / name
+    return plan.make(
+        f"{NAME}-data-{direction.prefix}{plan.target}",
+        "data/{}",
+        call=lambda folder: link_translation_data(data, folder, direction.pair),
+        settings={"pair": list(direction.pair)},
+        inputs=[data],
+        plain=True,
+    )
 
 
 def beam_search(
@@ -148,11 +143,7 @@ def beam_search(
 
 
 def link_translation_data(data: Path, folder: Path, pair: tuple[str, str]) -> None:
-    """Link token files and dictionaries of ``data`` into ``folder`` under fairseq's names.
-
-    Raises:
-        UserError: if the folder has no training text of the pair.
-    """
+    """Link token files and dictionaries of ``data`` into ``folder`` under fairseq's names."""
     source = DataFolder(data)
     stored = {
         split: "-".join(found)
@@ -270,18 +261,13 @@ def add_length_penalty(
         for value in values
     ]
     files = [plan.run / "translations" / name / f"generate-{_TUNE_SPLIT}.txt" for name in names]
-
-    def choose(name: str) -> Step:
-        output = plan.run / "results" / f"{name}.json"
-        return Step(
-            name,
-            call=lambda: choose_penalty(values, files, tokenizer, output),
-            settings={"values": list(values), "tokenizer": tokenizer},
-            inputs=files,
-            outputs=[output],
-        )
-
-    return plan.run / "results" / f"{plan.add(f'lenpen-{whose}', choose)}.json"
+    return plan.make(
+        f"lenpen-{whose}",
+        "results/{}.json",
+        call=lambda output: choose_penalty(values, files, tokenizer, output),
+        settings={"values": list(values), "tokenizer": tokenizer},
+        inputs=files,
+    )
 
 
 def chosen_penalty(record: Path) -> list[str]:

@@ -249,11 +249,7 @@ class TrelmConfig(TargetTasks):
 
     @property
     def translate_list(self) -> list[str]:
-        """The splits to translate.
-
-        Raises:
-            UserError: for none, one that is named twice, or a name that no split can have.
-        """
+        """The splits to translate."""
         option, names = "`--translate-split`", names_in(self.translate_split)
         if not names or len(set(names)) < len(names):
             got = repr(self.translate_split)
@@ -289,11 +285,7 @@ class TrelmConfig(TargetTasks):
         return Stage(name, **values, args=self.words(f"{name}_args"))
 
     def words(self, field: str) -> tuple[str, ...]:
-        """The options in a field that contains several as one text.
-
-        Raises:
-            UserError: for an unclosed quotation.
-        """
+        """The options in a field that contains several as one text."""
         return split_words(f"--{option_name(field)}", getattr(self, field))
 
     def segment_of(self, target: str) -> list[str]:

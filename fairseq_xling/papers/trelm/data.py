@@ -32,9 +32,6 @@ def keep_pairs(
     """``data`` with ``count`` training pairs of languages ``pair``, drawn at random.
 
     A smaller draw is a subset of a larger one, for the same seed.
-
-    Raises:
-        UserError: if there are fewer pairs; names ``option``.
     """
     folder = DataFolder(data)
     sides = folder.parallel("train", *pair)
@@ -63,9 +60,6 @@ def keep_sentences(
     random; text of other languages is unchanged.
 
     A smaller draw is a subset of a larger one, for the same seed.
-
-    Raises:
-        UserError: if there are fewer sentences; names ``option``.
     """
     folder = DataFolder(data)
     files = {lang: folder.mono("train", lang) for lang in languages}

@@ -19,6 +19,7 @@ from fairseq_xling.registry import Registry
 from fairseq_xling.runs.step import Step
 
 _TRAINED_SEED = _DRAWN_SEED = 1
+VECTORS = "vectors/{}.safetensors"  # of a step, in the folder of the run
 
 
 @dataclass(frozen=True)
@@ -65,11 +66,6 @@ def trained_init(chosen: str) -> str:
     return "skip-gram" if method.drawn or method.at_source else chosen
 
 
-def vectors_path(run: Path, name: str) -> Path:
-    """The path of a step's vectors."""
-    return run / "vectors" / f"{name}.safetensors"
-
-
 @embedding_inits.register("skip-gram")
 class SkipGram:
     """Trained on the text (TreLM, Appendix A.5), or given: `fairseq-xling embed train`."""
@@ -80,8 +76,7 @@ class SkipGram:
 
     @classmethod
     def step(cls, request: VectorRequest, name: str) -> Step:
-        """See `EmbeddingInit`."""
-        config, output = request.config, vectors_path(request.run, name)
+        config, output = request.config, request.run / VECTORS.format(name)
         how = ["--dim", str(request.width), *cls.method]
         how += ["--epochs", str(config.embed_epochs), "--threads", str(config.embed_threads)]
         if config.vectors:
@@ -112,7 +107,7 @@ class Linked:
 
     @staticmethod
     def step(request: VectorRequest, name: str) -> Step:
-        output = vectors_path(request.run, name)
+        output = request.run / VECTORS.format(name)
         command = [
             *("fairseq-xling", "embed", "link", str(request.data), "--output", str(output)),
             *("--pair", "-".join(request.pair), "--language", request.languages[-1]),
@@ -131,7 +126,7 @@ class Random:
 
     @staticmethod
     def step(request: VectorRequest, name: str) -> Step:
-        output = vectors_path(request.run, name)
+        output = request.run / VECTORS.format(name)
         settings = {"languages": list(request.languages), "dim": request.width, "seed": _DRAWN_SEED}
         return Step(
             name,

@@ -71,11 +71,7 @@ def normal(languages: Sequence[str], source: SourceModel, generator: torch.Gener
 
 @language_inits.register("orthogonal")
 def orthogonal(languages: Sequence[str], source: SourceModel, generator: torch.Generator) -> Tensor:
-    """Orthogonal to each other, as in TreLM's text, with the average length of `normal`.
-
-    Raises:
-        UserError: if there are more languages than dimensions.
-    """
+    """Orthogonal to each other, as in TreLM's text, with the average length of `normal`."""
     shape = source.shape
     if len(languages) > shape.dim:
         raise UserError(
@@ -91,11 +87,7 @@ def orthogonal(languages: Sequence[str], source: SourceModel, generator: torch.G
 def from_source(
     languages: Sequence[str], source: SourceModel, generator: torch.Generator
 ) -> Tensor:
-    """The source's own for the languages that it names, `orthogonal` ones for the others.
-
-    Raises:
-        UserError: if it has none of them.
-    """
+    """The source's own for the languages that it names, `orthogonal` ones for the others."""
     known = (
         {}
         if not source.shape.language_embeddings
@@ -154,9 +146,6 @@ def initialise(
 
     Returns:
         The source of each part, one line each.
-
-    Raises:
-        UserError: for an unknown name, sizes that do not fit, or something that the source lacks.
     """
     _check_sizes(encoder.shape, source)
     maker = _Maker(encoder, source, symbols, options, vectors or {})
@@ -192,6 +181,23 @@ def _check_sizes(shape: EncoderShape, source: SourceModel) -> None:
             f"`--num-segments` must be at least 1, since {source.origin} adds a segment embedding "
             f"to every token, got {shape.num_segments}"
         )
+
+
+def size_options(shape: EncoderShape, max_positions: int, num_segments: int) -> list[str]:
+    """The options of fairseq-train for a model of the source's ``shape`` but for these tables."""
+    sizes = {
+        "encoder-layers": shape.layers,
+        "encoder-embed-dim": shape.dim,
+        "encoder-ffn-embed-dim": shape.ffn_dim,
+        "encoder-attention-heads": shape.heads,
+        "max-positions": max_positions,
+        "num-segments": num_segments,
+        "lm-head": shape.lm_head,
+        "init-std": shape.init_std,
+        "norm-eps": shape.norm_eps,
+        "activation-fn": shape.activation,
+    }
+    return [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
 
 
 class _Maker:

@@ -38,9 +38,6 @@ def read_config(args: argparse.Namespace, translates: bool = False) -> TrelmConf
     Args:
         translates: train a translator, as long as a direction of the transfer phase, unless the
             settings say how long. On captions one with a lattice has 37 BLEU, the forward model 23.
-
-    Raises:
-        UserError: for an unknown key, a value that breaks a rule, or missing text.
     """
     config = load_config(TrelmConfig, args, PRESETS)
     if config.translator_steps == AS_TRANSFER:
@@ -253,11 +250,7 @@ def read_shape(config: TrelmConfig) -> EncoderShape:
 
 
 def summarize_inputs(config: TrelmConfig, target: str, shape: EncoderShape) -> InputSummary:
-    """What there is for the pair of the source language and ``target``.
-
-    Raises:
-        UserError: if text that the settings need is missing.
-    """
+    """What there is for the pair of the source language and ``target``."""
     pair = (config.source_lang, target)
     make = _of_folder if config.data else _of_files
     inputs = make(config, pair, shape)

@@ -80,14 +80,12 @@ def _add_transfer(plan: MigrationPlan) -> None:
         _train(plan, phase, "transfer", data, plan.pair[1:], options, heads, start=start)
     checkpoints = plan.artifacts.checkpoints
     halves = [checkpoints[phase] for phase in ("forward", "backward")]
-
-    def combine(name: str) -> Step:
-        output = plan.run / "models" / f"{name}.pt"
-        command = ["fairseq-xling", "combine", *map(str, halves), "--output", str(output)]
-        return Step(name, commands=[command], inputs=halves, outputs=[output])
-
-    name = plan.add(f"combine-{plan.code}", combine)
-    checkpoints["combined"] = plan.run / "models" / f"{name}.pt"
+    checkpoints["combined"] = plan.make(
+        f"combine-{plan.code}",
+        "models/{}.pt",
+        command=lambda output: ["fairseq-xling", "combine", *halves, "--output", output],
+        inputs=halves,
+    )
 
 
 def _add_language(plan: MigrationPlan) -> None:

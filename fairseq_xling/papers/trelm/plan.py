@@ -5,6 +5,7 @@ step equals an earlier one of its kind if it has the same commands, settings and
 """
 
 import dataclasses
+import functools
 import json
 import shlex
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from typing import Any
 from fairseq_xling import USER_DIR
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
+from fairseq_xling.papers.trelm.initialise import size_options
 from fairseq_xling.papers.trelm.inputs import InputSummary
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.corpus_steps import eval_command
@@ -167,6 +169,34 @@ class MigrationPlan:
         """`StepGraph.add` for the row that this migration is of."""
         return self.graph.add(kind, self.artifacts.label, build, plain)
 
+    def make(
+        self,
+        kind: str,
+        where: str,
+        *,
+        command: Callable[[Path], Sequence[Any]] | None = None,
+        call: Callable[[Path], None] | None = None,
+        also: Sequence[str] = (),
+        plain: bool = False,
+        **how: Any,
+    ) -> Path:
+        """Add a step that makes a file or a folder; returns its path.
+
+        Args:
+            where: its path in the folder of the run, ``{}`` for the step's name; ``also`` are those
+                of further outputs.
+            command: the words of the command, or call: the function, that makes it at a path.
+            how: attributes of the `Step`.
+        """
+
+        def build(name: str) -> Step:
+            output, *further = (self.run / one.format(name) for one in (where, *also))
+            commands = [list(map(str, command(output)))] if command else []
+            done = functools.partial(call, output) if call else None
+            return Step(name, commands, call=done, outputs=[output, *further], **how)
+
+        return self.run / where.format(self.add(kind, build, plain))
+
     def train(
         self,
         phase: str,
@@ -235,22 +265,12 @@ class MigrationPlan:
 
 def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
     """The options of a model that `fairseq-xling init` makes from a source of ``shape``."""
-    sizes = {
-        "encoder-layers": shape.layers,
-        "encoder-embed-dim": shape.dim,
-        "encoder-ffn-embed-dim": shape.ffn_dim,
-        "encoder-attention-heads": shape.heads,
-        "max-positions": config.max_positions or shape.max_positions,
-        "num-segments": num_segments(config, shape),
-        "lm-head": shape.lm_head,
-        "init-std": shape.init_std,
-        "norm-eps": shape.norm_eps,
-        "activation-fn": shape.activation,
-    }
-    options = ["--arch", config.arch]
-    options += [part for name, value in sizes.items() for part in (f"--{name}", str(value))]
-    options += ["--separate", config.separate] if config.separate else []
-    return options + trilayer_options(config)
+    positions = config.max_positions or shape.max_positions
+    return [
+        *("--arch", config.arch, *size_options(shape, positions, num_segments(config, shape))),
+        *(("--separate", config.separate) if config.separate else ()),
+        *trilayer_options(config),
+    ]
 
 
 def trilayer_options(config: TrelmConfig) -> list[str]:
@@ -281,20 +301,19 @@ def add_bpw(plan: MigrationPlan) -> None:
     """Add the evaluation of all checkpoints, with the same masks for each."""
     config, artifacts = plan.config, plan.artifacts
     saved = list(artifacts.checkpoints.values())
-
-    def build(name: str) -> Step:
-        result = plan.run / "results" / f"{name}.json"
-        command = eval_command(
+    artifacts.bpw = plan.make(
+        f"bpw-{plan.code}",
+        "results/{}.json",
+        command=lambda result: eval_command(
             saved,
             artifacts.data,
             config.source_lang,
             [artifacts.target],
             *("--measure", "bpw", "--bpw-split", config.bpw_split),
             *("--device", config.device, "--output", result),
-        )
-        return Step(name, commands=[command], inputs=[artifacts.data, *saved], outputs=[result])
-
-    artifacts.bpw = plan.run / "results" / f"{plan.add(f'bpw-{plan.code}', build)}.json"
+        ),
+        inputs=[artifacts.data, *saved],
+    )
 
 
 def add_tasks(plan: MigrationPlan) -> None:

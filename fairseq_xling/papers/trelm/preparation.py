@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,10 @@ from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.papers.trelm.config import NO_MAP, TARGET, TrelmConfig, named_languages
 from fairseq_xling.papers.trelm.data import keep_pairs, keep_sentences, pairs_into_mono
 from fairseq_xling.papers.trelm.embedding_init import (
+    VECTORS,
     VectorRequest,
     embedding_inits,
     trained_init,
-    vectors_path,
 )
 from fairseq_xling.papers.trelm.inputs import InputSummary
 from fairseq_xling.papers.trelm.plan import (
@@ -86,18 +86,14 @@ def _derived(
     plan: MigrationPlan, kind: str, data: Path, make: Callable[..., None], settings: dict[str, Any]
 ) -> Path:
     """The folder that ``make`` derives from ``data``."""
-
-    def build(name: str) -> Step:
-        output = plan.run / "data" / name
-        return Step(
-            name,
-            call=functools.partial(make, data, output, **settings),
-            settings=settings,
-            inputs=[data],
-            outputs=[output],
-        )
-
-    return plan.run / "data" / plan.add(f"{kind}-{plan.target}", build, plain=True)
+    return plan.make(
+        f"{kind}-{plan.target}",
+        "data/{}",
+        call=functools.partial(make, data, **settings),
+        settings=settings,
+        inputs=[data],
+        plain=True,
+    )
 
 
 def _prepare(run: Path, config: TrelmConfig, inputs: InputSummary, target: str, name: str) -> Step:
@@ -142,42 +138,37 @@ def add_first_weights(plan: MigrationPlan) -> None:
     words = ["--copy-shared"] if config.copy_shared else []
     if config.keep_vocabulary:
         words = ["--embeddings", "source"]
-
-    def build(name: str) -> Step:
-        return init_step(
-            plan,
-            name,
-            [
-                *("--arch", config.arch, "--languages", ",".join(plan.pair)),
-                *trilayer_options(config),
-                *(["--separate", config.separate] if config.separate else []),
-            ],
-            [
-                *(part for file in artifacts.vectors for part in ("--vectors", str(file))),
-                *(*words, "--seed", str(artifacts.seed)),
-            ],
-        )
-
-    name = plan.add(f"init-{plan.code}", build)
-    artifacts.checkpoints["init"] = plan.run / "models" / f"{name}.pt"
+    artifacts.checkpoints["init"] = add_init(
+        plan,
+        f"init-{plan.code}",
+        [*trilayer_options(config), *(["--separate", config.separate] if config.separate else [])],
+        [
+            *(part for file in artifacts.vectors for part in ("--vectors", file)),
+            *(*words, "--seed", artifacts.seed),
+        ],
+    )
 
 
-def init_step(plan: MigrationPlan, name: str, model: list[str], words: list[str]) -> Step:
+def add_init(plan: MigrationPlan, kind: str, model: list[str], words: list[Any]) -> Path:
     """The source encoder as a checkpoint for the data folder, by `fairseq-xling init`.
 
     Args:
         model: options of the model; words: of the embeddings of its words.
     """
-    config, shape, output = plan.config, plan.inputs.shape, plan.run / "models" / f"{name}.pt"
-    command = [
-        *("fairseq-xling", "init", config.source, *_source_options(config)),
-        *("--data", str(plan.artifacts.data), "--output", str(output), *model),
-        *("--max-positions", str(config.max_positions or shape.max_positions)),
-        *("--num-segments", str(num_segments(config, shape)), *words),
-        *config.words("init_args"),
-    ]
-    inputs = [Path(config.source), plan.artifacts.data, *plan.artifacts.vectors]
-    return Step(name, commands=[command], inputs=inputs, outputs=[output])
+    config, shape, data = plan.config, plan.inputs.shape, plan.artifacts.data
+    return plan.make(
+        kind,
+        "models/{}.pt",
+        command=lambda output: [
+            *("fairseq-xling", "init", config.source, *_source_options(config)),
+            *("--data", data, "--output", output, "--arch", config.arch),
+            *("--languages", ",".join(plan.pair), *model),
+            *("--max-positions", config.max_positions or shape.max_positions),
+            *("--num-segments", num_segments(config, shape), *words),
+            *config.words("init_args"),
+        ],
+        inputs=[Path(config.source), data, *plan.artifacts.vectors],
+    )
 
 
 def _source_options(config: TrelmConfig) -> list[str]:
@@ -192,7 +183,7 @@ def _source_options(config: TrelmConfig) -> list[str]:
 def _vectors(plan: MigrationPlan, languages: tuple[str, ...]) -> Path | None:
     """Vectors of one dictionary's subwords, mapped if requested; ``None`` if they are drawn by
     `init`."""
-    config, run = plan.config, plan.run
+    config = plan.config
     method, mapped = embedding_inits[config.embeddings], config.mapping != NO_MAP
     if method.drawn and not mapped:
         return None
@@ -201,58 +192,65 @@ def _vectors(plan: MigrationPlan, languages: tuple[str, ...]) -> Path | None:
         languages = (plan.target,)
     fixed = None
     if method.at_source or mapped:
-        build = functools.partial(_source_vectors, run, config)
-        fixed = vectors_path(run, plan.add("source-vectors", build, plain=True))
-    width, data = plan.inputs.shape.dim, plan.artifacts.data
-    request = VectorRequest(run, config, width, data, plan.pair, languages, fixed)
-    build = functools.partial(method.step, request)
-    made = vectors_path(run, plan.add(f"embed-{which}", build, plain=True))
-    if not mapped:
-        return made
-    build = functools.partial(_map, run, config, made, fixed)
-    return vectors_path(run, plan.add(f"map-{which}", build, plain=True))
+        fixed = plan.make(
+            "source-vectors",
+            VECTORS,
+            command=lambda output: [
+                *("fairseq-xling", "init", config.source, *_source_options(config)),
+                *("--source-vectors", output),
+            ],
+            inputs=[Path(config.source)],
+            plain=True,
+        )
+    made = _embed(plan, f"embed-{which}", languages, fixed)
+    return _map(plan, f"map-{which}", made, fixed) if mapped else made
 
 
 def word_vectors(plan: MigrationPlan) -> dict[str, Path]:
     """Vectors of whole words of both languages in one space, by language: the target's are mapped
     to the source's (RositaWORD, TreLM, Table 9)."""
-    run, target = plan.run, plan.target
+    target = plan.target
     config = dataclasses.replace(
         plan.config, vocab="separate", vocab_type="word", aligner="none", prepare_args="",
-        vectors="", keep_vocabulary=False,
+        vectors="", keep_vocabulary=False, embeddings=trained_init(plan.config.embeddings),
         mapping=TrelmConfig.mapping if plan.config.mapping == NO_MAP else plan.config.mapping,
     )  # fmt: skip
-    method = embedding_inits[trained_init(config.embeddings)]
-    prepare = functools.partial(_prepare, run, config, plan.inputs, target)
-    data = run / "data" / plan.add(f"prepare-words-{target}", prepare, plain=True)
-    made = {}
-    for lang in plan.pair:
-        width = plan.inputs.shape.dim
-        request = VectorRequest(run, config, width, data, plan.pair, (lang,))
-        build = functools.partial(method.step, request)
-        name = plan.add(f"embed-words-{target}-{lang}", build, plain=True)
-        made[lang] = vectors_path(run, name)
-    build = functools.partial(_map, run, config, made[target], made[config.source_lang])
-    name = plan.add(f"map-words-{target}", build, plain=True)
-    return {**made, target: vectors_path(run, name)}
+    prepare = functools.partial(_prepare, plan.run, config, plan.inputs, target)
+    data = plan.run / "data" / plan.add(f"prepare-words-{target}", prepare, plain=True)
+    artifacts = dataclasses.replace(plan.artifacts, data=data)
+    plan = dataclasses.replace(plan, config=config, artifacts=artifacts)
+    made = {lang: _embed(plan, f"embed-words-{target}-{lang}", (lang,)) for lang in plan.pair}
+    fixed = made[config.source_lang]
+    return {**made, target: _map(plan, f"map-words-{target}", made[target], fixed)}
 
 
-def _source_vectors(run: Path, config: TrelmConfig, name: str) -> Step:
-    output = vectors_path(run, name)
-    command = ["fairseq-xling", "init", config.source, *_source_options(config)]
-    command += ["--source-vectors", str(output)]
-    return Step(name, commands=[command], inputs=[Path(config.source)], outputs=[output])
+def _embed(
+    plan: MigrationPlan, kind: str, languages: Sequence[str], fixed: Path | None = None
+) -> Path:
+    """Vectors by the method of the settings; ``fixed`` are those of the source."""
+    config, data = plan.config, plan.artifacts.data
+    request = VectorRequest(
+        plan.run, config, plan.inputs.shape.dim, data, plan.pair, languages, fixed
+    )
+    build = functools.partial(embedding_inits[config.embeddings].step, request)
+    return plan.run / VECTORS.format(plan.add(kind, build, plain=True))
 
 
-def _map(run: Path, config: TrelmConfig, moving: Path, fixed: Path, name: str) -> Step:
-    output = vectors_path(run, name)
-    command = [
-        *("fairseq-xling", "map", config.mapping, "--source-vectors", str(fixed)),
-        *("--vectors", str(moving), "--output", str(output)),
-        *(("--seeds", config.map_seeds) if METHODS[config.mapping]().seeded else ()),
-        *("--refine", str(config.map_refine)),
-        *(("--keep-failed",) if config.map_keep_failed else ()),
-        *("--device", config.device, *config.words("map_args")),
-    ]
-    outputs = [output, Path(f"{output}.json")]
-    return Step(name, commands=[command], inputs=[moving, fixed], outputs=outputs, resumable=True)
+def _map(plan: MigrationPlan, kind: str, moving: Path, fixed: Path | None) -> Path:
+    config = plan.config
+    return plan.make(
+        kind,
+        VECTORS,
+        command=lambda output: [
+            *("fairseq-xling", "map", config.mapping, "--source-vectors", fixed),
+            *("--vectors", moving, "--output", output),
+            *(("--seeds", config.map_seeds) if METHODS[config.mapping]().seeded else ()),
+            *("--refine", config.map_refine),
+            *(("--keep-failed",) if config.map_keep_failed else ()),
+            *("--device", config.device, *config.words("map_args")),
+        ],
+        also=[f"{VECTORS}.json"],
+        inputs=[moving, fixed],
+        resumable=True,
+        plain=True,
+    )

@@ -178,11 +178,7 @@ class Cost:
 
 
 def read_cost(phase: str, log: str | Path) -> Cost:
-    """The cost of the training with this log, including all parts of a resumed one.
-
-    Raises:
-        UserError: if the log is missing or not that of a finished training.
-    """
+    """The cost of the training with this log, including all parts of a resumed one."""
     sizes, devices = _read_head(log)
     epochs: dict[int, dict[str, float]] = {}
     for tag, record in read_records(log):
@@ -240,20 +236,11 @@ def cost_table(record: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     return header, rows
 
 
-def cost_sums(costs: list[Cost]) -> dict[str, Any]:
-    """Totals over all trainings; the paper's count leaves one direction and the translator out."""
-    return {
-        "steps": sum(cost.steps for cost in costs),
-        "steps_as_the_paper_counts": sum(c.steps for c in costs if c.phase not in _NOT_COUNTED),
-        "tokens": sum(cost.tokens for cost in costs),
-        "seconds": sum(cost.seconds for cost in costs),
-        "device_days": sum(cost.device_days for cost in costs),
-    }
-
-
 def cost_record(costs: list[Cost]) -> dict[str, Any]:
-    """The same as JSON values."""
-    return {
-        "trainings": [{**asdict(cost), "device_days": cost.device_days} for cost in costs],
-        "sums": cost_sums(costs),
-    }
+    """All trainings as JSON values, and their sums; the paper's count of steps leaves one direction
+    and the translator out."""
+    sums = {"steps_as_the_paper_counts": sum(c.steps for c in costs if c.phase not in _NOT_COUNTED)}
+    for name in ("steps", "tokens", "seconds", "device_days"):
+        sums[name] = sum(getattr(cost, name) for cost in costs)
+    trainings = [{**asdict(cost), "device_days": cost.device_days} for cost in costs]
+    return {"trainings": trainings, "sums": sums}

@@ -141,11 +141,7 @@ def _migrations(
 
 
 def row_config(config: TrelmConfig, row: Variation) -> TrelmConfig:
-    """The settings of one row.
-
-    Raises:
-        UserError: if they are incompatible; names the row.
-    """
+    """The settings of one row."""
     changed = dataclasses.replace(config, **row.changes)
     if not changed.predicts_translations:
         changed = dataclasses.replace(changed, translator_steps=0)  # nothing to start it from
@@ -157,11 +153,7 @@ def row_config(config: TrelmConfig, row: Variation) -> TrelmConfig:
 
 
 def choose_rows(rows: Sequence[Variation], asked: str | None, ready_data: bool) -> list[Variation]:
-    """The requested rows, or all that the inputs allow.
-
-    Raises:
-        UserError: for an unknown row, or one that an existing data folder does not allow.
-    """
+    """The requested rows, or all that the inputs allow."""
     if not asked:
         return [row for row in rows if not (row.needs_text and ready_data)]
     by_code = {row.code: row for row in rows}

@@ -92,9 +92,6 @@ class SkipGram:
         files: training text.
         counts: (V,), `count_ids` of it.
         symbols: the V spellings, for methods that read them.
-
-    Raises:
-        UserError: if no id occurs often enough.
     """
 
     def __init__(
@@ -234,14 +231,12 @@ class FastTextSubwords(SkipGram):
         return table, known
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """See `SkipGram.state`."""
         arrays, random = super().state()
         del arrays["input"]
         wv = self._model.wv
         return {**arrays, "words": wv.vectors_vocab, "ngrams": wv.vectors_ngrams}, random
 
     def restore(self, arrays: dict[str, np.ndarray], rest: dict[str, Any]) -> None:
-        """See `SkipGram.restore`."""
         super().restore({**arrays, "input": self.vectors()}, rest)
         wv = self._model.wv
         wv.vectors_vocab[:], wv.vectors_ngrams[:] = arrays["words"], arrays["ngrams"]

@@ -8,8 +8,7 @@ import argparse
 import shlex
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.models.encoder import parameter_table
-from fairseq_xling.papers.trelm.initialise import InitOptions, initialise
+from fairseq_xling.papers.trelm.initialise import InitOptions, initialise, size_options
 from fairseq_xling.papers.trelm.word_embeddings import word_inits
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
@@ -88,9 +87,6 @@ def start(
 
     Args:
         vector_files: given vectors, one file for each dictionary of the folder.
-
-    Raises:
-        UserError: if sizes, vocabulary, vectors and options are incompatible.
     """
     prepare_engine()
     import fairseq_xling.plugin  # noqa: F401
@@ -140,6 +136,7 @@ def build_model(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
 def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[str]:
     """Sizes from the source; dropout is the architecture's, since weights do not depend on it."""
     shape = source.shape
+    positions = shape.max_positions if model.max_positions is None else model.max_positions
     segments = shape.num_segments if model.num_segments is None else model.num_segments
     given = {
         "task": "cdlm",
@@ -148,18 +145,6 @@ def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[s
         "optimizer": "adam",
         "arch": model.arch,
         "seed": seed,
-        "encoder-layers": shape.layers,
-        "encoder-embed-dim": shape.dim,
-        "encoder-ffn-embed-dim": shape.ffn_dim,
-        "encoder-attention-heads": shape.heads,
-        "max-positions": shape.max_positions
-        if model.max_positions is None
-        else model.max_positions,
-        "num-segments": segments,
-        "lm-head": shape.lm_head,
-        "init-std": shape.init_std,
-        "norm-eps": shape.norm_eps,
-        "activation-fn": shape.activation,
         "separate": model.separate,
     }
     if model.languages:
@@ -167,7 +152,7 @@ def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[s
     line = [part for name, value in given.items() for part in (f"--{name}", str(value))]
     bare = not model.trilayer and _knows(model.arch, "no_trilayer")
     flags = ["--no-trilayer"] * bare + ["--copy-embeddings"] * model.copy_embeddings
-    return [*line, "--cpu", *flags]
+    return [*line, *size_options(shape, positions, segments), "--cpu", *flags]
 
 
 def _check_arch(name: str) -> None:
@@ -352,17 +337,10 @@ def import_encoder(
     )
     head = "whole" if source.has_head else "reset"
     initial = InitOptions(copy_shared=True, head=head, unchanged=True)
-    with _removed_if_useless(output):
-        prepare(output / "data", sources, options)
-        return make_start(output / "checkpoint.pt", source, output / "data", model, initial)
-
-
-@contextmanager
-def _removed_if_useless(output: Path) -> Iterator[None]:
-    """After an error, ``output`` is removed if it was not there before."""
     before = output.exists()
     try:
-        yield
+        prepare(output / "data", sources, options)
+        return make_start(output / "checkpoint.pt", source, output / "data", model, initial)
     except Exception:
         if not before:
             shutil.rmtree(output, ignore_errors=True)

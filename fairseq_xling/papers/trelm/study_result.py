@@ -7,13 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas
+from matplotlib.figure import Figure
+
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts
 from fairseq_xling.papers.trelm.results import PAPER, read_artifacts
 from fairseq_xling.papers.trelm.run_result import FAULTS, TASKS, bleu_table, signatures
 from fairseq_xling.papers.trelm.study import Study, Variation
+from fairseq_xling.results.charts import dots
 from fairseq_xling.results.figure_file import Drawing
-from fairseq_xling.results.figures import DotPanel, Line, Panel, draw, draw_dots
+from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.frame import figures, make_frame, split
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.results.report import Section, claims_section
@@ -23,6 +28,7 @@ from fairseq_xling.runs.step import Step
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 BITS = "bits per word"
+_DIGITS = {"bits": 3, "bleu": 2, "task": 2, "distance": 3}  # after the point
 _COLUMNS = 4  # of a study's table: the three orderings, and an autoregressive model
 _SCORES = ("BLEU", "chrF", "length ratio", "words", "order", "repeated")
 _SHOWN = ("target", "seeds", "ordering", *_SCORES)
@@ -70,20 +76,22 @@ class TrelmStudyKind(Kind):
 
     def page(self, result: Result) -> Page:
         record = result.record
-        seeds, source = record["config"]["seeds"], record["source"]
+        seeds, source, axis = record["config"]["seeds"], record["source"], record.get("axis", {})
         header, rows = study_table(record)
-        notes = caption(
-            result, source, seeds_in_words(seeds, "bands" if "axis" in record else "dots")
-        )
-        figures = [
-            Section(what[:1].upper() + what[1:], figure=_draw(record, what, found), notes=notes)
-            for what, found in _figures(record).items()
+        notes = caption(result, source, seeds_in_words(seeds, "bands" if axis else "dots"))
+        drawn = [
+            Section(
+                what[:1].upper() + what[1:],
+                figure=partial(draw_measure, own, axis.get("title", "")),
+                notes=notes,
+            )
+            for what, own in split(measurements(record), "measure")
         ]
         apart = too_many(record)
         if apart:
-            dots = caption(result, source, seeds_in_words(seeds, "dots"))
-            figures.insert(0, decodings_section(record, dots))
-        figures[0] = dataclasses.replace(figures[0], name="plot")
+            of_dots = caption(result, source, seeds_in_words(seeds, "dots"))
+            drawn.insert(0, decodings_section(record, of_dots))
+        drawn[0] = dataclasses.replace(drawn[0], name="plot")
         changes = [
             (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
             for one in record["variations"]
@@ -91,7 +99,7 @@ class TrelmStudyKind(Kind):
         about = [*record["notes"], *_notes(record)]
         about.append(f"{result.machine}.")
         about += [TASKS] if any(one.get("tasks") for one in migrations_of(record)) else []
-        (target, bits), *_ = _figures(record)[BITS].items()
+        bits, first = header.index("tokens") + 1, rows[0]
         return Page(
             title=record["study"],
             source=source,
@@ -99,7 +107,7 @@ class TrelmStudyKind(Kind):
             sections=[
                 Section("Table", header=header, rows=rows, notes=about, name="table"),
                 *filter(None, [study_claims(record)]),
-                *figures,
+                *drawn,
                 *([] if apart else _translations(record)),
                 Section(
                     "Settings of the rows",
@@ -110,10 +118,39 @@ class TrelmStudyKind(Kind):
             ],
             tables={"table": _long_table(record)},
             measured=[
-                Measured(row, f"{BITS}, {target}, row {rows[0][0]}", bits[0].mean)
+                Measured(row, f"{header[bits]}, row {first[0]}", first[bits].mean)
                 for row in record["spec_rows"]
             ],
         )
+
+
+def measurements(record: Record) -> pandas.DataFrame:
+    """What was measured of each migration: bits per word; BLEU by ordering, where these have
+    columns; the figures of its tasks; distances of words. Older runs have neither of the last."""
+    sizes, columns = record.get("axis", {}).get("sizes", {}), not too_many(record)
+
+    def measured(one: Record) -> dict[str, Mapping[str, float]]:
+        found = one["translation"]
+        bleu = {f"BLEU {n}": found[n]["bleu"] for n in one["orderings"] if n in found}
+        return {
+            "bits": {BITS: one["phases"][-1]["bpw"][one["target"]]},
+            "bleu": bleu if columns else {},
+            "task": dict(one.get("tasks", ())),
+            "distance": one.get("distances", {}),
+        }
+
+    return make_frame(
+        {
+            **{"row": code, "name": f"{code}: {variation['name']}", "size": sizes.get(code)},
+            **{"target": one["target"], "seed": one["seed"], "kind": kind, "digits": digits},
+            **{"measure": measure, "value": value},
+        }
+        for kind, digits in _DIGITS.items()
+        for variation in record["variations"]
+        for code in [variation["row"]]
+        for one in record["migrations"][code]
+        for measure, value in measured(one)[kind].items()
+    )
 
 
 def study_table(record: Record) -> Table:
@@ -123,74 +160,44 @@ def study_table(record: Record) -> Table:
         [one["row"], one["name"], *_size(record["migrations"][one["row"]])]
         for one in record["variations"]
     ]
-    found = _figures(record)
-    several = len(rows) > 1
-    for target, cells in found[BITS].items():
-        header += [f"{BITS}, {target}", *(["Δ"] if several else [])]
-        header += [f"{what}, {target}" for what in found if what != BITS]
-        for place, row in enumerate(rows):
-            change = OverSeeds((cells[place].mean - cells[0].mean,), 3, signed=True)
-            row += [cells[place], *([change] if several else [])]
-            row += [found[what][target][place] for what in found if what != BITS]
-    if _has_papers(record):
+    frame = measurements(record)
+    found = figures(frame, "measure", "target", "row")
+    for target, measure, digits in _columns(frame):
+        header.append(f"{measure}, {target}")
+        cells = [OverSeeds.of(found.get((measure, target, row[0]), ()), digits) for row in rows]
+        for row, cell in zip(rows, cells, strict=True):
+            row.append(cell)
+        if measure == BITS and len(rows) > 1:
+            header.append("Δ")
+            for row, cell in zip(rows, cells, strict=True):
+                row.append(OverSeeds((cell.mean - cells[0].mean,), digits, signed=True))
+    if any(one["paper"] is not None for one in record["variations"]):
         header.append(f"paper: {BITS}")
         for row, one in zip(rows, record["variations"], strict=True):
             row.append(one["paper"])
     return header, rows
 
 
+def _columns(frame: pandas.DataFrame) -> Iterator[tuple[str, str, int]]:
+    """Target, measure and digits, of one target after another."""
+    for target in dict.fromkeys(frame["target"]):
+        for measure, own in split(frame, "measure"):
+            yield target, measure, own["digits"].iat[0]
+
+
 def study_claims(record: Record) -> Section | None:
     """What the paper says of the rows, by bits per word and by every task, over seeds."""
-    codes, titles = [one["row"] for one in record["variations"]], _task_titles(record)
-    measures, digits, bits = {}, {}, []
-    for what, by_target in _figures(record).items():
-        for target, cells in by_target.items() if what in (BITS, *titles) else ():
-            name = f"{what}, {target}"
-            measures[name] = {
-                code: cell.values for code, cell in zip(codes, cells, strict=True) if cell
-            }
-            digits[name] = 3 if what == BITS else 1
-            bits += [name] if what == BITS else []
+    frame = measurements(record)
+    frame = frame[frame["kind"].isin(["bits", "task"])]
+    found = {
+        f"{measure}, {target}": {row: values for (row,), values in figures(rows, "row").items()}
+        for measure, own in split(frame, "measure")
+        for target, rows in split(own, "target")
+    }
+    bits = [name for name in found if name.startswith(BITS)]
+    digits = {name: 3 if name in bits else 1 for name in found}
     claims = [Claim(**claim) for claim in record.get("claims", [])]
-    return claims_section(claims, measures, digits, record["config"]["seeds"], bits)
-
-
-def _task_titles(record: Record) -> list[str]:
-    """The titles of all figures of tasks, in their order; older runs have none."""
-    every = [title for one in migrations_of(record) for title, _ in one.get("tasks", ())]
-    return list(dict.fromkeys(every))
-
-
-def _figures(record: Record) -> dict[str, dict[str, list[OverSeeds | None]]]:
-    """What was measured: by its name and target language, a cell for each row."""
-    migrations = [record["migrations"][one["row"]] for one in record["variations"]]
-    everything = migrations_of(record)
-    targets = dict.fromkeys(one["target"] for one in everything)
-    columns = [] if too_many(record) else everything
-    orderings = dict.fromkeys(name for one in columns for name in one["orderings"])
-    found: dict[str, dict[str, list[OverSeeds | None]]] = {BITS: {}}
-    found |= {f"BLEU {name}": {} for name in orderings}
-    tasks = _task_titles(record)
-    found |= {title: {} for title in tasks}
-    distances = dict.fromkeys(title for one in everything for title in one.get("distances", ()))
-    found |= {title: {} for title in distances}
-    for target in targets:
-        own = [[one for one in many if one["target"] == target] for many in migrations]
-        found[BITS][target] = [OverSeeds.of(list(map(_final_bits, many)), 3) for many in own]
-        for name in orderings:
-            scores = [[one["translation"].get(name) for one in many] for many in own]
-            found[f"BLEU {name}"][target] = [
-                OverSeeds.of([score["bleu"] for score in many if score], 2) for many in scores
-            ]
-        for title in tasks:
-            found[title][target] = [
-                OverSeeds.of([dict(one["tasks"])[title] for one in many], 2) for many in own
-            ]
-        for title in distances:
-            found[title][target] = [
-                OverSeeds.of([one["distances"][title] for one in many], 3) for many in own
-            ]
-    return found
+    return claims_section(claims, found, digits, record["config"]["seeds"], bits)
 
 
 def _translations(record: Record) -> Iterator[Section]:
@@ -204,15 +211,6 @@ def _translations(record: Record) -> Iterator[Section]:
         yield Section("Translations", header=["row", *header], rows=rows, notes=notes)
 
 
-def _final_bits(one: Record) -> float:
-    """Bits per word of the target language at the end."""
-    return one["phases"][-1]["bpw"][one["target"]]
-
-
-def _has_papers(record: Record) -> bool:
-    return any(one["paper"] is not None for one in record["variations"])
-
-
 def _size(many: Sequence[Record]) -> Iterator[int | None]:
     """Parameters of the last model, without the heads of others (None of one that is not trained),
     steps and tokens of all trainings; steps and tokens are the means over seeds and targets."""
@@ -222,29 +220,19 @@ def _size(many: Sequence[Record]) -> Iterator[int | None]:
         yield round(statistics.fmean(one["cost"]["sums"][name] for one in many))
 
 
-def _draw(record: Record, what: str, found: Mapping[str, Sequence[OverSeeds | None]]) -> Drawing:
-    if axis := record.get("axis"):
-        sizes = [axis["sizes"][one["row"]] for one in record["variations"]]
-        lines = []
-        for style, (target, cells) in enumerate(found.items()):
-            drawn = [(x, y) for x, y in zip(sizes, cells, strict=True) if x is not None and y]
-            x, y = zip(*sorted(drawn, key=lambda one: one[0]), strict=True) if drawn else ((), ())
-            spread = [cell.spread or 0.0 for cell in y]
-            lines.append(Line(target, x, [c.mean for c in y], style, spread=spread))
-        return partial(draw, [Panel(lines, xlabel=axis["title"], ylabel=what, log_x=True)])
-    names = [f"{one['row']}: {one['name']}" for one in record["variations"]]
-    # Rows without a figure have no line: most rows of a study do not translate.
-    shown = [place for place, of in enumerate(zip(*found.values(), strict=True)) if any(of)]
-    panels = [
-        DotPanel(
-            [names[place] for place in shown],
-            [cells[place].values if cells[place] else [] for place in shown],
-            what,
-            target,
-        )
-        for target, cells in found.items()
-    ]
-    return partial(draw_dots, panels)
+def draw_measure(own: pandas.DataFrame, axis: str = "") -> Figure:
+    """The dots of every row, or curves over what ``axis`` is called; a row without a figure has no
+    line: most rows of a study do not translate."""
+    measure, sized = own["measure"].iat[0], own[own["size"].notna()].sort_values("size")
+    if not axis:
+        return dots(own, measure, row="name", panel="target", title=lambda rows: rows.target.iat[0])
+    lines = []
+    for style, target in enumerate(dict.fromkeys(own["target"])):
+        found = figures(sized[sized["target"] == target], "size")
+        cells = [OverSeeds(tuple(values), 3) for values in found.values()]
+        places, spread = [x for (x,) in found], [cell.spread or 0.0 for cell in cells]
+        lines.append(Line(target, places, [cell.mean for cell in cells], style, spread=spread))
+    return draw([Panel(lines, xlabel=axis, ylabel=measure, log_x=True)])
 
 
 def _long_table(record: Record) -> Table:
@@ -272,7 +260,7 @@ def _notes(record: Record) -> list[str]:
         f"Bits per word of masked words of the {config['bpw_split']} text, with the same masks for "
         f"every row; {seeds}.{change} Chance: {chance}.",
     ]
-    if _has_papers(record):
+    if any(one["paper"] is not None for one in record["variations"]):
         notes.append(
             "The paper's figures are from models and texts thousands of times larger; they are "
             "shown only for the order of the rows."
@@ -325,14 +313,12 @@ def decodings_section(record: Record, notes: Sequence[str]) -> Section:
 
 def _decodings_figure(lines: Sequence[Mapping[str, Any]]) -> Drawing:
     alone = len({line["row"] for line in lines}) == 1
-    called = [("" if alone else f"{line['row']}: ") + line["translation"] for line in lines]
-    names = list(dict.fromkeys(called))
-    panels = []
-    for target in dict.fromkeys(line["target"] for line in lines):
-        bleu = {
-            name: line["BLEU"].values
-            for name, line in zip(called, lines, strict=True)
-            if line["target"] == target and line["BLEU"] is not None
+    frame = make_frame(
+        {
+            "row": ("" if alone else f"{line['row']}: ") + line["translation"],
+            **{"target": line["target"], "seed": seed, "value": value},
         }
-        panels.append(DotPanel(names, [bleu.get(name, ()) for name in names], "BLEU", target))
-    return partial(draw_dots, panels)
+        for line in lines
+        for seed, value in enumerate(line["BLEU"].values if line["BLEU"] else [None])
+    )
+    return partial(dots, frame, "BLEU", panel="target", title=lambda rows: rows.target.iat[0])

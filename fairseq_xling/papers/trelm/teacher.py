@@ -57,42 +57,35 @@ def taught_folder(plan: MigrationPlan) -> Path:
         _, model = train_autoregressive(plan, direction)
     if model:
         folder = linked_data(plan, data, direction)
-        checked = plan.add(f"{NAME}-{whose}", functools.partial(_check, plan, data, model))
-        link = plan.run / "models" / f"{checked}.pt"
+        link = plan.make(
+            f"{NAME}-{whose}",
+            "models/{}.pt",
+            call=functools.partial(_link_checked, model, data, plan.pair),
+            settings={"pair": list(plan.pair)},
+            inputs=[data, model],
+        )
         files = _translations(plan, data, folder, link, whose)
         if config.teacher_checkpoint:
             add_beam_search(plan, direction, folder, link, NAME, f"{NAME}-{whose}")
     else:
         files = [Path(config.teacher)]
     read = _of_file if config.teacher == str(files[0]) else of_model
-
-    def build(name: str) -> Step:
-        output = plan.run / "data" / name
-        return Step(
-            name,
-            call=lambda: with_translations(
-                data, output, plan.pair, read(data, plan.pair, files), config.teacher_original
-            ),
-            settings={"pair": list(plan.pair), "original": config.teacher_original},
-            inputs=[data, *files],
-            outputs=[output],
-        )
-
-    return plan.run / "data" / plan.add(f"taught-{whose}", build)
-
-
-def _check(plan: MigrationPlan, data: Path, model: Path, name: str) -> Step:
-    """A link to the teacher, once it is known that it translates this text."""
-    link, pair = plan.run / "models" / f"{name}.pt", plan.pair
-
-    def call() -> None:
-        check_autoregressive(model, data, pair, "--teacher")
-        link.unlink(missing_ok=True)
-        link.symlink_to(model.resolve())
-
-    return Step(
-        name, call=call, settings={"pair": list(pair)}, inputs=[data, model], outputs=[link]
+    return plan.make(
+        f"taught-{whose}",
+        "data/{}",
+        call=lambda output: with_translations(
+            data, output, plan.pair, read(data, plan.pair, files), config.teacher_original
+        ),
+        settings={"pair": list(plan.pair), "original": config.teacher_original},
+        inputs=[data, *files],
     )
+
+
+def _link_checked(model: Path, data: Path, pair: tuple[str, str], link: Path) -> None:
+    """A link to the teacher, once it is known that it translates this text."""
+    check_autoregressive(model, data, pair, "--teacher")
+    link.unlink(missing_ok=True)
+    link.symlink_to(model.resolve())
 
 
 def _translations(

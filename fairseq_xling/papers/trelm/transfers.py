@@ -8,7 +8,7 @@ that a head reads; and fine-tuning until aligned words have the same states.
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
 from fairseq_xling.papers.trelm.inputs import sources_of
-from fairseq_xling.papers.trelm.plan import BuildStep, MigrationPlan, add_bpw, model_options
-from fairseq_xling.papers.trelm.preparation import init_step, word_vectors
+from fairseq_xling.papers.trelm.plan import MigrationPlan, add_bpw, model_options
+from fairseq_xling.papers.trelm.preparation import add_init, word_vectors
 from fairseq_xling.papers.trelm.run import with_baselines
-from fairseq_xling.runs.step import Step
 from fairseq_xling.text.options import parse_segmentation
 
 _PLAIN = "tri_encoder"  # without a TRILayer: a plain encoder without language embeddings
@@ -59,30 +58,18 @@ def add_scratch(
 
 
 @dataclasses.dataclass(frozen=True)
-class Transfer:
-    """One row of Table 9 for a target and a seed.
+class Transfer(MigrationPlan):
+    """One row of Table 9 for a target and a seed; its ``source`` is the multilingual encoder.
 
     Attributes:
-        plan: its ``source`` is the multilingual encoder.
         sentences: how many training pairs maps are fitted on.
     """
 
-    plan: MigrationPlan
     sentences: int
 
-    @property
-    def run(self) -> Path:
-        """The folder of the run."""
-        return self.plan.run
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """The source language and the target."""
-        return self.plan.pair
-
-    def add(self, kind: str, build: BuildStep, seeded: bool = True) -> str:
-        """Add a step; returns its name."""
-        return self.plan.add(f"{kind}-{self.plan.code if seeded else self.plan.target}", build)
+    @classmethod
+    def of(cls, plan: MigrationPlan, sentences: int) -> "Transfer":
+        return cls(plan.graph, plan.config, plan.inputs, plan.artifacts, sentences)
 
 
 TransferMethod = Callable[[Transfer], None]
@@ -92,180 +79,163 @@ def add_transfer(
     plan: MigrationPlan, *, sentences: int, method: TransferMethod | None = None
 ) -> None:
     """The steps of one transfer (default: none, the encoder as it is)."""
-    plain = dataclasses.replace(plan.config, arch=_PLAIN, trilayer=False)
-    plan = dataclasses.replace(plan, config=plain)
-    row = Transfer(plan, sentences)
-
-    def unchanged(name: str) -> Step:
-        model = ["--arch", plain.arch, "--languages", ",".join(plan.pair), "--no-trilayer"]
-        return init_step(plan, name, model, ["--embeddings", "source", "--head", "whole"])
-
-    name = row.add("as-is", unchanged, seeded=False)
-    plan.artifacts.checkpoints["as is"] = plan.run / "models" / f"{name}.pt"
+    config = dataclasses.replace(plan.config, arch=_PLAIN, trilayer=False)
+    row = Transfer.of(dataclasses.replace(plan, config=config), sentences)
+    artifacts = row.artifacts
+    words = ["--embeddings", "source", "--head", "whole"]
+    artifacts.checkpoints["as is"] = add_init(row, f"as-is-{row.target}", ["--no-trilayer"], words)
     if method:
         method(row)
-    add_bpw(plan)
-    if not plan.artifacts.head_inputs:  # a method that maps states has measured them mapped
-        add_distances(row, plan.inputs.shape.layers)
+    add_bpw(row)
+    if not artifacts.head_inputs:  # a method that maps states has measured them mapped
+        add_distances(row, row.inputs.shape.layers)
 
 
 def add_migrated(plan: MigrationPlan, *, sentences: int) -> None:
     """`with_baselines`, with the distances of words in the migrated model."""
     with_baselines(plan)
-    add_distances(Transfer(plan, sentences), plan.inputs.shape.layers + plan.config.trilayer)
+    add_distances(Transfer.of(plan, sentences), plan.inputs.shape.layers + plan.config.trilayer)
 
 
 def _train(row: Transfer, phase: str, options: list[str], validate: bool, **how: Any) -> None:
     """Train the encoder for as many steps as a migration takes."""
-    plan, config = row.plan, row.plan.config
+    config = row.config
     stage = Stage(phase, budget(config), config.language_lr, "", config.words("language_args"))
-    options = [*model_options(config, plan.inputs.shape), *options]
-    plan.train_phase(phase, stage, options, start=plan.last, validate=validate, **how)
+    options = [*model_options(config, row.inputs.shape), *options]
+    row.train_phase(phase, stage, options, start=row.last, validate=validate, **how)
 
 
 def target_mlm(row: Transfer) -> None:
     """Masked language modelling on the target's text."""
-    target = row.plan.target
-    options = ["--objectives", "mlm", "--mono-languages", target, "--mix-in-batch"]
-    _train(row, "target-mlm", options, row.plan.inputs.validates([target], True, False))
+    options = ["--objectives", "mlm", "--mono-languages", row.target, "--mix-in-batch"]
+    _train(row, "target-mlm", options, row.inputs.validates([row.target], True, False))
 
 
 def word_alignment(row: Transfer) -> None:
     """Aligned words are pulled together; the source language stays where it is (Cao et al.)."""
     options = ["--objectives", "word-alignment", "--directions", "-".join(row.pair)]
-    options += ["--mix-in-batch", "--initial-encoder", str(row.plan.last)]
-    validate = row.plan.inputs.validates((), False, True)
+    options += ["--mix-in-batch", "--initial-encoder", str(row.last)]
+    validate = row.inputs.validates((), False, True)
     _train(row, "word-alignment", options, validate, criterion="word_alignment")
 
 
 def mim(row: Transfer) -> None:
     """Meeting in the middle: states of both languages are mapped to their average."""
-    _mapped(row, "meeting")
+    _mapped(row, "meeting", {})
 
 
 def rosita_word(row: Transfer, given: dict[str, Path] | None = None) -> None:
     """States with the static vectors of their words, mapped to the source language's."""
-    vectors = given or word_vectors(row.plan)
+    vectors = given or word_vectors(row)
     for lang in row.pair:
         if lang not in vectors:
             raise UserError(f"`--word-vectors` must have a file of {lang!r}, as in {lang}=FILE")
-    _mapped(row, "procrustes", {lang: vectors[lang] for lang in row.pair})
+    _mapped(row, "procrustes", vectors)
 
 
-def _mapped(row: Transfer, method: str, vectors: dict[str, Path] | None = None) -> None:
+def _mapped(row: Transfer, method: str, vectors: Mapping[str, Path]) -> None:
     """A head that reads the last layer's states, with ``vectors``, through a map."""
-    vectors, layer = vectors or {}, row.plan.inputs.shape.layers
-    links, source, target = _links(row, FIT), *row.pair
-    states = {lang: _tokens(row, FIT, lang, layer, vectors.get(lang)) for lang in row.pair}
-
-    def build(name: str) -> Step:
-        output = row.run / "maps" / f"{name}.safetensors"
-        command = [
-            *("fairseq-xling", "map", method, str(states[target]), str(states[source])),
-            *("--pairs", "alignments", str(links), "--swap", "--layers", str(layer)),
-            *("--normalize", "centre", "--output", str(output)),
-        ]
-        inputs = [states[target], states[source], links]
-        outputs = [output, Path(f"{output}.json")]
-        return Step(name, commands=[command], inputs=inputs, outputs=outputs, resumable=True)
-
-    artifacts = row.plan.artifacts
-    fitted = row.run / "maps" / f"{row.add(f'fit-{method}', build)}.safetensors"
+    layer, (source, target) = row.inputs.shape.layers, row.pair
+    links = _links(row, FIT)
+    states = _states(row, FIT, layer, vectors)
+    fitted = row.make(
+        f"fit-{method}-{row.code}",
+        "maps/{}.safetensors",
+        command=lambda output: [
+            *("fairseq-xling", "map", method, states[target], states[source]),
+            *("--pairs", "alignments", links, "--swap", "--layers", layer),
+            *("--normalize", "centre", "--output", output),
+        ],
+        also=["maps/{}.safetensors.json"],
+        inputs=[states[target], states[source], links],
+        resumable=True,
+    )
+    artifacts = row.artifacts
     artifacts.head_options, artifacts.head_inputs = ["--map", str(fitted)], [fitted]
     if vectors:  # a task is trained and tested in the target alone
         artifacts.head_options += ["--concat-vectors", f"{target}={vectors[target]}"]
         artifacts.head_inputs.append(vectors[target])
-    add_distances(row, layer, fitted, vectors)
+    add_distances(row, layer, vectors, [fitted])
 
 
 def add_distances(
-    row: Transfer, layer: int, fitted: Path | None = None, vectors: dict[str, Path] | None = None
+    row: Transfer, layer: int, vectors: Mapping[str, Path] | None = None, maps: Sequence[Path] = ()
 ) -> None:
     """How far aligned words of the held-out pairs are from each other, in the states of ``layer``
-    with ``vectors``, after a map if one is ``fitted``."""
-    links, source, target = _links(row, HELD_OUT), *row.pair
-    states = {
-        lang: _tokens(row, HELD_OUT, lang, layer, (vectors or {}).get(lang)) for lang in row.pair
-    }
-
-    def build(name: str) -> Step:
-        output = row.run / "results" / f"{name}.json"
-        command = [
-            *("fairseq-xling", "eval", "aligned", str(states[target]), str(states[source])),
-            *("--alignments", str(links), "--swap", "--layers", str(layer)),
-            *(("--map", str(fitted)) if fitted else ()),
-            *("--output", str(output)),
-        ]
-        inputs = [states[target], states[source], links, *([fitted] if fitted else [])]
-        outputs = [output, output.with_suffix(".csv")]
-        return Step(name, commands=[command], inputs=inputs, outputs=outputs)
-
-    row.plan.artifacts.distances = row.run / "results" / f"{row.add('distance', build)}.json"
+    with ``vectors``, after a map if one is fitted."""
+    source, target = row.pair
+    links = _links(row, HELD_OUT)
+    states = _states(row, HELD_OUT, layer, vectors or {})
+    row.artifacts.distances = row.make(
+        f"distance-{row.code}",
+        "results/{}.json",
+        command=lambda output: [
+            *("fairseq-xling", "eval", "aligned", states[target], states[source]),
+            *("--alignments", links, "--swap", "--layers", layer),
+            *(word for fitted in maps for word in ("--map", fitted)),
+            *("--output", output),
+        ],
+        also=["results/{}.csv"],
+        inputs=[states[target], states[source], links, *maps],
+    )
 
 
-def _tokens(row: Transfer, part: str, lang: str, layer: int, vectors: Path | None) -> Path:
-    """The states of a language's side of ``part`` of the pairs, after the last layer."""
-    model, data, text = row.plan.last, row.plan.artifacts.data, _texts(row) / f"{part}.{lang}.txt"
+def _states(row: Transfer, part: str, layer: int, vectors: Mapping[str, Path]) -> dict[str, Path]:
+    """The states of each language's side of ``part`` of the pairs, after the last layer."""
+    texts, model, data = _texts(row), row.last, row.artifacts.data
 
-    def build(name: str) -> Step:
-        output = row.run / "states" / name
-        command = [
-            *("fairseq-xling", "extract", str(model), "--data", str(data), "--lang", lang),
-            *("--text", str(text), "--unit", "tokens", "--layers", str(layer)),
-            *("--device", row.plan.config.device, "--output", str(output)),
-            *(("--concat-vectors", str(vectors)) if vectors else ()),
-        ]
-        inputs = [model, data, text, *([vectors] if vectors else [])]
-        return Step(name, commands=[command], inputs=inputs, outputs=[output], resumable=True)
+    def extract(lang: str) -> Path:
+        text, own = texts / f"{part}.{lang}.txt", [vectors[lang]] if lang in vectors else []
+        return row.make(
+            f"tokens-{part}-{lang}-{row.code}",
+            "states/{}",
+            command=lambda output: [
+                *("fairseq-xling", "extract", model, "--data", data, "--lang", lang),
+                *("--text", text, "--unit", "tokens", "--layers", layer),
+                *("--device", row.config.device, "--output", output),
+                *(word for path in own for word in ("--concat-vectors", path)),
+            ],
+            inputs=[model, data, text, *own],
+            resumable=True,
+        )
 
-    return row.run / "states" / row.add(f"tokens-{part}-{lang}", build)
+    return {lang: extract(lang) for lang in row.pair}
 
 
 def _texts(row: Transfer) -> Path:
     """The folder with the pairs that maps are fitted on, those that are held out, and all."""
-    split = row.plan.config.translate_list[0]
-
-    def build(name: str) -> Step:
-        output = row.run / "text" / name
-        return Step(
-            name,
-            call=functools.partial(
-                _write_pairs, row.plan.config, row.pair, split, row.sentences, output
-            ),
-            settings={"pair": list(row.pair), "split": split, "sentences": row.sentences},
-            inputs=list(row.plan.inputs.files),
-            outputs=[output],
-        )
-
-    return row.run / "text" / row.add("pairs", build, seeded=False)
+    split = row.config.translate_list[0]
+    return row.make(
+        f"pairs-{row.target}",
+        "text/{}",
+        call=functools.partial(_write_pairs, row.config, row.pair, split, row.sentences),
+        settings={"pair": list(row.pair), "split": split, "sentences": row.sentences},
+        inputs=list(row.inputs.files),
+    )
 
 
 def _links(row: Transfer, part: str) -> Path:
     """The word alignment of a part of the pairs; both parts are aligned together."""
-    texts, segment = _texts(row), row.plan.config.segment_of(row.plan.target)
-    how = parse_segmentation(segment, row.pair)
-    sides = [texts / f"all.{lang}.txt" for lang in row.pair]
-
-    def align(name: str) -> Step:
-        output = row.run / "text" / f"{name}.pharaoh"
-        command = [
-            *("fairseq-xling", "align", "fwd", *map(str, sides), "--output", str(output)),
+    texts = _texts(row)
+    how = parse_segmentation(row.config.segment_of(row.target), row.pair)
+    links = row.make(
+        f"links-{row.target}",
+        "text/{}.pharaoh",
+        command=lambda output: [
+            *("fairseq-xling", "align", "fwd"),
+            *(texts / f"all.{lang}.txt" for lang in row.pair),
+            *("--output", output),
             *("--segment-source", how[row.pair[0]], "--segment-target", how[row.pair[1]]),
-        ]
-        return Step(name, commands=[command], inputs=[texts], outputs=[output])
-
-    links = row.run / "text" / f"{row.add('links', align, seeded=False)}.pharaoh"
-
-    def cut(name: str) -> Step:
-        output = row.run / "text" / name
-        return Step(
-            name,
-            call=functools.partial(_cut_links, links, texts, row.pair[0], output),
-            inputs=[links, texts],
-            outputs=[output],
-        )
-
-    return row.run / "text" / row.add("cut-links", cut, seeded=False) / f"{part}.pharaoh"
+        ],
+        inputs=[texts],
+    )
+    cut = row.make(
+        f"cut-links-{row.target}",
+        "text/{}",
+        call=functools.partial(_cut_links, links, texts, row.pair[0]),
+        inputs=[links, texts],
+    )
+    return cut / f"{part}.pharaoh"
 
 
 def _write_pairs(

@@ -65,10 +65,6 @@ def train_vectors(
     Args:
         output: vectors file to write, together with the returned report, ``<output>.json``.
         options: those of the ``method``, a name in `skipgram.embedders`.
-
-    Raises:
-        UserError: if a language or its text is missing, several languages have separate
-            vocabularies, or another run is writing ``output``.
     """
     from fairseq_xling.papers.trelm.skipgram import embedders  # imports gensim, which is slow
 
@@ -206,10 +202,6 @@ def link_vectors(
         data: data folder with aligned parallel training text of the pair.
         pair: the source's language, the target.
         source_vectors: the source's embeddings, as `fairseq-xling init --source-vectors` writes.
-
-    Raises:
-        UserError: if the folder has no aligned text of the pair, ``language`` is not of the pair,
-            the file of vectors is invalid or has no symbols, or no word was found at all.
     """
     if language not in pair:
         raise UserError(f"`--language` must be one of {', '.join(pair)}, got {language!r}")

@@ -79,11 +79,6 @@ class OfSource:
 
     @staticmethod
     def rows(request: WordRequest) -> tuple[Tensor, str]:
-        """See `WordInit`.
-
-        Raises:
-            UserError: for a symbol that the source does not have.
-        """
         source, symbols = request.source, request.symbols
         theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
         missing = [symbol for symbol in symbols[SPECIALS:] if symbol not in theirs]
@@ -112,11 +107,6 @@ class FromVectors:
 
     @staticmethod
     def rows(request: WordRequest) -> tuple[Tensor, str]:
-        """See `WordInit`.
-
-        Raises:
-            UserError: if there are no vectors of this vocabulary.
-        """
         if request.vectors is None:
             raise UserError(f"`--embeddings vectors` needs `--vectors` of language {request.name}")
         rows = torch.from_numpy(request.vectors.vectors)

@@ -1,7 +1,7 @@
 """Settings of a model of structures, and files with trees and candidates to learn or predict."""
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -237,9 +237,3 @@ def label_names(files: Sequence[Loaded]) -> list[str]:
     if not found:
         raise UserError(f"{files[0].path}: must have at least 1 annotated pair, got 0")
     return [NONE, *found]
-
-
-def joined(files: Sequence[Loaded], what: Callable[[Loaded], Sequence[Any]]) -> Iterator[Any]:
-    """The values of all files, one file after another."""
-    for file in files:
-        yield from what(file)

@@ -184,7 +184,6 @@ class VectorFiles:
         check_files(*self.paths.values(), of="`--vectors`")
 
     def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
-        """See `WordSource`."""
         if lang not in self.paths:
             known = ", ".join(self.paths) or "none"
             raise UserError(f"`--vectors` must name a file of {lang}, got files of {known}")
@@ -204,7 +203,6 @@ class VectorFiles:
         return Words(table, chosen, sum(int((one == 0).sum()) for one in chosen))
 
     def about(self) -> dict[str, Any]:
-        """See `WordSource`."""
         return {
             "vectors": {
                 lang: {"path": str(path.resolve()), "sha256": sha256(path)}
@@ -268,7 +266,6 @@ class EncoderStates:
             into[inside] = (sums[ends] - sums[firsts[inside]]) / lengths[inside, None]
 
     def about(self) -> dict[str, Any]:
-        """See `WordSource`."""
         return {"encoder": {**self._settings, "sha256": self._digest}}
 
 
@@ -276,12 +273,10 @@ class NoWords:
     """Without the feature ``word``: vectors of width 0."""
 
     def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
-        """See `WordSource`."""
         rows = [np.zeros(len(one), dtype=np.int64) for one in sentences]
         return Words(np.zeros((1, 0), dtype=np.float32), rows)
 
     def about(self) -> dict[str, Any]:
-        """See `WordSource`."""
         return {}
 
 
@@ -297,9 +292,6 @@ def find_source(
 
     Args:
         needed: whether the feature ``word`` is chosen.
-
-    Raises:
-        UserError: unless exactly one is named if it is needed, and none otherwise.
     """
     if bool(vectors) + bool(encoder) != int(needed):
         raise UserError(

@@ -122,7 +122,8 @@ def fit(
         model = make().to(device)
         done = Progress(settings.rate)
         kept = _copied(model)
-        optimizer = _OPTIMIZERS[settings.optimizer](model, settings.rate)
+        kind = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[settings.optimizer]
+        optimizer = kind(model.parameters(), lr=settings.rate)
         about = {"settings": dataclasses.asdict(settings), **(identity or {})}
         if state is not None and state.is_file():
             done, kept = _resumed(state, about, model, optimizer) or (done, kept)
@@ -178,17 +179,6 @@ def _epoch(
             f"`--lr` must be lower: the loss of epoch {number} is not finite with {settings.rate:g}"
         )
     return total / count
-
-
-def _sgd(model: StructureModel, lr: float) -> torch.optim.Optimizer:
-    return torch.optim.SGD(model.parameters(), lr=lr)
-
-
-def _adam(model: StructureModel, lr: float) -> torch.optim.Optimizer:
-    return torch.optim.Adam(model.parameters(), lr=lr)
-
-
-_OPTIMIZERS = {"sgd": _sgd, "adam": _adam}
 
 
 def _copied(model: StructureModel) -> dict[str, Tensor]:

@@ -86,7 +86,6 @@ class Tacred(Format):
 
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
-        """See `Format`."""
         entries = _entries(source)
         for entry, one in zip(entries, sentences, strict=True):
             entry["relation"] = one.relations[0].label if one.relations else NO_RELATION
@@ -177,7 +176,6 @@ class JsonLines(Format):
 
     @staticmethod
     def read(path: Path, segment: str) -> Iterator[Sentence]:
-        """See `Format`."""
         if segment:
             raise UserError(f"`--segment` must be empty, since {path} has words, got {segment!r}")
         number = 0
@@ -189,7 +187,6 @@ class JsonLines(Format):
 
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
-        """See `Format`."""
         lines = enumerate(read_lines(source), start=1)
         with atomic_write(path, "w") as file:
             for one in sentences:
@@ -281,7 +278,6 @@ class Kbp37(Format):
 
     @staticmethod
     def read(path: Path, segment: str) -> Iterator[Sentence]:
-        """See `Format`."""
         cut = segmentations[segment or "pre"]
         annotated, empty = None, 0
         for number, (text, label) in _records(path):
@@ -379,7 +375,6 @@ _COMMENT = "Comment"
 
 @converters.register("relations")
 def relations(path: Path, columns: Mapping[str, str]) -> Rows:
-    """See `Converter`."""
     check_columns(tuple(columns), "relation")
     structures = {".json", ".jsonl"} & set(path.suffixes)
     sentences = formats["json_lines"].read(path, "") if structures else _semeval(path)

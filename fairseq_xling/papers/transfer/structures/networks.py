@@ -72,7 +72,6 @@ class Gcn(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Sequence[Tensor], heads: Tensor, sizes: Tensor) -> Tensor:
-        """See `Network`."""
         if not self.layers:
             return torch.cat(list(x), -1)
         near = neighbours(heads, x[0].dtype)
@@ -147,7 +146,6 @@ class Lstm(nn.Module):
         )
 
     def forward(self, x: Sequence[Tensor], heads: Tensor, sizes: Tensor) -> Tensor:
-        """See `Network`."""
         words = torch.cat(list(x), -1)
         if self.inner is None:
             return words

@@ -1,13 +1,12 @@
 """A sentence with its tree, mentions, triggers, relations and arguments, and its candidates.
 
 Spans are half-open and count words from 0; heads count from 1, 0 is the root. What is predicted is
-a label, or `NONE`, of each candidate, a pair of spans. To add a task, register another function
-that lists the candidates of a sentence.
+a label, or `NONE`, of each candidate, a pair of spans. To add a task, register another `Task`.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from fairseq_xling.bounds import check_bound
 from fairseq_xling.errors import UserError
@@ -172,67 +171,39 @@ class Candidate:
     label: str
 
 
-class Task(Protocol):
-    """One kind of candidates."""
+@dataclass(frozen=True)
+class Task:
+    """One kind of candidates: mentions of one kind with entities.
 
-    @staticmethod
-    def candidates(sentence: Sentence) -> list[Candidate]:
-        """Every candidate, in a fixed order."""
+    Attributes:
+        links: what is annotated of them, an attribute of a sentence; firsts: the first mentions.
+    """
 
-    @staticmethod
-    def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
-        """The sentence with predicted ``labels``, one for each candidate, instead of its own."""
+    links: str
+    firsts: str
 
-
-tasks: Registry[type[Task]] = Registry("task")
-
-
-@tasks.register("relations")
-class Relations:
-    """Ordered pairs of different mentions: a symmetric relation is annotated both ways."""
-
-    @staticmethod
-    def candidates(sentence: Sentence) -> list[Candidate]:
-        """See `Task`; the pairs that the file names, if it does."""
-        pairs = sentence.pairs
+    def candidates(self, sentence: Sentence) -> list[Candidate]:
+        """Every candidate, in a fixed order: the pairs of relations that the file names, if it
+        does, or else every first mention with every other entity."""
+        firsts, entities = getattr(sentence, self.firsts), sentence.entities
+        pairs = sentence.pairs if self.firsts == "entities" else None
         if pairs is None:
-            numbers = range(len(sentence.entities))
-            pairs = tuple((i, j) for i in numbers for j in numbers if i != j)
-        labels = {(one.first, one.second): one.label for one in sentence.relations}
-        return [
-            Candidate(i, j, sentence.entities[i], sentence.entities[j], labels.get((i, j), NONE))
-            for i, j in pairs
-        ]
+            every = itertools.product(range(len(firsts)), range(len(entities)))
+            pairs = tuple((i, j) for i, j in every if self.firsts != "entities" or i != j)
+        labels = {(one.first, one.second): one.label for one in getattr(sentence, self.links)}
+        return [Candidate(i, j, firsts[i], entities[j], labels.get((i, j), NONE)) for i, j in pairs]
 
-    @staticmethod
-    def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
-        """See `Task`."""
-        return replace(sentence, relations=_links(Relations.candidates(sentence), labels))
-
-
-@tasks.register("roles")
-class Roles:
-    """Every trigger with every entity."""
-
-    @staticmethod
-    def candidates(sentence: Sentence) -> list[Candidate]:
-        """See `Task`."""
-        labels = {(one.first, one.second): one.label for one in sentence.arguments}
-        return [
-            Candidate(k, i, trigger, entity, labels.get((k, i), NONE))
-            for k, trigger in enumerate(sentence.triggers)
-            for i, entity in enumerate(sentence.entities)
-        ]
-
-    @staticmethod
-    def annotated(sentence: Sentence, labels: Sequence[str]) -> Sentence:
-        """See `Task`."""
-        return replace(sentence, arguments=_links(Roles.candidates(sentence), labels))
+    def annotated(self, sentence: Sentence, labels: Sequence[str]) -> Sentence:
+        """The sentence with predicted ``labels``, one for each candidate, instead of its own."""
+        links = tuple(
+            Link(one.first, one.second, label)
+            for one, label in zip(self.candidates(sentence), labels, strict=True)
+            if label != NONE
+        )
+        return replace(sentence, **{self.links: links})
 
 
-def _links(candidates: Sequence[Candidate], labels: Sequence[str]) -> tuple[Link, ...]:
-    return tuple(
-        Link(one.first, one.second, label)
-        for one, label in zip(candidates, labels, strict=True)
-        if label != NONE
-    )
+tasks: Registry[Task] = Registry("task")
+# A symmetric relation is annotated both ways.
+RELATIONS = tasks.register("relations")(Task("relations", "entities"))
+ROLES = tasks.register("roles")(Task("arguments", "triggers"))

@@ -22,7 +22,6 @@ from fairseq_xling.papers.transfer.structures.data import (
     Loaded,
     ModelSettings,
     Reader,
-    joined,
     label_names,
 )
 from fairseq_xling.papers.transfer.structures.features import (
@@ -93,11 +92,7 @@ class Description:
         encoder_data: str = "",
         device: str = "cpu",
     ) -> WordSource:
-        """The word vectors: those given take precedence over those recorded.
-
-        Raises:
-            UserError: if a recorded file is missing or has changed.
-        """
+        """The word vectors: those given take precedence over those recorded."""
         found: dict[str, str | Path] = {}
         for lang, one in self.words.get("vectors", {}).items():
             if lang not in vectors:
@@ -250,7 +245,7 @@ def train(
     labels = label_names(files)
     if not any(label != NONE for file in dev_files for label in file.gold):
         raise UserError(f"{dev_files[0].path}: must have at least 1 annotated pair, got 0")
-    tables = Tables.of(joined(files, lambda file: file.sentences), chosen)
+    tables = Tables.of((one for file in files for one in file.sentences), chosen)
     words = [library.words(place, chosen) for place in (*places, *dev)]
     for place, own in zip((*places, *dev), words, strict=True):
         if own.width != words[0].width:
@@ -288,10 +283,9 @@ def train(
 def _examples(
     files: Sequence[Loaded], words: Sequence[Words], tables: Tables, labels: Sequence[str]
 ) -> Examples:
-    sentences = list(joined(files, lambda file: file.sentences))
-    return Examples(
-        sentences, list(joined(files, lambda file: file.candidates)), words, tables, labels
-    )
+    sentences = [one for file in files for one in file.sentences]
+    candidates = [some for file in files for some in file.candidates]
+    return Examples(sentences, candidates, words, tables, labels)
 
 
 def _origin(files: Sequence[Loaded]) -> list[list[str]]:

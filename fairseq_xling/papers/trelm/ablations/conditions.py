@@ -148,11 +148,9 @@ class TrelmParts(TrelmStudy):
     lead = "The same migration without one of its parts."
     notes = (
         "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "
-        "as "
-        "many steps; such a model is not trained to translate.",
-        "Without alignment, embeddings of new words are unmapped vectors, and no word "
-        "gets "
-        "the source's embedding of the same spelling.",
+        "as many steps; such a model is not trained to translate.",
+        "Without alignment, embeddings of new words are unmapped vectors, and no word gets the "
+        "source's embedding of the same spelling.",
         "The autoregressive translation model is in the row whose training time it was given.",
     )
 
@@ -162,11 +160,7 @@ class TrelmParts(TrelmStudy):
         alone = {"autoregressive": False, "translator_steps": 0}
         return [
             Variation("full", "the full migration"),
-            Variation(
-                "no-cdlm",
-                "without CdLM",
-                {**TLM, **alone},
-            ),
+            Variation("no-cdlm", "without CdLM", {**TLM, **alone}),
             Variation(
                 "no-alignment",
                 "without alignment of the embeddings",

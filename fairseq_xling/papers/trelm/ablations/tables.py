@@ -53,15 +53,9 @@ class TrelmBaselines(TrelmStudy):
         return [
             Variation("migrated", "migrated from the source encoder"),
             Variation("small-bert", "small BERT of the target language", add=small),
+            Variation("mlm", "multilingual, MLM", add=scratch(task="cdlm", objectives="mlm")),
             Variation(
-                "mlm",
-                "multilingual, MLM",
-                add=scratch(task="cdlm", objectives="mlm"),
-            ),
-            Variation(
-                "mlm-tlm",
-                "multilingual, MLM + TLM",
-                add=scratch(task="cdlm", objectives="mlm,tlm"),
+                "mlm-tlm", "multilingual, MLM + TLM", add=scratch(task="cdlm", objectives="mlm,tlm")
             ),
         ]
 
@@ -220,17 +214,9 @@ class TrelmObjectives(TrelmStudy):
                 },
                 needs_text=True,
             ),
+            Variation("tlm", "without CdLM (MLM + TLM)", TLM, 3.028),
             Variation(
-                "tlm",
-                "without CdLM (MLM + TLM)",
-                TLM,
-                3.028,
-            ),
-            Variation(
-                "tlm-no-trilayer",
-                "also without TRILayer",
-                {**TLM, "trilayer": False},
-                3.469,
+                "tlm-no-trilayer", "also without TRILayer", {**TLM, "trilayer": False}, 3.469
             ),
             Variation(
                 "brlm-mask",

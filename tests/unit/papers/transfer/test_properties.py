@@ -168,20 +168,3 @@ def test_where_nothing_is_known_of_both_there_is_no_number():
         "0 of 1 known",
         "0 of 0 known",
     ]
-
-
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ([cell("de"), cell("fr"), cell("it")], "f.tsv: has no row of 'fr', 'it'; it has en, de"),
-        ([cell("en", ("nl",))], "f.tsv: has no row of 'nl'; it has en, de"),
-        (
-            [cell("de", ("en", "nl"))],
-            "run: must have one training language to compare the word order with, got en, nl",
-        ),
-    ],
-)
-def test_languages_that_cannot_be_compared_are_named(cells, message):
-    with pytest.raises(UserError) as error:
-        measure("f.tsv", {"en": ["a"], "de": ["b"]}, cells)
-    assert str(error.value) == message

@@ -1,4 +1,4 @@
-from fairseq_xling.papers.transfer.transfer_result import Line, _by_language, lines_of, table
+from fairseq_xling.papers.transfer.transfer_result import Line, lines_of, table
 
 
 def shown(lines, languages):
@@ -37,11 +37,3 @@ def test_each_test_set_has_a_line_with_a_mean_and_a_gap_of_its_own():
         ["ours, test12", None, "30.0", "30.0", None],
         ["ours, shifted, test1", None, "50.0", "50.0", None],
     ]
-
-
-def test_a_seeds_figure_is_the_mean_over_its_settings():
-    tests = [
-        {"seed": seed, "scores": {"de": {"f1": value}}}
-        for seed, value in ((1, 10.0), (2, 30.0), (1, 20.0), (2, 50.0))
-    ]
-    assert _by_language(tests, "scores", "f1") == {"de": [15.0, 40.0]}

@@ -1,6 +1,6 @@
 """Settings and facts of a migration from an encoder of 4 layers, 16 wide, that is not there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,8 @@ import pytest
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.inputs import InputSummary
+from fairseq_xling.papers.trelm.run import trelm_steps
+from fairseq_xling.runs.step import Step
 
 SPLITS = ("train", "valid", "test")
 
@@ -37,5 +39,17 @@ def facts() -> Callable[..., InputSummary]:
             **changes,
         }
         return InputSummary(shape, **values)
+
+    return make
+
+
+@pytest.fixture
+def planned(config, facts) -> Callable[..., Mapping[str, Step]]:
+    """``planned(seeds="1,2")``: all steps of a run by name."""
+
+    def make(known=None, **changes) -> Mapping[str, Step]:
+        chosen = config(**changes)
+        inputs = known or {lang: facts(languages=("en", lang)) for lang in chosen.targets}
+        return {step.name: step for step in trelm_steps(Path("run"), chosen, inputs)}
 
     return make

@@ -1,7 +1,6 @@
 """The ordinary translation model beside ours: its data, its command, its time, its search."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ from fairseq_xling.papers.trelm.autoregressive import (
     chosen_penalty,
     link_translation_data,
 )
-from fairseq_xling.papers.trelm.run import trelm_steps
 from fairseq_xling.runs.step import Step, seconds_taken
 
 
@@ -88,12 +86,8 @@ REFERENCES = ["a b c d e", "f g h i"]
 GIVEN = {"transfer_steps": 3, "translator_steps": 3, "autoregressive_lenpens": "0.6,1"}
 
 
-def planned(settings, facts):
-    return {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts})}
-
-
-def test_each_penalty_is_tried_on_the_validation_text_and_the_best_one_translates(config, facts):
-    steps = planned(config(**GIVEN, autoregressive=True), facts())
+def test_each_penalty_is_tried_on_the_validation_text_and_the_best_one_translates(planned):
+    steps = planned(**GIVEN, autoregressive=True)
     tried = [f"lenpen-autoregressive-de-1-{value}" for value in ("0.6", "1")]
     for name, value in zip(tried, ("0.6", "1"), strict=True):
         (command,) = steps[name].commands
@@ -104,17 +98,17 @@ def test_each_penalty_is_tried_on_the_validation_text_and_the_best_one_translate
     assert translation.reads(steps["lenpen-autoregressive-de-1"]) and translation.late
 
 
-def test_a_teacher_that_is_given_is_searched_once_for_all_seeds(config, facts, tmp_path):
-    (tmp_path / "teacher.pt").touch()
-    settings = config(**GIVEN, teacher=str(tmp_path / "teacher.pt"), seeds="1,2")
-    names = [name for name in planned(settings, facts()) if name.startswith("lenpen")]
+def test_a_teacher_that_is_given_is_searched_once_for_all_seeds(planned, tmp_path):
+    (teacher := tmp_path / "teacher.pt").touch()
+    steps = planned(**GIVEN, teacher=str(teacher), seeds="1,2")
+    names = [name for name in steps if name.startswith("lenpen")]
     assert names == ["lenpen-teacher-de-0.6", "lenpen-teacher-de-1", "lenpen-teacher-de"]
 
 
 @pytest.mark.parametrize("changed", [{"autoregressive_lenpens": ""}, {}])
-def test_without_values_or_a_validation_text_nothing_is_tried(config, facts, changed):
+def test_without_values_or_a_validation_text_nothing_is_tried(planned, facts, changed):
     text = facts(**({} if changed else {"parallel": {"train", "test"}}))
-    steps = planned(config(**(GIVEN | changed), autoregressive=True), text)
+    steps = planned({"de": text}, **(GIVEN | changed), autoregressive=True)
     assert not [name for name in steps if name.startswith("lenpen")]
     assert steps["translate-autoregressive-de-1"].late is None
 

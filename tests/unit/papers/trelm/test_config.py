@@ -9,7 +9,6 @@ from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.options import add_fields
 from fairseq_xling.papers.trelm.config import PRESETS, TrelmConfig
 from fairseq_xling.papers.trelm.plan import optimisation
-from tests.unit.studies.paper_fields import NO_FILES
 
 # TreLM, Appendix A.5, and the released code for warm-up, epsilon and clipping (SPEC P9).
 PAPER_PHASES = {
@@ -49,100 +48,46 @@ def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_re
     assert parser.parse_args(release.words("map_args")).epochs == 50
 
 
-# Every setting; those without a mark are neither the paper's nor its release's.
+# What the paper says, or its release; those without a mark are neither's.
 SNAPSHOT = {
-    **NO_FILES,
-    "tasks": "",
-    "preset": "",
-    "source": "",
-    "source_data": "",
-    "source_language": "",
-    "languages": "en,de",
-    "text": "",
-    "mono": (),
-    "parallel": (),
-    "alignment": (),
-    "data": "",
+    **dataclasses.asdict(TrelmConfig()),
     "vocab": "joint",  # A.5
     "vocab_type": "wordpiece",  # A.5
     "vocab_size": 80_000,  # A.5, English and Chinese
-    "segment": "",
     "aligner": "fast_align",  # A.5
     "prepare_args": "--alphabet 30000 --vocab-sample 250",  # A.5: 30K characters
     "commonality_limit": 1_000_000,  # A.5: 1M of each language
     "parallel_limit": 1_000_000,  # A.5
     "language_limit": 2_000_000,  # A.5
-    "extra_mono": False,
-    "keep_vocabulary": False,
     "embeddings": "fasttext",  # A.5
-    "vectors": "",
     "embed_languages": "both",  # 3.2: the whole vocabulary
     "copy_shared": False,  # 3.2
     "embed_epochs": 10,  # release
-    "embed_threads": 1,
     "embed_args": "--min-n 3 --max-n 6 --buckets 2000000",  # fastText's own
     "mapping": "adversarial",  # A.1
-    "map_seeds": "1,2,3,4,5",
     "map_refine": 5,  # A.1
-    "map_keep_failed": False,
-    "map_args": "",
-    "arch": "tri_bert_base",
     "trilayer": True,  # 3.1
-    "copy_embeddings": False,
-    "separate": "",
     "max_positions": 512,  # A.5
     "auxiliary": "",  # no head whose loss reaches the encoder
-    "init_args": "",
     "commonality_steps": 20_000,  # A.5
     "commonality_lr": 3e-5,  # A.5
     "commonality_objectives": "mlm",  # 3.2
-    "commonality_args": "",
     "transfer_steps": 20_000,  # A.5
     "transfer_lr": 3e-5,  # A.5
     "transfer_objectives": "cdlm,mlm",  # 3.2
-    "transfer_args": "",
     "language_steps": 80_000,  # A.5
     "language_lr": 2e-5,  # A.5
     "language_objectives": "mlm",  # 3.2
-    "language_args": "",
-    "nsp": False,
     "batch_size": 128,  # A.5
-    "max_tokens": 0,
-    "update_freq": 1,
     "warmup": 500,  # release
-    "schedule": "polynomial_decay",
     "adam_betas": "0.9,0.999",  # A.5
     "adam_eps": 1e-6,  # release
     "weight_decay": 0.01,  # A.5
     "clip": 5.0,  # release
     "every": 2000,
-    "checkpoint": "last",
-    "train_args": "",
-    "seeds": "1",
     "device": "cuda",
-    "precision": "auto",
     "translator_steps": 0,
-    "translator_start": "forward",
-    "translator_lr": 7e-4,
-    "emission": "lattice",
-    "upsample": 0,
-    "slot_layers": 0,
-    "glancing": 0.0,
-    "translator_args": "",
-    "slot_beam": 1,
-    "teacher": "",
-    "teacher_original": False,
-    "bpw_split": "valid",
     "orderings": "identity,oracle",  # Table 6
-    "translate_split": "test",
-    "translate_both": False,
-    "bleu_tokenizer": "",
-    "generate_args": "",
-    "autoregressive": False,
-    "autoregressive_args": "",
-    "autoregressive_lenpens": "",
-    "autoregressive_patience": 0,
-    "jobs": 1,
 }
 
 

@@ -15,7 +15,6 @@ from fairseq_xling.papers.trelm.initialise import InitOptions
 from fairseq_xling.papers.trelm.migration import add_migration
 from fairseq_xling.papers.trelm.plan import StepGraph
 from fairseq_xling.papers.trelm.preparation import plan_migration
-from fairseq_xling.papers.trelm.run import trelm_steps
 from fairseq_xling.papers.trelm.start import ModelOptions, make_start
 from fairseq_xling.text.encoder import TextEncoder
 from tests.tiny_sources import tiny_source
@@ -63,6 +62,9 @@ def test_the_algorithm_is_a_chain_of_checkpoints(plan):
         "run/models/backward-de-1/checkpoint_last.pt",
     ]
     assert value(steps["language-de-1"], start) == "run/models/combine-de-1.pt"
+    assert not steps["backward-de-1"].reads(steps["forward-de-1"])
+    for phase in ("forward", "backward"):
+        assert steps["combine-de-1"].reads(steps[f"{phase}-de-1"])
     assert list(outcome.checkpoints) == [
         *("init", "commonality", "forward", "backward", "combined", "language"),
     ]
@@ -89,26 +91,6 @@ def test_each_phase_reads_what_the_paper_says(plan, phase, objectives, mono, dir
         assert value(step, "--auxiliary") == "order"
     else:
         assert not flag(step, "--mono-text") and not flag(step, "--auxiliary")
-
-
-def test_every_phase_is_a_model_of_the_sources_sizes(plan):
-    steps, _ = plan(max_positions=32, train_args="--dropout 0", transfer_args="--seed 9")
-    for phase in ("commonality", "forward", "backward", "language"):
-        step = steps[f"{phase}-de-1"]
-        for option, expected in (
-            ("--encoder-layers", "4"),
-            ("--encoder-embed-dim", "16"),
-            ("--encoder-ffn-embed-dim", "32"),
-            ("--encoder-attention-heads", "2"),
-            ("--max-positions", "32"),
-            ("--num-segments", "2"),
-            ("--norm-eps", "1e-12"),
-            ("--lm-head", "bert"),
-            ("--dropout", "0"),
-        ):
-            assert value(step, option) == expected
-    assert steps["forward-de-1"].commands[0][-2:] == ["--seed", "9"]
-    assert value(steps["init-de-1"], "--max-positions") == "32"
 
 
 @pytest.mark.row("P9", "D3", "T14")
@@ -144,10 +126,63 @@ def test_the_steps_of_the_papers_preset(plan):
     ]
 
 
-def test_extra_text_is_added_to_the_limited_one(plan):
-    steps, _ = plan(language_limit=5, extra_mono=True)
+SIZES = {
+    **{"--encoder-layers": "4", "--encoder-embed-dim": "16", "--encoder-ffn-embed-dim": "32"},
+    **{"--encoder-attention-heads": "2", "--num-segments": "2", "--norm-eps": "1e-12"},
+    **{"--lm-head": "bert", "--max-positions": "32", "--dropout": "0", "--seed": "1"},
+}
+SMALL = {"max_positions": 32, "train_args": "--dropout 0"}
+DATA = "fairseq-train"  # which its folder follows
+LINKED = {"embeddings": "linked", "mapping": "none"}
+SOURCE = "run/vectors/source-vectors.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("changes", "step", "options"),
+    [
+        *((SMALL, f"{phase}-de-1", SIZES) for phase in ("commonality", "forward", "language")),
+        (SMALL, "init-de-1", {"--max-positions": "32"}),
+        ({"language_limit": 5, "extra_mono": True}, "language-de-1", {DATA: "run/data/extra-de"}),
+        (LINKED, "embed-de", {"--source-vectors": SOURCE, "--pair": "en-de"}),
+        # Words of the source are copied, and only the target gets new vectors.
+        ({}, "embed-de", {"--languages": "de"}),
+        ({}, "init-de-1", {"--copy-shared": True}),
+        ({"embed_languages": "both"}, "embed-de", {"--languages": "en,de"}),
+        ({"copy_shared": False}, "init-de-1", {"--copy-shared": False}),
+        ({"vectors": "words.vec"}, "embed-de", {"--vec": "words.vec", "--dim": False}),
+        # Next sentence prediction takes the place of MLM in the last phase.
+        ({"nsp": True}, "language-de-1", {"--objectives": "nsp", "--auxiliary": "nsp"}),
+        ({"nsp": True}, "commonality-de-1", {"--objectives": "mlm"}),
+        (
+            {"device": "cpu", "precision": "bf16"},
+            "forward-de-1",
+            {"--cpu": True, "--cpu-bf16": True, "--bf16": False, "--fp16": False},
+        ),
+        (
+            {"device": "cuda", "precision": "fp16"},
+            "forward-de-1",
+            {"--cpu": False, "--cpu-bf16": False, "--bf16": False, "--fp16": True},
+        ),
+        # Fewer pairs change only the transfer, and extra text only the last phase.
+        ({"parallel_limit": 50}, "commonality-de-1", {DATA: "run/data/prepare-de"}),
+        ({"parallel_limit": 50}, "forward-de-1", {DATA: "run/data/subset-de"}),
+        ({"parallel_limit": 50}, "backward-de-1", {DATA: "run/data/subset-de"}),
+        ({"parallel_limit": 50, "extra_mono": True}, "language-de-1", {DATA: "run/data/extra-de"}),
+    ],
+)
+def test_settings_become_options_of_a_step(plan, changes, step, options):
+    made = plan(**changes)[0][step]
+    for option, expected in options.items():
+        found = flag(made, option) if isinstance(expected, bool) else value(made, option)
+        assert found == expected, option
+        if isinstance(expected, str) and expected.startswith(("run/", "words")):
+            assert Path(expected) in made.inputs
+
+
+def test_a_phase_has_its_own_options_last_and_limited_text(plan):
+    steps, _ = plan(transfer_args="--seed 9", language_limit=5, extra_mono=True)
+    assert steps["forward-de-1"].commands[0][-2:] == ["--seed", "9"]
     assert steps["extra-de"].inputs == [Path("run/data/language-text-de")]
-    assert steps["language-de-1"].commands[0][1] == "run/data/extra-de"
 
 
 @pytest.mark.parametrize(
@@ -174,14 +209,6 @@ def test_vectors_are_made_where_they_are_asked_for(plan, embeddings, mapping, ex
         assert value(steps["map-de"], "--seeds") == "1,2,3,4,5"
     elif mapping == "identical":
         assert not flag(steps["map-de"], "--seeds")
-
-
-def test_linked_vectors_are_made_from_the_sources_embeddings(plan):
-    steps, _ = plan(embeddings="linked", mapping="none")
-    source = "run/vectors/source-vectors.safetensors"
-    assert value(steps["embed-de"], "--source-vectors") == source
-    assert value(steps["embed-de"], "--pair") == "en-de"
-    assert Path(source) in steps["embed-de"].inputs
 
 
 @pytest.mark.row("T23")
@@ -219,9 +246,9 @@ def test_a_kept_vocabulary_has_the_sources_ids_and_word_table_bit_for_bit(config
     )  # fmt: skip
     graph = StepGraph(tmp_path / "run")
     inputs = dataclasses.replace(facts(), shape=read_source(source, first).shape)
-    planned = plan_migration(graph, chosen, inputs, "de", 1)
-    add_migration(planned)
-    outcome = planned.artifacts
+    whole = plan_migration(graph, chosen, inputs, "de", 1)
+    add_migration(whole)
+    outcome = whole.artifacts
     for name in ("prepare-de", "init-de-1"):
         (command,) = graph[name].commands
         assert main(command[1:]) == 0
@@ -242,29 +269,26 @@ def test_a_kept_vocabulary_has_the_sources_ids_and_word_table_bit_for_bit(config
 def test_vocabularies_of_their_own_have_vectors_of_their_own(plan, facts):
     known = facts(dictionaries=(("en",), ("de",)))
     steps, _ = plan(known=known, vocab="separate", separate="tokens,softmax")
-    assert value(steps["embed-de-en"], "--languages") == "en"
-    assert value(steps["embed-de-de"], "--languages") == "de"
-    command = steps["init-de-1"].commands[0]
-    assert command.count("--vectors") == 2
+    for lang in ("en", "de"):
+        assert value(steps[f"embed-de-{lang}"], "--languages") == lang
+    assert steps["init-de-1"].commands[0].count("--vectors") == 2
     assert value(steps["prepare-de"], "--vocab-size") == "4000"
     assert flag(steps["forward-de-1"], "--alternate")
     assert not flag(steps["forward-de-1"], "--mix-in-batch")
 
 
-def test_words_of_the_source_are_copied_and_only_the_target_gets_new_vectors(plan):
-    steps, _ = plan()
-    assert value(steps["embed-de"], "--languages") == "de"
-    assert flag(steps["init-de-1"], "--copy-shared")
-    steps, _ = plan(embed_languages="both", copy_shared=False)
-    assert value(steps["embed-de"], "--languages") == "en,de"
-    assert not flag(steps["init-de-1"], "--copy-shared")
-
-
-def test_ready_vectors_are_imported(plan):
-    steps, _ = plan(vectors="words.vec")
-    assert value(steps["embed-de"], "--vec") == "words.vec"
-    assert not flag(steps["embed-de"], "--dim")
-    assert Path("words.vec") in steps["embed-de"].inputs
+@pytest.mark.parametrize(
+    ("there", "without"),
+    [
+        ({"parallel": {"train", "test"}}, {"forward"}),
+        ({"mono": {("train", "en"), ("train", "de"), ("valid", "de")}}, {"commonality"}),
+    ],
+)
+def test_without_validation_text_there_is_no_validation(plan, facts, there, without):
+    known = facts(**{name: frozenset(values) for name, values in there.items()})
+    steps, _ = plan(known=known)
+    phases = ("commonality", "forward", "language")
+    assert {x for x in phases if flag(steps[f"{x}-de-1"], "--disable-validation")} == without
 
 
 def test_phases_without_steps_are_left_out(plan):
@@ -277,13 +301,6 @@ def test_phases_without_steps_are_left_out(plan):
     steps, outcome = plan(commonality_steps=0, language_steps=0)
     assert list(outcome.checkpoints) == ["init", "forward", "backward", "combined"]
     assert value(steps["forward-de-1"], "--finetune-from-model") == "run/models/init-de-1.pt"
-
-
-def test_next_sentence_prediction_takes_the_place_of_mlm_in_the_last_phase(plan):
-    steps, _ = plan(nsp=True)
-    assert value(steps["language-de-1"], "--objectives") == "nsp"
-    assert value(steps["language-de-1"], "--auxiliary") == "nsp"
-    assert value(steps["commonality-de-1"], "--objectives") == "mlm"
 
 
 def test_without_cdlm_nothing_is_translated(plan):
@@ -352,71 +369,29 @@ def test_in_both_directions_models_without_cdlm_keep_the_order_of_the_sentence(p
         assert not plan(**changes)[1].translations
 
 
-def test_without_validation_text_there_is_no_validation(plan, facts):
-    known = facts(parallel=frozenset({"train", "test"}))
-    steps, _ = plan(known=known)
-    assert flag(steps["forward-de-1"], "--disable-validation")
-    assert not flag(steps["language-de-1"], "--disable-validation")
-    known = facts(mono=frozenset({("train", "en"), ("train", "de"), ("valid", "de")}))
-    steps, _ = plan(known=known)
-    assert flag(steps["commonality-de-1"], "--disable-validation")
-    assert not flag(steps["language-de-1"], "--disable-validation")
-    assert not flag(steps["forward-de-1"], "--disable-validation")
-
-
-def test_device_and_precision_become_options_of_the_training(plan):
-    known = {"--cpu", "--cpu-bf16", "--bf16", "--fp16"}
-    step = plan(device="cpu", precision="bf16")[0]["forward-de-1"]
-    assert known & set(step.commands[0]) == {"--cpu", "--cpu-bf16"}
-    step = plan(device="cuda", precision="fp16")[0]["forward-de-1"]
-    assert known & set(step.commands[0]) == {"--fp16"}
-
-
-def test_fewer_pairs_change_only_the_transfer_and_extra_text_only_the_last_phase(plan):
-    steps, _ = plan(parallel_limit=50, extra_mono=True)
-    data = {name: step.commands[0][1] for name, step in steps.items() if "de-1" in name}
-    assert data["commonality-de-1"] == "run/data/prepare-de"
-    assert data["forward-de-1"] == data["backward-de-1"] == "run/data/subset-de"
-    assert data["language-de-1"] == "run/data/extra-de"
-
-
-def test_the_forward_and_the_backward_phase_do_not_wait_for_each_other(plan):
-    steps, _ = plan()
-    assert not steps["backward-de-1"].reads(steps["forward-de-1"])
-    assert steps["combine-de-1"].reads(steps["forward-de-1"])
-    assert steps["combine-de-1"].reads(steps["backward-de-1"])
-
-
-def test_languages_and_seeds_are_configuration_only(config, facts):
-    chosen = config(languages="en,de,id", seeds="1,2")
-    known = {lang: facts(languages=("en", lang)) for lang in ("de", "id")}
-    names = [step.name for step in trelm_steps(RUN, chosen, known)]
-    assert len(set(names)) == len(names)
+def test_languages_and_seeds_are_configuration_only(planned):
+    names = list(planned(languages="en,de,id", seeds="1,2"))
     for lang in ("de", "id"):
         assert f"prepare-{lang}" in names
         for seed in (1, 2):
             assert f"language-{lang}-{seed}" in names
-    assert names.count("source-vectors") == 1
+    assert "source-vectors" in names
     assert names[-1] == "report"
 
 
-def test_the_ordinary_translator_has_the_time_of_all_that_the_forward_model_is_built_on(
-    config, facts
-):
-    known = {"de": facts()}
-    steps = {step.name: step for step in trelm_steps(RUN, config(autoregressive=True), known)}
+def test_the_ordinary_translator_has_the_time_of_all_that_the_forward_model_is_built_on(planned):
+    steps = planned(autoregressive=True)
     step = steps["autoregressive-de-1"]
     assert step.reads(steps["forward-de-1"])  # and so knows how long that took
     assert value(step, "--encoder-layers") == value(step, "--decoder-layers") == "2"
     assert value(step, "--encoder-embed-dim") == "16"
     assert steps["translate-autoregressive-de-1"].reads(step)
-    assert "autoregressive-de-1" not in [s.name for s in trelm_steps(RUN, config(), known)]
+    assert "autoregressive-de-1" not in planned()
 
 
 @pytest.mark.row("T18")
-def test_in_both_directions_there_is_an_ordinary_translator_for_each(config, facts):
-    chosen = config(autoregressive=True, translate_both=True)
-    steps = {step.name: step for step in trelm_steps(RUN, chosen, {"de": facts()})}
+def test_in_both_directions_there_is_an_ordinary_translator_for_each(planned):
+    steps = planned(autoregressive=True, translate_both=True)
     for prefix, phase, pair in (
         ("", "forward", ("en", "de")),
         ("back-", "backward", ("de", "en")),
@@ -429,16 +404,14 @@ def test_in_both_directions_there_is_an_ordinary_translator_for_each(config, fac
         assert (value(trained, "--source-lang"), value(trained, "--target-lang")) == pair
         written = steps[f"translate-{prefix}autoregressive-de-1"]
         assert written.reads(trained) and (value(written, "-s"), value(written, "-t")) == pair
-    chosen = config(autoregressive=True, translate_both=True, transfer_objectives="tlm,mlm")
-    names = [step.name for step in trelm_steps(RUN, chosen, {"de": facts()})]
+    names = planned(autoregressive=True, translate_both=True, transfer_objectives="tlm,mlm")
     assert "translate-back-identity-de-1" in names
     assert not any("autoregressive" in name for name in names)
 
 
 @pytest.mark.parametrize("start", ["forward", "scratch"])
-def test_a_translator_starts_from_the_forward_model_or_from_nothing(config, facts, start):
-    settings = config(transfer_steps=3, translator_steps=3, translator_start=start)
-    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+def test_a_translator_starts_from_the_forward_model_or_from_nothing(planned, start):
+    steps = planned(transfer_steps=3, translator_steps=3, translator_start=start)
     translator = steps["translator-de-1"]
     (command,) = translator.commands
     assert ("--finetune-from-model" in command) == (start == "forward")
@@ -446,9 +419,8 @@ def test_a_translator_starts_from_the_forward_model_or_from_nothing(config, fact
     assert translator.reads(steps["prepare-de"])
 
 
-def test_a_search_over_slots_is_a_further_translation(config, facts):
-    settings = config(transfer_steps=3, translator_steps=3, slot_beam=7)
-    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+def test_a_search_over_slots_is_a_further_translation(planned):
+    steps = planned(transfer_steps=3, translator_steps=3, slot_beam=7)
     rows = [name for name in steps if name.startswith("translate-lattice")]
     assert rows == ["translate-lattice-de-1", "translate-lattice-beam-de-1"]
     plain, beam = (steps[name].commands[0] for name in rows)

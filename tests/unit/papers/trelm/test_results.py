@@ -11,7 +11,6 @@ from fairseq_xling.papers.trelm.plan import Artifacts
 from fairseq_xling.papers.trelm.results import (
     Cost,
     cost_record,
-    cost_sums,
     cost_table,
     read_artifacts,
     read_cost,
@@ -142,12 +141,13 @@ def test_a_log_without_a_training_is_an_error(tmp_path, text, message):
 def test_the_paper_counts_both_directions_of_transfer_as_one():
     phases = {"commonality": 20_000, "forward": 20_000, "backward": 20_000, "language": 80_000}
     costs = [Cost(name, 10, 5, steps, steps, 2 * steps, 60.0, 1) for name, steps in phases.items()]
-    found = cost_sums(costs)
+    record = cost_record(costs)
+    found = record["sums"]
     assert found["steps"] == 140_000
     assert found["steps_as_the_paper_counts"] == 120_000
     assert found["tokens"] == 280_000
     assert found["device_days"] == pytest.approx(4 * 60 / 86_400)
-    header, rows = cost_table(cost_record(costs))
+    header, rows = cost_table(record)
     assert all(len(row) == len(header) for row in rows)
     place = header.index("steps")
     assert [row[place] for row in rows[-2:]] == [140_000, 120_000]

@@ -12,7 +12,6 @@ from fairseq_xling.papers.trelm import run
 from fairseq_xling.papers.trelm.inputs import read_config
 from fairseq_xling.papers.trelm.run import choose_rows, row_config, study_steps
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.papers.trelm.study_result import study_table
 from fairseq_xling.papers.trelm.transfers import budget
 from fairseq_xling.studies.ablations import STUDIES
 
@@ -172,18 +171,6 @@ def test_settings_that_leave_no_room_for_a_condition_are_refused(study, changes,
     assert str(error.value) == message
 
 
-def test_the_beginnings_are_measured_at_two_lengths_with_the_papers_figures(study):
-    rows, steps = study("trelm-init", commonality_steps=100)
-    figures = {row.code: row.paper for row in rows if row.paper is not None}
-    assert figures == {"random": 6.99, "random-adv": 6.77, "skipgram": 6.53, "skipgram-adv": 5.93}
-    lengths = sorted(row.changes["commonality_steps"] for row in rows)
-    assert lengths == [100] * 4 + [200] * 4
-    # Both lengths start from the same weights, and no phase follows.
-    assert names(steps).count("init-de-1-skipgram") == 1
-    assert "init-de-1-skipgram-2x" not in names(steps)
-    assert not any(name.startswith(("forward", "language")) for name in names(steps))
-
-
 @pytest.mark.row("T15")
 def test_all_rows_are_measured_with_the_same_masks_and_text(study):
     _, steps = study("trelm-init")
@@ -193,28 +180,6 @@ def test_all_rows_are_measured_with_the_same_masks_and_text(study):
         tuple(command[command.index("--data") : command.index("--output")]) for command in measured
     }
     assert len(ends) == 1
-
-
-def test_objectives_carry_the_papers_figures_and_share_the_first_phase(study):
-    rows, steps = study("trelm-objectives")
-    figures = {row.code: row.paper for row in rows if row.paper}
-    assert figures == {"cdlm": 1.548, "tlm": 3.028, "tlm-no-trilayer": 3.469}
-    firsts = [name for name in names(steps) if name.startswith("commonality")]
-    assert firsts == [
-        f"commonality-de-1-{code}" for code in ("cdlm", "cdlm-star", "tlm-no-trilayer")
-    ]
-
-
-def test_cdlm_star_has_tables_of_its_own_no_language_embeddings_and_takes_turns(study):
-    _, steps = study("trelm-objectives", "cdlm-star")
-    by_name = {step.name: step for step in steps}
-    command = by_name["forward-de-1-cdlm-star"].commands[0]
-    assert command[command.index("--separate") + 1] == "tokens,softmax"
-    assert command[command.index("--arch") + 1] == "tri_encoder"
-    assert "--language-embeddings" not in command
-    assert "--alternate" in command
-    prepare = by_name["prepare-de-cdlm-star"].commands[0]
-    assert prepare[prepare.index("--vocab") + 1] == "separate"
 
 
 @pytest.mark.row("T19")
@@ -277,35 +242,6 @@ def test_encoders_from_scratch_take_as_many_steps_as_the_migration(study, config
         objectives = command[command.index("--objectives") + 1]
         assert objectives == ("mlm,tlm" if code == "mlm-tlm" else "mlm")
         assert ("--no-trilayer" in command) == (code != "small-bert")
-
-
-@pytest.mark.row("P11")
-def test_the_table_sets_the_tokens_that_each_row_has_read_beside_its_steps(study, config):
-    """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
-    rows, _ = study("trelm-baselines")
-
-    def run(tokens, bpw):
-        training = {"parameters": 1000}
-        return {
-            "target": "de",
-            "phases": [{"bpw": {"en": 9.0, "de": bpw}}],
-            "orderings": [],
-            "translation": {},
-            "cost": {"trainings": [training], "sums": {"steps": 160, "tokens": tokens}},
-        }
-
-    read = {"migrated": (5000, 5200), "mlm": (4900, 5100), "mlm-tlm": (5600, 5800)}
-    found = {code: [run(n, 4.0 + k) for k, n in enumerate(read[code])] for code in read}
-    variations = [
-        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in read
-    ]
-    header, cells = study_table({"variations": variations, "migrations": found})
-    columns = [header.index(name) for name in ("row", "steps", "tokens", "parameters")]
-    assert [[cell[i] for i in columns] for cell in cells] == [
-        ["migrated", 160, 5100, 1000],
-        ["mlm", 160, 5000, 1000],
-        ["mlm-tlm", 160, 5700, 1000],
-    ]
 
 
 def write_trees(root):
@@ -471,28 +407,3 @@ def test_given_word_vectors_are_of_both_languages(study):
         UserError, match=r"^`--data`: this study has two vocabularies; give `--text`"
     ):
         study("trelm-transfers", text="", data="data")
-
-
-@pytest.mark.row("T23")
-def test_the_table_has_a_column_for_each_distance_and_a_row_that_trains_nothing(study):
-    rows, _ = study("trelm-transfers")
-
-    def run(near, trainings):
-        distances = {"distance of aligned words": near, "distance of words at random": 8.0}
-        return {
-            **{"target": "de", "phases": [{"bpw": {"en": 9.0, "de": 4.0}}], "orderings": []},
-            **{"translation": {}, "tasks": [["LAS", 50.0]], "distances": distances},
-            "cost": {"trainings": trainings, "sums": {"steps": 0, "tokens": 0}},
-        }
-
-    found = {"as-is": [run(4.0, [])], "mim": [run(1.5, [{"parameters": 10}])]}
-    variations = [
-        {"row": row.code, "name": row.name, "paper": row.paper} for row in rows if row.code in found
-    ]
-    header, cells = study_table({"variations": variations, "migrations": found})
-    columns = ["parameters", "LAS, de", "distance of aligned words, de"]
-    columns = [header.index(name) for name in [*columns, "distance of words at random, de"]]
-    assert [[str(cell[i]) for i in columns] for cell in cells] == [
-        ["None", "50.00", "4.000", "8.000"],
-        ["10", "50.00", "1.500", "8.000"],
-    ]

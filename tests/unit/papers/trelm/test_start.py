@@ -311,6 +311,21 @@ def test_raw_vectors_rank_words_by_id_single_characters_last(tmp_path):
 LINES = ["word3 word1s, word2", "word7 else word7s"]
 
 
+def assert_same_states(imported, model, lines, ids_of) -> None:
+    """German ``lines`` have the states that ``model`` of transformers has of their ids."""
+    encoder = Encoder.load(imported / "checkpoint.pt", imported / "data")
+    sentences = TextEncoder.load(imported / "data", "de").encode(lines)
+    for indices, states, _ in encoder.states(sentences, "de"):
+        for row, number in enumerate(indices):
+            ids = ids_of(lines[number])
+            assert len(sentences[number]) == len(ids) - 1
+            with torch.no_grad():
+                out = model(torch.tensor([ids]), output_hidden_states=True)
+            expected = torch.stack(out.hidden_states)[:, 0]
+            assert expected.abs().mean() > 0.01
+            torch.testing.assert_close(states[:, row, : len(ids)], expected, rtol=0, atol=1e-5)
+
+
 @pytest.mark.row("T24", "T27")
 @pytest.mark.parametrize("head", [True, False])
 def test_states_are_the_sources(tmp_path, head):
@@ -320,16 +335,7 @@ def test_states_are_the_sources(tmp_path, head):
     tokenizer.no_padding()
     report = import_encoder(tmp_path / "bert", ["en", "de"], tmp_path / "out")
     assert "train it with" in report and ("biases are the source's" in report) == head
-    encoder = Encoder.load(tmp_path / "out" / "checkpoint.pt", tmp_path / "out" / "data")
-    sentences = TextEncoder.load(tmp_path / "out" / "data", "de").encode(LINES)
-    for indices, states, _ in encoder.states(sentences, "de"):
-        for row, number in enumerate(indices):
-            ids = tokenizer.encode(LINES[number]).ids
-            with torch.no_grad():
-                out = model(torch.tensor([ids]), output_hidden_states=True)
-            expected = torch.stack(out.hidden_states)[:, 0]
-            assert expected.abs().mean() > 0.01
-            torch.testing.assert_close(states[:, row, : len(ids)], expected, rtol=0, atol=1e-4)
+    assert_same_states(tmp_path / "out", model, LINES, lambda line: tokenizer.encode(line).ids)
 
 
 @pytest.mark.row("T23")
@@ -446,17 +452,10 @@ def published(name: str, folder, unused: int = 0):
 def test_text_has_the_states_of_the_published_tokenizer_and_model(name, tmp_path):
     tokenizer, model, (first, last) = published(name, tmp_path / "hf")
     import_encoder(tmp_path / "hf", ["de"], tmp_path / "out")
-    encoder = Encoder.load(tmp_path / "out" / "checkpoint.pt", tmp_path / "out" / "data")
-    sentences = TextEncoder.load(tmp_path / "out" / "data", "de").encode(TEXT)
-    for indices, states, _ in encoder.states(sentences, "de"):
-        for row, number in enumerate(indices):
-            ids = tokenizer.encode(TEXT[number]).ids
-            ids = [tokenizer.token_to_id(first), *ids, tokenizer.token_to_id(last)]
-            assert len(sentences[number]) == len(ids) - 1
-            with torch.no_grad():
-                out = model(torch.tensor([ids]), output_hidden_states=True)
-            expected = torch.stack(out.hidden_states)[:, 0]
-            torch.testing.assert_close(states[:, row, : len(ids)], expected, rtol=0, atol=1e-5)
+    begin, end = map(tokenizer.token_to_id, (first, last))
+    assert_same_states(
+        tmp_path / "out", model, TEXT, lambda line: [begin, *tokenizer.encode(line).ids, end]
+    )
 
 
 @torch.no_grad()

@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.papers.trelm import study_result
 from fairseq_xling.papers.trelm.study_result import (
     decodings_section,
     decodings_table,
+    draw_measure,
+    measurements,
     study_claims,
     study_table,
     too_many,
 )
 from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.result import make_page
-from fairseq_xling.results.statistics import OverSeeds
 
 SHARED = ("identity", "predicted", "oracle")
 
@@ -38,24 +38,31 @@ def migration(seed, own, target="de"):
     }
 
 
+def study(rows, seeds="1,2", **more):
+    """The record of a study, from the migrations of its rows by code."""
+    return {
+        **{"kind": "trelm-study", "study": "translators", "source": "TreLM", "lead": "Some."},
+        **{"notes": [], "spec_rows": [], "config": {"seeds": seeds, "bpw_split": "valid"}},
+        "provenance": {"command": "ablate", "date": "2026-11-26", "machine": "one", "versions": {}},
+        "variations": [
+            {"row": code, "name": code.upper(), "changes": {}, "paper": None} for code in rows
+        ],
+        **{"migrations": rows, **more},
+    }
+
+
 @pytest.fixture
 def record():
     own = {
         "ctc": [{"ctc": 30.0, "ctc, beam 20": 31.0}, {"ctc": 32.0, "ctc, beam 20": 35.0}],
         "lattice": [{"lattice": 33.0}, {"lattice": 35.0}],
     }
-    return {
-        **{"kind": "trelm-study", "study": "translators", "source": "TreLM", "lead": "Some."},
-        **{"notes": [], "spec_rows": [], "config": {"seeds": "1,2", "bpw_split": "valid"}},
-        "provenance": {"command": "ablate", "date": "2026-11-26", "machine": "one", "versions": {}},
-        "variations": [
-            {"row": code, "name": code.upper(), "changes": {}, "paper": None} for code in own
-        ],
-        "migrations": {
+    return study(
+        {
             code: [migration(seed, bleu) for seed, bleu in enumerate(many, 1)]
             for code, many in own.items()
-        },
-    }
+        }
+    )
 
 
 def test_what_all_rows_share_is_one_line_and_the_rest_are_lines_of_their_rows(record):
@@ -109,29 +116,26 @@ def test_three_orderings_are_columns_of_the_studys_table(record):
     assert [name for name in header if "BLEU" in name] == [f"BLEU {name}, de" for name in SHARED]
 
 
-def test_what_the_paper_says_is_decided_over_seeds():
-    def bits(*values):
-        return [
-            {"target": "de", "orderings": [], "translation": {}, "phases": [{"bpw": {"de": value}}]}
-            for value in values
-        ]
+def measured(bits, target="de", **more):
+    """Migrations that have measured these bits per word, a seed each, and nothing else."""
+    found = []
+    for seed, value in enumerate(bits, 1):
+        phases = [{"phase": "init", "steps": 0, "bpw": {target: value}}]
+        own = {name: values[seed - 1] for name, values in more.items()}
+        found.append({**migration(seed, {}, target), "orderings": [], "phases": phases, **own})
+    return found
 
-    record = {
-        "variations": [{"row": code} for code in ("good", "bad", "alike")],
-        "migrations": {
-            "good": bits(1.0, 1.1, 1.2),
-            "bad": bits(2.0, 2.1, 2.3),
-            "alike": bits(1.3, 1.0, 1.1),
-        },
-        "config": {"seeds": "1,2,3"},
-        "claims": [
-            {"text": "A.", "better": "good", "worse": "bad"},
-            {"text": "B.", "better": "bad", "worse": "good"},
-            {"text": "C.", "better": "good", "worse": "alike"},
-            {"text": "Of a row that was not run.", "better": "good", "worse": "other"},
-        ],
-    }
-    section = study_claims(record)
+
+def test_what_the_paper_says_is_decided_over_seeds():
+    rows = {"good": (1.0, 1.1, 1.2), "bad": (2.0, 2.1, 2.3), "alike": (1.3, 1.0, 1.1)}
+    claims = [
+        {"text": "A.", "better": "good", "worse": "bad"},
+        {"text": "B.", "better": "bad", "worse": "good"},
+        {"text": "C.", "better": "good", "worse": "alike"},
+        {"text": "Of a row that was not run.", "better": "good", "worse": "other"},
+    ]
+    found = {code: measured(bits) for code, bits in rows.items()}
+    section = study_claims(study(found, "1,2,3", claims=claims))
     assert section.header == ["claim", "rows", "bits per word, de"]
     kept, turned, undecided = section.rows
     assert kept[:2] == ["A.", "good - bad"]
@@ -140,64 +144,71 @@ def test_what_the_paper_says_is_decided_over_seeds():
     assert undecided[0] == "C." and undecided[2].endswith(": not enough to tell")
 
 
-def test_each_target_language_has_a_verdict_of_its_own():
-    def bits(**values):
-        return [
-            {"target": lang, "orderings": [], "translation": {}, "phases": [{"bpw": {lang: value}}]}
-            for lang, found in values.items()
-            for value in found
-        ]
+CLAIM = {"text": "A.", "better": "good", "worse": "bad"}
 
-    record = {
-        "variations": [{"row": code} for code in ("good", "bad")],
-        "migrations": {
-            "good": bits(de=(1.0, 1.1), fr=(4.0, 4.3)),
-            "bad": bits(de=(2.0, 2.101), fr=(3.0, 3.301)),
-        },
-        "config": {"seeds": "1,2"},
-        "claims": [{"text": "A.", "better": "good", "worse": "bad"}],
-    }
-    section = study_claims(record)
+
+def test_each_target_language_has_a_verdict_of_its_own():
+    good = [*measured((1.0, 1.1)), *measured((4.0, 4.3), "fr")]
+    bad = [*measured((2.0, 2.101)), *measured((3.0, 3.301), "fr")]
+    section = study_claims(study({"good": good, "bad": bad}, claims=[CLAIM]))
     assert section.header == ["claim", "rows", "bits per word, de", "bits per word, fr"]
     (row,) = section.rows
     assert row[2].endswith(": kept") and row[3].endswith(": not kept")
     assert section.notes[-1] == "Lower is better: bits per word, de; bits per word, fr."
 
 
-def test_rows_that_are_compared_are_compared_in_tasks_as_well():
-    def of(*scores):
-        return [
-            {
-                **{"target": "de", "orderings": [], "translation": {}},
-                **{"phases": [{"bpw": {"de": 1.0}}], "tasks": [["LAS", x]] if x else []},
-            }
-            for x in scores
-        ]
-
-    record = {
-        "variations": [{"row": code} for code in ("good", "bad")],
-        "migrations": {"good": of(81.0, 82.0, 83.5), "bad": of(80.0, 80.5, 82.0)},
-        "config": {"seeds": "1,2,3"},
-        "claims": [
-            {"text": "A.", "better": "good", "worse": "bad"},
-            {"text": "Of a row that was not run.", "better": "good", "worse": "other"},
-        ],
+def test_what_the_paper_says_is_decided_by_tasks_as_well():
+    rows = {"good": (81.0, 82.0, 83.5), "bad": (80.0, 80.5, 82.0)}
+    found = {
+        code: measured([1.0] * 3, tasks=[[["LAS", x]] for x in las]) for code, las in rows.items()
     }
-    section = study_claims(record)
+    section = study_claims(study(found, "1,2,3", claims=[CLAIM]))
     assert section.header == ["claim", "rows", "bits per word, de", "LAS, de"]
     (row,) = section.rows
     assert row[2] == "+0.000: not enough to tell"
     assert row[3].startswith("+1.3 [+0.6, ") and row[3].endswith("p = 0.015: kept")
-    without = {**record, "migrations": {"good": of(0, 0, 0), "bad": of(0, 0, 0)}}
-    assert study_claims(without).header == ["claim", "rows", "bits per word, de"]
-    assert study_claims({**record, "claims": []}) is None
+    assert study_claims(study(found, "1,2,3", claims=[])) is None
+
+
+@pytest.mark.row("P11", "T23")
+def test_the_table_has_what_was_read_and_every_figure():
+    """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
+
+    def row(tokens, near, trainings):
+        sums = [{"steps": 160, "tokens": number} for number in tokens]
+        return measured(
+            (4.0, 5.0),
+            cost=[{"trainings": trainings, "sums": one} for one in sums],
+            tasks=[[["UAS", x + 10.0], ["LAS", x]] for x in (60.0, 61.0)],
+            distances=[{"aligned": x, "at random": 8.0} for x in near],
+        )
+
+    found = {
+        "migrated": row((5000, 5200), (1.0, 2.0), [{"parameters": 1000}]),
+        "as-is": row((0, 0), (4.0, 4.0), []),  # which trains nothing
+    }
+    header, rows = study_table(study(found))
+    assert header == [
+        *("row", "", "parameters", "steps", "tokens", "bits per word, de", "Δ"),
+        *("UAS, de", "LAS, de", "aligned, de", "at random, de"),
+    ]
+    assert [row[2:5] for row in rows] == [[1000, 160, 5100], [None, 160, 0]]
+    assert [list(map(str, row[7:])) for row in rows] == [
+        ["70.50 ± 0.71", "60.50 ± 0.71", "1.500 ± 0.707", "8.000 ± 0.000"],
+        ["70.50 ± 0.71", "60.50 ± 0.71", "4.000 ± 0.000", "8.000 ± 0.000"],
+    ]
 
 
 def test_rows_that_measured_nothing_have_no_line_in_a_figure():
-    record = {"variations": [{"row": code, "name": code.upper()} for code in "abc"]}
-    cells = [OverSeeds((1.0, 2.0), 1), None, OverSeeds((3.0, 4.0), 1)]
-    others = [None, None, OverSeeds((5.0, 6.0), 1)]
-    figure = study_result._draw(record, "BLEU", {"de": cells, "id": others})()
+    def row(bleu, *targets):
+        found = [migration(1, {}, target) for target in ("de", "id")]
+        for one in found:
+            one["orderings"] = ["ctc"] if one["target"] in targets else []
+            one["translation"] = {"ctc": scores(bleu)} if one["target"] in targets else {}
+        return found
+
+    frame = measurements(study({"a": row(1.0, "de"), "b": row(2.0), "c": row(3.0, "de", "id")}))
+    figure = draw_measure(frame[frame["measure"] == "BLEU ctc"])
     first, second = figure.axes[:2]
     assert [label.get_text() for label in first.get_yticklabels()] == ["a: A", "c: C"]
     assert (first.get_title(), second.get_title()) == ("de", "id")

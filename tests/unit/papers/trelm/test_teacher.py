@@ -1,7 +1,5 @@
 """The training text of a translator that learns from a teacher."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -11,11 +9,11 @@ from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.papers.trelm.data import with_translations
-from fairseq_xling.papers.trelm.run import trelm_steps
 from fairseq_xling.papers.trelm.teacher import SHARDS, check_autoregressive, of_model
 from tests.autoregressive_model import save_autoregressive
 
 PAIR = ("en", "de")
+SHORT = {"transfer_steps": 3, "translator_steps": 3}
 
 
 def rows(file):
@@ -87,11 +85,8 @@ def test_sentences_that_were_not_translated_are_counted(tiny_corpus, tmp_path):
         next(of_model(tiny_corpus.path, PAIR, files))
 
 
-def test_a_teacher_is_trained_once_and_also_translates(config, facts):
-    settings = config(
-        transfer_steps=3, translator_steps=3, teacher="autoregressive", autoregressive_patience=2
-    )
-    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+def test_a_teacher_is_trained_once_and_also_translates(planned):
+    steps = planned(**SHORT, teacher="autoregressive", autoregressive_patience=2)
     shards = [name for name in steps if name.startswith("teacher-de-1-")]
     assert len(shards) == SHARDS
     assert all(steps["taught-de-1"].reads(steps[name]) for name in shards)
@@ -103,11 +98,9 @@ def test_a_teacher_is_trained_once_and_also_translates(config, facts):
     assert steps["autoregressive-de-1"].late is None
 
 
-def test_a_finished_teacher_also_translates(config, facts, tmp_path):
-    model = tmp_path / "model.pt"
-    model.touch()
-    settings = config(transfer_steps=3, translator_steps=3, teacher=str(model))
-    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+def test_a_finished_teacher_also_translates(planned, tmp_path):
+    (model := tmp_path / "model.pt").touch()
+    steps = planned(**SHORT, teacher=str(model))
     assert not any(name.startswith("autoregressive-de") for name in steps)
     (command,) = steps["translate-teacher-de-1"].commands
     assert command[command.index("--beam") + 1] == "5"
@@ -116,10 +109,9 @@ def test_a_finished_teacher_also_translates(config, facts, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.pt", "lines.txt"])
-def test_a_teacher_that_is_given_translates_once_for_all_seeds(config, facts, tmp_path, name):
+def test_a_teacher_that_is_given_translates_once_for_all_seeds(planned, tmp_path, name):
     (given := tmp_path / name).touch()
-    settings = config(transfer_steps=3, translator_steps=3, teacher=str(given), seeds="1,2")
-    steps = {step.name: step for step in trelm_steps(Path("run"), settings, {"de": facts()})}
+    steps = planned(**SHORT, teacher=str(given), seeds="1,2")
     of_teacher = [one for one in steps if one.startswith(("teacher", "taught"))]
     model = ["teacher-de", *(f"teacher-de-{n + 1}of{SHARDS}" for n in range(SHARDS))]
     assert of_teacher == [*(model if name == "model.pt" else []), "taught-de"]

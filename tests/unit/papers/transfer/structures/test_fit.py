@@ -14,7 +14,7 @@ from fairseq_xling.papers.transfer.structures.data import FitSettings, ModelSett
 from fairseq_xling.papers.transfer.structures.features import Tables, Words
 from fairseq_xling.papers.transfer.structures.fit import fit, micro_scores, predict
 from fairseq_xling.papers.transfer.structures.model import StructureModel
-from fairseq_xling.papers.transfer.structures.sentence import Link, Mention, Relations, Sentence
+from fairseq_xling.papers.transfer.structures.sentence import RELATIONS, Link, Mention, Sentence
 
 CHOSEN = ("word", "pos", "entity", "relation")
 SMALL = ModelSettings(width=24, hidden=24, embedding=8, dropout=0.1)
@@ -51,7 +51,7 @@ def examples(sentences, tables, chosen):
     table[0] = 0
     table = table if "word" in chosen else table[:, :0]
     rows = [np.array([names.index(word) for word in one.words]) for one in sentences]
-    candidates = [Relations.candidates(one) for one in sentences]
+    candidates = [RELATIONS.candidates(one) for one in sentences]
     return Examples(sentences, candidates, [Words(table, rows)], tables, ["NONE", "A", "B"])
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.papers.transfer.structures.formats import formats
-from fairseq_xling.papers.transfer.structures.sentence import Link, Mention, Relations, Roles
+from fairseq_xling.papers.transfer.structures.sentence import RELATIONS, ROLES, Link, Mention
 from fairseq_xling.tasks.items import leaving_out
 from tests.unit.papers.transfer.structures.planted import write_jsonl
 
@@ -51,9 +51,9 @@ def refused(name, path, segment=""):
 
 def test_json_lines_have_candidates_in_order_and_none_where_nothing_is_annotated(tmp_path):
     (one,) = read("json_lines", write_jsonl(tmp_path / "x.jsonl", [GOOD]))
-    found = [(c.first, c.second, c.label) for c in Relations.candidates(one)]
+    found = [(c.first, c.second, c.label) for c in RELATIONS.candidates(one)]
     assert found == [(0, 1, "knows"), (1, 0, "NONE")]
-    found = [(c.a.type, c.b.start, c.label) for c in Roles.candidates(one)]
+    found = [(c.a.type, c.b.start, c.label) for c in ROLES.candidates(one)]
     assert found == [("transfer", 0, "NONE"), ("transfer", 2, "Recipient")]
 
 
@@ -61,7 +61,7 @@ def test_predictions_in_json_lines_replace_one_kind_of_annotation_and_keep_the_r
     path = write_jsonl(tmp_path / "x.jsonl", [{**GOOD, "note": 1}])
     (one,) = read("json_lines", path)
     formats["json_lines"].write(
-        tmp_path / "out", [Relations.annotated(one, ["NONE", "likes"])], path
+        tmp_path / "out", [RELATIONS.annotated(one, ["NONE", "likes"])], path
     )
     expected = {**GOOD, "note": 1, "relations": [{"from": 1, "to": 0, "label": "likes"}]}
     assert json.loads((tmp_path / "out").read_text()) == expected
@@ -99,8 +99,8 @@ def test_the_ends_of_spans_in_tacreds_form_are_included(tmp_path):
     (one,) = read("tacred", path)
     assert one.entities == (Mention(0, 1, "PERSON"), Mention(3, 5, "ORGANIZATION"))
     assert one.relations == (Link(0, 1, "per:employee_of"),) and one.heads == (2, 0, 5, 5, 2)
-    assert [(c.first, c.second) for c in Relations.candidates(one)] == [(0, 1)]
-    formats["tacred"].write(tmp_path / "out", [Relations.annotated(one, ["NONE"])], path)
+    assert [(c.first, c.second) for c in RELATIONS.candidates(one)] == [(0, 1)]
+    formats["tacred"].write(tmp_path / "out", [RELATIONS.annotated(one, ["NONE"])], path)
     (written,) = json.loads((tmp_path / "out").read_text())
     assert written == {**TACRED, "relation": "no_relation"}
     assert read("tacred", tmp_path / "out")[0].relations == ()
@@ -135,7 +135,7 @@ def test_marks_are_boundaries_of_words_and_the_direction_belongs_to_the_label(tm
     cut = read("kbp37", path, "space")[1]
     assert cut.words == ("In", "Bonn", ",", "Ulm", "lebt", "(", "e", ")", "Ana", ".")
     assert cut.entities == (Mention(8, 9, "MENTION"), Mention(1, 4, "MENTION"))
-    found = [Relations.annotated(one, ["NONE"]), Relations.annotated(other, ["x(e2,e1)"])]
+    found = [RELATIONS.annotated(one, ["NONE"]), RELATIONS.annotated(other, ["x(e2,e1)"])]
     formats["kbp37"].write(tmp_path / "out", found, path)
     assert (tmp_path / "out").read_text().splitlines()[1] == "no_relation"
     again = read("kbp37", tmp_path / "out")

@@ -22,7 +22,7 @@ from fairseq_xling.papers.transfer.structures.features import (
 )
 from fairseq_xling.papers.transfer.structures.model import StructureModel
 from fairseq_xling.papers.transfer.structures.networks import Gcn, dropped, networks
-from fairseq_xling.papers.transfer.structures.sentence import Mention, Relations, Sentence
+from fairseq_xling.papers.transfer.structures.sentence import RELATIONS, Mention, Sentence
 
 CHOSEN = ("word", "pos", "entity", "relation")
 DEPRELS = ["nsubj", "obj", "nmod:poss", "root"]
@@ -50,7 +50,7 @@ def world(sizes, chosen=CHOSEN, seed=1, **settings):
 
     def examples(given):
         rows = [np.array([1 + int(word[1:]) for word in one.words]) % 51 for one in given]
-        candidates = [Relations.candidates(one) for one in given]
+        candidates = [RELATIONS.candidates(one) for one in given]
         return Examples(given, candidates, [Words(table, rows)], tables, ["NONE", "A"])
 
     torch.manual_seed(seed)
