@@ -8,11 +8,9 @@ import torch
 import torch.nn.functional as F
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.conll09 import Frames, FramesItem
 from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels, total_counts
 from fairseq_xling.tasks.heads.srl import RolesOptions, SemanticRoles
-from fairseq_xling.tasks.options import parse_options
 
 LABELS = {"role": ["A0", "A1", "AM"]}
 
@@ -27,25 +25,6 @@ def item(words, predicates=(), *frames, senses=""):
 LONG = item("the dog sees a cat run", (2, 5), "_ A0 _ _ A1 _", "_ _ _ _ A0 _")
 SHORT = item("he ran", (1,), "A0 _")
 NOTHING = item("in rain")
-
-
-@pytest.fixture
-def batch(codec):
-    """``batch(head, items)``: the fields of these items together."""
-
-    def make(head, items):
-        dataset = ItemDataset([(codec(), 0, items)], head)
-        return dataset.collater(range(len(items)))["net_input"]["fields"]
-
-    return make
-
-
-def make_network(head, dim=8):
-    torch.manual_seed(0)
-    network = head.network(dim).eval()
-    for parameter in network.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return network
 
 
 def test_a_frame_has_a_label_for_each_word_and_none_is_the_first(codec):
@@ -72,7 +51,7 @@ def test_a_role_that_training_has_not_gives_no_loss_or_is_refused(codec):
     assert find_labels(SemanticRoles, [LONG, NOTHING]) == {"role": ["A0", "A1"]}
 
 
-def test_logits_and_loss_equal_a_loop_over_predicates_and_words(batch):
+def test_logits_and_loss_equal_a_loop_over_predicates_and_words(batch, make_network):
     head = SemanticRoles(LABELS, RolesOptions(role_dim=5))
     network, items = make_network(head), [NOTHING, LONG, SHORT]
     fields, states = batch(head, items), torch.randn(3, 8, 8)
@@ -93,7 +72,7 @@ def test_logits_and_loss_equal_a_loop_over_predicates_and_words(batch):
 ONE = torch.ones(1)
 
 
-def test_one_sentence_equals_its_row_in_a_padded_batch(batch):
+def test_one_sentence_equals_its_row_in_a_padded_batch(batch, make_network):
     head = SemanticRoles(LABELS, RolesOptions(role_dim=5))
     network, states = make_network(head), torch.randn(2, 8, 8)
     both, alone = batch(head, [LONG, SHORT]), batch(head, [SHORT])
@@ -107,7 +86,7 @@ def test_one_sentence_equals_its_row_in_a_padded_batch(batch):
     )
 
 
-def test_sentences_without_predicates_alone_have_no_loss_and_no_frames(batch):
+def test_sentences_without_predicates_alone_have_no_loss_and_no_frames(batch, make_network):
     head = SemanticRoles(LABELS)
     fields = batch(head, [NOTHING, item("home")])
     outputs = make_network(head)(torch.randn(2, 4, 8), fields)
@@ -118,7 +97,7 @@ def test_sentences_without_predicates_alone_have_no_loss_and_no_frames(batch):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_network_of_half_precision_scores_in_float32(batch, dtype):
+def test_a_network_of_half_precision_scores_in_float32(batch, dtype, make_network):
     head = SemanticRoles(LABELS)
     fields = batch(head, [LONG, SHORT])
     outputs = make_network(head).to(dtype)(torch.randn(2, 8, 8, dtype=dtype), fields)
@@ -217,7 +196,7 @@ def test_training_keeps_the_senses_of_each_lemma_and_the_most_frequent_number(co
     check_labels(head, [one])  # an unknown sense is a mistake of the model, not of the file
 
 
-def test_scores_and_losses_of_senses_equal_a_loop_over_the_senses_of_each_lemma(batch):
+def test_scores_and_losses_of_senses_equal_a_loop_over_them(batch, make_network):
     head = sense_head()
     network, items = make_network(head), [NOTHING, *TRAINING[:2], item("fly", (0,), "_")]
     fields, states = batch(head, items), torch.randn(4, 8, 8)
@@ -262,16 +241,3 @@ def test_a_sentence_without_frames_is_not_counted():
     assert not SemanticRoles.annotated(NOTHING)  # a file of such says nothing
     assert SemanticRoles.annotated(item("he ran", (1,), "_ _"))
     assert SemanticRoles(LABELS).counts(bare, Frames((("A0", "_"),))) == (0.0, 0.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("role_dim=0", "role_dim must be at least 1, got 0"),
-        ("dropout=-1", "dropout must lie in"),
-        ("senses=maybe", "senses must be no or yes, got 'maybe'"),
-    ],
-)
-def test_bad_settings_are_refused(text, message):
-    with pytest.raises(UserError, match=f"`--head-options`: {message}"):
-        parse_options("--head-options", text, RolesOptions)
