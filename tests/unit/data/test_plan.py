@@ -196,11 +196,6 @@ def test_all_batches_of_a_group_come_from_one_language(fake_feeds):
     assert all(len(kind) == 1 for kind in kinds) and {0} in kinds and {1} in kinds
 
 
-def test_a_feed_without_a_share_is_never_read(fake_feeds):
-    counts = lane_counts(Plan(fake_feeds(en=(30, 1.0), de=(30, 0.0)), Limits(None, 5), seed=1), 500)
-    assert counts.tolist() == [500, 0]
-
-
 def turns(plan, groups, **kwargs):
     return [int(g[0].feeds[0]) for g in take(plan, groups, **kwargs)]
 
