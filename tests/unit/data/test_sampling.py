@@ -61,7 +61,7 @@ def test_positions_of_a_huge_range_need_no_memory_for_the_rest():
     assert found.min() >= 0 and found.max() < size
 
 
-@pytest.mark.parametrize("size", [2, 3, 5, 7])
+@pytest.mark.parametrize("size", [2, 7])
 def test_over_many_keys_an_element_lands_everywhere_equally_often(size):
     landed = np.array([permute(np.arange(size), size, key) for key in range(4000)])
     for position in range(size):

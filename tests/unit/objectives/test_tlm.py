@@ -107,7 +107,7 @@ def test_a_hidden_word_is_found_in_its_copy_and_no_longer_when_the_copy_is_shuff
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step % 50 == 49 and accuracy(encoder, *[sentences(200)] * 2) > 0.98:
+        if step % 20 == 19 and accuracy(encoder, *[sentences(200)] * 2) > 0.98:
             break
     x = sentences(400)
     shuffled = rng.permuted(x, axis=1)
