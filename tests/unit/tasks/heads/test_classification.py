@@ -171,22 +171,6 @@ def test_texts_fill_the_room_and_no_more(room):
             assert kept[-1] >= min(lengths[-1], room // 2)
 
 
-def test_a_question_alone_is_as_in_a_padded_batch(chooser, codec):
-    network = chooser.network(6).eval()
-    dataset = ItemDataset([(codec(), 0, ITEMS)], chooser)
-    fields, together = run(chooser, network, dataset, range(4))
-    assert together["logits"].shape == (4, 4)
-    assert together["logits"].isfinite().sum(1).tolist() == [3, 2, 4, 3]
-    total = 0.0
-    for number in range(4):
-        own, alone = run(chooser, network, dataset, [number])
-        size = alone["logits"].shape[1]
-        torch.testing.assert_close(together["logits"][number, :size], alone["logits"][0])
-        assert chooser.decode(alone, own) == [chooser.decode(together, fields)[number]]
-        total = total + chooser.loss(alone, own)[0]
-    torch.testing.assert_close(chooser.loss(together, fields)[0], total)
-
-
 def test_the_loss_is_a_softmax_over_the_questions_own_candidates(chooser, codec):
     network = chooser.network(6).eval()
     dataset = ItemDataset([(codec(), 0, ITEMS)], chooser)
