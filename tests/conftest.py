@@ -1,10 +1,12 @@
 """Fixtures for every room: a tiny data folder with known content, and a task's default options."""
 
+import functools
 import gc
 import os
+import shutil
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -151,17 +153,31 @@ def build_corpus(
 
 
 @pytest.fixture(scope="session")
-def tiny_corpus(tmp_path_factory: pytest.TempPathFactory) -> TinyCorpus:
+def built_corpora(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TinyCorpus]:
+    """`build_corpus`, once for each of its settings; read what it made, do not change it."""
+
+    @functools.cache
+    def build(**changes) -> TinyCorpus:
+        return build_corpus(tmp_path_factory.mktemp("tiny") / "data-bin", **changes)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def tiny_corpus(built_corpora: Callable[..., TinyCorpus]) -> TinyCorpus:
     """A `TinyCorpus` with one vocabulary for both languages; read it, do not change it."""
-    return build_corpus(tmp_path_factory.mktemp("tiny") / "data-bin")
+    return built_corpora()
 
 
 @pytest.fixture
-def make_corpus(tmp_path: Path) -> Callable[..., TinyCorpus]:
+def make_corpus(
+    tmp_path: Path, built_corpora: Callable[..., TinyCorpus]
+) -> Callable[..., TinyCorpus]:
     """`build_corpus` in a folder of the test's own: ``make_corpus(mode="separate", words=9)``."""
 
     def make(name: str = "data-bin", **changes) -> TinyCorpus:
-        return build_corpus(tmp_path / name, **changes)
+        built = built_corpora(**changes)
+        return replace(built, path=shutil.copytree(built.path, tmp_path / name))
 
     return make
 

@@ -118,6 +118,11 @@ def test_preparing_twice_wraps_once():
     assert checkpoint_utils.load_checkpoint_to_cpu is wrapped
 
 
+def test_the_engine_leaves_the_root_logger_alone():
+    assert logging.getLogger().level == logging.WARNING  # after `engine`, which imports it
+
+
+@pytest.mark.slow
 def test_importing_fairseq_leaves_the_root_logger_alone():
     code = (
         "import logging; from fairseq_xling.guards import prepare_engine; prepare_engine();"

@@ -55,13 +55,6 @@ def test_an_error_in_the_middle_of_a_write_leaves_the_old_content_and_no_other_f
     assert os.listdir(tmp_path) == ["a.bin"]
 
 
-def test_an_error_in_a_first_write_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError), atomic_write(tmp_path / "new" / "a.bin") as file:
-        file.write(b"half")
-        raise RuntimeError
-    assert os.listdir(tmp_path / "new") == []
-
-
 def test_until_the_block_ends_readers_see_the_old_file(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
@@ -95,9 +88,6 @@ def test_a_value_that_is_no_json_leaves_nothing_half_written(tmp_path):
     with pytest.raises(TypeError):
         write_json(tmp_path / "a.json", {"a": object()})
     assert os.listdir(tmp_path) == []
-
-
-def test_a_missing_json_file_is_named(tmp_path):
     with pytest.raises(UserError, match=r"a\.json: no such file$"):
         read_json(tmp_path / "a.json")
 
@@ -111,7 +101,7 @@ def test_a_file_that_is_not_json_is_named(tmp_path, content, what):
 
 def test_lines_end_at_newlines_only_and_lose_them(tmp_path):
     path = tmp_path / "a.txt"
-    path.write_bytes("a b \r\n\nc\u2028d\x0be\x85f".encode())
+    path.write_bytes("\ufeffa b \r\n\nc\u2028d\x0be\x85f".encode())  # no byte order mark
     assert list(read_lines(path)) == ["a b ", "", "c\u2028d\x0be\x85f"]
 
 
@@ -135,12 +125,6 @@ def test_a_stray_carriage_return_is_text(tmp_path, content):
     (tmp_path / "a.txt").write_bytes(content)
     expected = [line.rstrip("\r") for line in content.decode().removesuffix("\n").split("\n")]
     assert list(read_lines(tmp_path / "a.txt")) == expected
-
-
-def test_gzip_is_read_by_its_name(tmp_path):
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(gzip.compress("▁ü\nb\n".encode()))
-    assert list(read_lines(path)) == ["▁ü", "b"]
 
 
 @pytest.mark.parametrize("compressed", [False, True])
@@ -186,12 +170,6 @@ def test_the_digest_is_sha256_of_all_bytes(tmp_path):
     content = bytes(range(256)) * 10000  # more than one piece
     (tmp_path / "a").write_bytes(content)
     assert sha256(tmp_path / "a") == hashlib.sha256(content).hexdigest()
-
-
-def test_a_byte_order_mark_is_not_text(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("\ufeffone\ntwo\n".encode())
-    assert list(read_lines(path)) == ["one", "two"]
 
 
 def test_a_lock_is_held_by_one_at_a_time_and_ends_with_its_block(tmp_path):

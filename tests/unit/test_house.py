@@ -25,21 +25,25 @@ def test_rooms_import_downwards_and_no_files_form_a_circle():
     assert "0 broken" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("file", "line", "broken"),
-    [
-        ("data/batch.py", "import fairseq_xling.studies", "Rooms import downwards"),
-        ("runs/step.py", "import fairseq_xling.runs.runner", "No circles"),
-        ("mapping/csls.py", "import argparse", "The mathematics stands alone"),
-        ("text/inputs.py", "import torch", "Text is prepared without torch"),
-        ("unheard.py", "", "Rooms import downwards"),
-    ],
-)
-def test_an_import_that_breaks_a_rule_is_found(tmp_path, file, line, broken):
+BREAKS = [
+    {
+        "data/batch.py": ("import fairseq_xling.studies", "Rooms import downwards"),
+        "runs/step.py": ("import fairseq_xling.runs.runner", "No circles"),
+        "mapping/csls.py": ("import argparse", "The mathematics stands alone"),
+        "text/inputs.py": ("import torch", "Text is prepared without torch"),
+    },
+    {"unheard.py": ("", "Rooms import downwards")},
+]
+
+
+@pytest.mark.parametrize("breaks", BREAKS, ids=["imports", "a new room"])
+def test_what_breaks_a_rule_is_found(tmp_path, breaks):
     copy = tmp_path / PACKAGE.name
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    with open(copy / file, "a", encoding="utf-8") as out:
-        out.write(f"\n{line}\n")
+    for file, (line, _) in breaks.items():
+        with open(copy / file, "a", encoding="utf-8") as out:
+            out.write(f"\n{line}\n")
     done = lint(tmp_path)
     assert done.returncode != 0
-    assert f"{broken} BROKEN" in done.stdout
+    for file, (_, broken) in breaks.items():
+        assert f"{broken} BROKEN" in done.stdout, file

@@ -113,49 +113,29 @@ def test_a_file_that_is_read_is_not_written_by_another_name(here):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "line",
     [
-        ["realign", "a.txt", "--words", "b.txt", "--output", "a.txt"],
-        ["realign", "b.txt", "--words", "a.txt", "--output", "hard"],
-        ["probe-texts", "a.txt", "--output", "a.txt"],
-        ["probe-convert", "--task", "pos", "a.txt", "--output", "a.txt"],
-        ["init", "a.txt", "--output", "link"],
-        ["init", "a.txt", "--source-vectors", "link"],
-        ["eval", "cka", "states", "folder", "--output", "states/meta.json"],
-        ["eval", "cka", "states", "folder", "--figure", "folder/meta.json"],
-        ["translate", "b.txt", "--input", "a.txt", "--output", "link"],
-        ["align", "fwd", "a.txt", "b.txt", "--output", "a.txt"],
-        ["combine", "a.txt", "b.txt", "--output", "b.txt"],
-        [
-            "mean",
-            "a.txt",
-            "--data",
-            "states",
-            "--lang",
-            "de",
-            "--text",
-            "b.txt",
-            "--output",
-            "b.txt",
-        ],
-        [
-            "map",
-            "identical",
-            "--source-vectors",
-            "a.txt",
-            "--vectors",
-            "b.txt",
-            "--output",
-            "b.txt",
-        ],
-        ["clcr", "texts", "a.txt.premise", "--output", "a.txt"],
-        ["report", "states", "--output", "folder"],
-        ["trelm", "run", "--data", "states", "--output", "states"],
+        "realign a.txt --words b.txt --output a.txt",
+        "realign b.txt --words a.txt --output hard",
+        "probe-texts a.txt --output a.txt",
+        "probe-convert --task pos a.txt --output a.txt",
+        "init a.txt --output link",
+        "init a.txt --source-vectors link",
+        "eval cka states folder --output states/meta.json",
+        "eval cka states folder --figure folder/meta.json",
+        "translate b.txt --input a.txt --output link",
+        "align fwd a.txt b.txt --output a.txt",
+        "combine a.txt b.txt --output b.txt",
+        "mean a.txt --data states --lang de --text b.txt --output b.txt",
+        "map identical --source-vectors a.txt --vectors b.txt --output b.txt",
+        "clcr texts a.txt.premise --output a.txt",
+        "report states --output folder",
+        "trelm run --data states --output states",
     ],
 )
-def test_no_command_destroys_what_it_reads(here, words, capsys):
+def test_no_command_destroys_what_it_reads(here, line, capsys):
     (here / "a.txt.premise").write_text("x")
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
-    assert cli.main(words) == 1
+    assert cli.main(line.split()) == 1
     assert re.search(r"`\S+` must (be another|not be a file)", capsys.readouterr().err)
     assert before == {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}

@@ -1,37 +1,20 @@
 """Each registered name is ours once the plug-in is loaded; fairseq would keep an earlier one."""
 
-import pytest
-
 import fairseq_xling.plugin  # noqa: F401
 from fairseq_xling import USER_DIR
 
 
-@pytest.mark.parametrize("name", ["bilingual_mlm"])
-def test_each_task_is_ours(name):
+def test_each_task_model_architecture_and_criterion_is_ours():
+    from fairseq.criterions import CRITERION_REGISTRY
+    from fairseq.models import ARCH_MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
 
-    assert TASK_REGISTRY[name].__module__.startswith("fairseq_xling.")
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "separable_transformer",
-        "separable_transformer_base",
-        "separable_transformer_small",
-        "separable_transformer_tiny",
-    ],
-)
-def test_each_model_and_architecture_is_ours(name):
-    from fairseq.models import ARCH_MODEL_REGISTRY
-
-    assert ARCH_MODEL_REGISTRY[name].__module__.startswith("fairseq_xling.")
-
-
-def test_the_criterion_is_ours():
-    from fairseq.criterions import CRITERION_REGISTRY
-
-    assert CRITERION_REGISTRY["unified_lm"].__module__.startswith("fairseq_xling.")
+    made = [TASK_REGISTRY["bilingual_mlm"], CRITERION_REGISTRY["unified_lm"]]
+    made += [
+        ARCH_MODEL_REGISTRY[f"separable_transformer{size}"]
+        for size in ("", "_base", "_small", "_tiny")
+    ]
+    assert all(one.__module__.startswith("fairseq_xling.") for one in made)
 
 
 def test_no_option_of_a_task_or_model_hides_one_of_fairseqs():

@@ -52,20 +52,23 @@ def test_objectives_share_as_they_are_told_whatever_they_read(feeds_of):
     assert totals == pytest.approx({"mlm": 3.0, "tlm": 1.0})
 
 
-def test_only_the_languages_asked_for_are_read(feeds_of):
-    assert [feed.key for feed in feeds_of("mlm", languages=["de"])] == ["mlm:de"]
+UNKNOWN = r"^unknown language in `--mono-languages` or `--directions` 'fr'; known: en, de$"
 
 
-def test_a_split_without_text_for_an_objective_is_refused(feeds_of):
-    with pytest.raises(UserError, match=r"has no .*'dev' text"):
-        feeds_of("mlm", split="dev")
-    with pytest.raises(UserError, match=r"has no 'train' text for objective 'tlm' \(parallel\) in"):
-        feeds_of("tlm", languages=["en"])
-
-
-def test_objectives_of_which_none_has_a_share_are_refused(feeds_of):
-    with pytest.raises(UserError, match="`--objective-shares` must give at least one objective"):
-        feeds_of("mlm", shares={"mlm": 0.0})
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("mlm", {"split": "dev"}, r"has no .*'dev' text"),
+        ("tlm", {"languages": ["en"]}, r"no 'train' text for objective 'tlm' \(parallel\) in"),
+        ("mlm", {"shares": {"mlm": 0.0}}, "`--objective-shares` must give at least one objective"),
+        ("mlm", {"mono_text": "both"}, "^`--mono-text` must be mono or parallel, got 'both'$"),
+        ("mlm", {"directions": "en-fr"}, UNKNOWN),
+        ("mlm", {"mono_languages": "en,fr"}, UNKNOWN),
+    ],
+)
+def test_what_there_is_no_text_for_is_refused(feeds_of, name, changes, message):
+    with pytest.raises(UserError, match=message):
+        feeds_of(name, **changes)
 
 
 def test_cut_sentences_are_counted_in_the_log(feeds_of, caplog, tiny_corpus):
@@ -97,6 +100,7 @@ def keys(feeds):
 
 def test_parallel_text_is_read_in_the_directions_asked_for(feeds_of, tiny_corpus):
     assert keys(feeds_of("cdlm")) == ["cdlm:en-de"]
+    assert keys(feeds_of("cdlm", directions="de-en,de-en")) == ["cdlm:de-en"]
     feeds = feeds_of("cdlm", directions="de-en, en-de")
     assert keys(feeds) == ["cdlm:de-en", "cdlm:en-de"]
     assert [feed.share for feed in feeds] == pytest.approx([0.5, 0.5])
@@ -108,10 +112,6 @@ def test_parallel_text_is_read_in_the_directions_asked_for(feeds_of, tiny_corpus
         read = backward.source.tokens[backward.order].tolist()
         assert read == [to_german.get(word, word) for word in backward.target.tokens.tolist()]
         assert (backward.source.lang, backward.target.lang) == ("de", "en")
-
-
-def test_a_direction_is_read_once_however_often_it_is_named(feeds_of):
-    assert keys(feeds_of("cdlm", directions="de-en,de-en")) == ["cdlm:de-en"]
 
 
 def test_alignments_are_opened_only_where_an_objective_needs_them(feeds_of, make_corpus):
@@ -160,22 +160,11 @@ def test_no_direction_is_all_as_prepared(options):
     assert (scope.directions, scope.mono_languages) == ([], ["en", "de"])
 
 
-@pytest.mark.parametrize(
-    "changes", [{"directions": "en-fr"}, {"mono_languages": "en,fr"}], ids=["pair", "mono"]
-)
-def test_languages_that_the_task_does_not_have_are_refused(feeds_of, changes):
-    with pytest.raises(UserError) as refused:
-        feeds_of("mlm", **changes)
-    assert (
-        str(refused.value)
-        == "unknown language in `--mono-languages` or `--directions` 'fr'; known: en, de"
-    )
-
-
 # ---- what monolingual objectives read
 
 
 def test_monolingual_objectives_keep_to_their_languages_and_parallel_ones_do_not(feeds_of):
+    assert keys(feeds_of("mlm", languages=["de"])) == ["mlm:de"]
     feeds = feeds_of("mlm", "cdlm", "nsp", mono_languages="de")
     assert keys(feeds) == ["mlm:de", "cdlm:en-de", "nsp:de"]
     assert type(feeds[2].source) is SegmentPairs
@@ -207,12 +196,6 @@ def test_monolingual_text_from_a_folder_without_pairs_is_refused(make_corpus, op
     made = [objectives["mlm"](cfg, Vocabulary({}, {}))]
     with pytest.raises(UserError, match=r"has no 'train' text for objective 'mlm' \(mono\) in en"):
         make_feeds(DataFolder(corpus.path), "train", ["en", "de"], made, cfg, {"mlm": 1.0}, 64)
-
-
-def test_any_other_text_is_refused(feeds_of):
-    with pytest.raises(UserError) as refused:
-        feeds_of("mlm", mono_text="both")
-    assert str(refused.value) == "`--mono-text` must be mono or parallel, got 'both'"
 
 
 # ---- sentences over the position table

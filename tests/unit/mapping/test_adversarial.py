@@ -29,7 +29,7 @@ def test_a_rotation_is_recovered_from_the_shapes_alone(planted):
         return csls_criterion(moving @ w, fixed)
 
     identity = torch.eye(20)
-    found = [train_adversarial(moving, fixed, SMALL, seed, criterion) for seed in range(1, 6)]
+    found = [train_adversarial(moving, fixed, SMALL, seed, criterion) for seed in range(1, 4)]
     w, epochs = max(found, key=lambda each: criterion(each[0]))
     assert torch.equal(fixed, toy.fixed)
     assert torch.equal(moving, toy.moving)

@@ -11,8 +11,7 @@ import torch.nn.functional as F
 from fairseq_xling.compat import packs_weights
 from fairseq_xling.data.batch import collate, target_side
 from fairseq_xling.data.example import Vocabulary
-from fairseq_xling.data.folder import CLS, NULL, PAD, SEP
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.folder import NULL, PAD
 from fairseq_xling.errors import UserError
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.models.encoder import EncoderShape
@@ -21,6 +20,7 @@ from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.objectives import objectives
+from tests.framed_rows import mono, pair
 
 LANGS = {"en": 0, "de": 1}
 
@@ -55,24 +55,15 @@ def make_batch(options):
     return make
 
 
-def pair_row(source, target, order):
-    """English and German words between ``<s>`` and ``</s>``; ``order`` is of all target tokens."""
-    sides = [
-        Side(np.array([CLS, *words, SEP]), lang) for words, lang in ((source, "en"), (target, "de"))
-    ]
-    assert len(order) == len(target) + 2
-    return Row(*sides, np.array(order))
-
-
 # What SPEC T2 names. A sentence of n words has positions 0 (<s>) to n + 1 (</s>).
 PAIRS = {
-    "shorter": pair_row([7, 8, 9, 10, 11], [20, 21], [0, 4, 1, 6]),
-    "equally long": pair_row([12, 13, 14], [22, 23, 24], [0, 3, 2, 1, 4]),
-    "longer": pair_row([15], [25, 26, 27, 28], [0, 1, -1, 1, -1, 2]),
-    "many to one": pair_row([7, 8], [20, 20, 21], [0, 2, 2, 2, 3]),
-    "no alignment": pair_row([9, 10], [23, 24, 25], [0, -1, -1, -1, 3]),
-    "all null": pair_row([11, 12, 13], [26, 27], [-1, -1, -1, -1]),
-    "no words": pair_row([], [], [0, 1]),
+    "shorter": pair([7, 8, 9, 10, 11], [20, 21], [0, 4, 1, 6]),
+    "equally long": pair([12, 13, 14], [22, 23, 24], [0, 3, 2, 1, 4]),
+    "longer": pair([15], [25, 26, 27, 28], [0, 1, -1, 1, -1, 2]),
+    "many to one": pair([7, 8], [20, 20, 21], [0, 2, 2, 2, 3]),
+    "no alignment": pair([9, 10], [23, 24, 25], [0, -1, -1, -1, 3]),
+    "all null": pair([11, 12, 13], [26, 27], [-1, -1, -1, -1]),
+    "no words": pair([], [], [0, 1]),
 }
 
 
@@ -173,7 +164,7 @@ def test_slots_of_the_top_layers_alone_are_what_a_loop_over_them_gives(
     slots = {"emission": "ctc", "upsample": upsample, "slot_layers": slot_layers}
     encoder = make_tri(copy_embeddings=True, **slots)
     words = [[7, 8, 9, 10, 11], [12], [], [7, 7, 13]]
-    rows = [pair_row(one, one, range(len(one) + 2)) for one in words]
+    rows = [pair(one, one, range(len(one) + 2)) for one in words]
     lengths = torch.tensor([len(one) + 2 for one in words])
     src = target_side(lengths, LANGS["en"])
     src["tokens"] = torch.full(src["positions"].shape, PAD)
@@ -205,7 +196,7 @@ def test_the_mean_of_several_source_words_is_read_as_a_loop_gives_it(make_tri, m
     ]
     encoder = make_tri()
     names = ["cdlm"] * len(rows)
-    batch = make_batch(*zip(names, rows, strict=True), ("mlm", mono_row([7, 8])))["net_input"]
+    batch = make_batch(*zip(names, rows, strict=True), ("mlm", mono([7, 8], "de")))["net_input"]
     assert batch["tgt"]["further"].shape == (4, 6, 2)
     middle, final = run(encoder, batch)
     seen = take(middle, batch["order"], 6, batch["tgt"]["further"])
@@ -236,7 +227,7 @@ def test_the_upper_half_works_under_the_targets_mask_and_the_lower_under_the_sou
     make_tri, make_batch
 ):
     """The released code keeps the source's mask in the upper half (SPEC G5)."""
-    rows = [PAIRS["shorter"], pair_row([15, 16], [25, 26, 27, 28, 29], [0, 1, -1, 1, 2, -1, 3])]
+    rows = [PAIRS["shorter"], pair([15, 16], [25, 26, 27, 28, 29], [0, 1, -1, 1, 2, -1, 3])]
     batch = make_batch(*[("cdlm", row) for row in rows])["net_input"]
     assert batch["src"]["tokens"].shape == batch["tgt"]["tokens"].shape
     assert not torch.equal(batch["src"]["padding_mask"], batch["tgt"]["padding_mask"])
@@ -350,14 +341,10 @@ def test_private_parts_serve_the_source_below_and_the_target_above(make_tri, mak
 # ---- T3: the monolingual pass
 
 
-def mono_row(words, lang="de"):
-    return Row(Side(np.array([CLS, *words, SEP]), lang))
-
-
 @pytest.mark.row("T3")
 @torch.no_grad()
 def test_the_identity_order_is_the_pass_without_an_order_bit_for_bit(make_tri, make_batch):
-    rows = [mono_row(range(8, 16)), mono_row([9]), mono_row([], "en")]
+    rows = [mono(range(8, 16), "de"), mono([9], "de"), mono([], "en")]
     batch = make_batch(*[("mlm", row) for row in rows])["net_input"]
     assert "order" not in batch and "padding_mask" in batch["tgt"]
     width = batch["tgt"]["tokens"].shape[1]
@@ -375,7 +362,7 @@ def test_the_identity_order_is_the_pass_without_an_order_bit_for_bit(make_tri, m
 def test_the_states_of_a_monolingual_pass_are_those_of_every_layer_and_of_every_token(
     make_tri, make_batch
 ):
-    batch = make_batch(("mlm", mono_row(range(8, 16))), ("mlm", mono_row([9])))["net_input"]
+    batch = make_batch(("mlm", mono(range(8, 16), "de")), ("mlm", mono([9], "de")))["net_input"]
     encoder = make_tri()
     states = encoder.states(batch["src"])
     assert encoder.depth == 5 and len(states) == encoder.depth + 1
@@ -392,7 +379,7 @@ def test_the_states_of_a_monolingual_pass_are_those_of_every_layer_and_of_every_
 
 @torch.no_grad()
 def test_segments_and_their_default_are_those_of_the_input(make_tri, make_batch):
-    batch = make_batch(("mlm", mono_row(range(8, 16))))["net_input"]
+    batch = make_batch(("mlm", mono(range(8, 16), "de")))["net_input"]
     encoder, src = make_tri(), batch["src"]
     first = encoder.states({**src, "segments": torch.zeros_like(src["tokens"])})[-1]
     second = encoder.states({**src, "segments": torch.ones_like(src["tokens"])})[-1]
@@ -432,10 +419,10 @@ def batch_padding(batch):
 def test_a_hidden_word_depends_on_the_words_it_is_aligned_with_only(
     make_tri, make_batch, order, company
 ):
-    row = pair_row([7, 8, 9, 10], [20, 21, 22, 23], order)
+    row = pair([7, 8, 9, 10], [20, 21, 22, 23], order)
     rows = [("brlm-attn", row)]
     if company:  # of other objectives and lengths
-        rows += [("cdlm", PAIRS["longer"]), ("mlm", mono_row(range(8, 20))), ("tlm", row)]
+        rows += [("cdlm", PAIRS["longer"]), ("mlm", mono(range(8, 20), "de")), ("tlm", row)]
     batch = make_batch(*rows)["net_input"]
     encoder, source = make_tri(), len(row.source.tokens)
     embedded, make_sum = [], encoder._sum
@@ -483,7 +470,7 @@ def test_copies_of_a_source_position_are_numbered_as_a_loop_does():
 
 
 def test_copy_embeddings_change_only_what_is_repeated(make_tri, make_batch):
-    row = pair_row([6, 7], [8, 9, 10], [0, 1, 1, 2, 3])
+    row = pair([6, 7], [8, 9, 10], [0, 1, 1, 2, 3])
     batch = make_batch(("cdlm", row))["net_input"]
     plain, tri = make_tri(), make_tri(copy_embeddings=True)
     plain.load_state_dict({k: v for k, v in tri.state_dict().items() if "copy" not in k})
@@ -502,7 +489,7 @@ def test_copy_embeddings_change_only_what_is_repeated(make_tri, make_batch):
 
 def test_the_first_of_its_copies_is_never_trained_apart(make_tri, make_batch):
     tri = make_tri(copy_embeddings=True).train()
-    batch = make_batch(("cdlm", pair_row([6, 7], [8, 9, 10], [0, 1, 1, 2, 3])))["net_input"]
+    batch = make_batch(("cdlm", pair([6, 7], [8, 9, 10], [0, 1, 1, 2, 3])))["net_input"]
     output(tri, batch["src"], batch["tgt"], batch["order"])[1].square().sum().backward()
     moved = tri.copy_table.weight.grad.abs().sum(1) > 0
     assert moved.tolist() == [False, True, *[False] * (COPIES - 2)]
@@ -615,9 +602,9 @@ def test_compat_reads_pad_after_the_last_token_and_a_monolingual_pass_is_one_of_
     ]
     assert moved[0][0, :3].tolist() == [False] * 3  # not attended to
     assert moved[1][0].all()  # but read, and the TRILayer attends to all
-    mono = make_batch(("mlm", mono_row(range(8, 16))), ("mlm", mono_row([9])))["net_input"]
-    expected = output(encoder, mono["src"], mono["tgt"])[1]
-    assert torch.equal(encoder.states(mono["src"])[-1], expected)
+    alone = make_batch(("mlm", mono(range(8, 16), "de")), ("mlm", mono([9], "de")))["net_input"]
+    expected = output(encoder, alone["src"], alone["tgt"])[1]
+    assert torch.equal(encoder.states(alone["src"])[-1], expected)
 
 
 @pytest.mark.row("G4")
@@ -653,7 +640,7 @@ def test_compat_changes_the_loss_of_longer_targets_and_nothing_where_nothing_dif
     assert loss(compat, same) == loss(compat, same, second)
     one = dataclasses.replace(same, order=np.array([0, 3, -1, 1, 4]))
     assert abs(loss(compat, one) - loss(plain, one, second)) > 1e-3  # <pad>, not <null>
-    longer = pair_row([15], [25, 26, 27, 28], [0, 1, 1, 1, 1, 2])
+    longer = pair([15], [25, 26, 27, 28], [0, 1, 1, 1, 1, 2])
     assert abs(loss(compat, longer) - loss(plain, longer, second)) > 1e-3  # masks
 
 

@@ -8,8 +8,7 @@ import torch
 
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
-from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.sources import Row
 from fairseq_xling.data.unpadded import rounded, unpadded_layout
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
@@ -20,13 +19,10 @@ from fairseq_xling.models.tri_encoder import TriTransformer
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.models.unpadded import Segments, _fused, attend_segments
 from fairseq_xling.objectives import objectives
+from tests.framed_rows import side
 
 LANGS = {"en": 0, "de": 1}
 SIZES = {"en": 30, "de": 30}
-
-
-def side(words, lang):
-    return Side(np.array([CLS, *words, SEP]), lang)
 
 
 def rows(number=7, seed=3, further=False):

@@ -6,13 +6,11 @@ import torch
 
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
-from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives.brlm_attn import BridgeAttentionLM, groups
 from fairseq_xling.objectives.tlm import TranslationLM
+from tests.framed_rows import pair
 
 VOCABULARY = Vocabulary({"en": 60, "de": 60}, {"en": 0, "de": 1})
 
@@ -20,11 +18,6 @@ VOCABULARY = Vocabulary({"en": 60, "de": 60}, {"en": 0, "de": 1})
 @pytest.fixture
 def brlm(options):
     return lambda **changes: BridgeAttentionLM(options(**changes), VOCABULARY)
-
-
-def row(source, target, order):
-    sides = [Side(np.array([CLS, *w, SEP]), lang) for w, lang in ((source, "en"), (target, "de"))]
-    return Row(*sides, np.array(order))
 
 
 def together(one, other, source_length, order):
@@ -57,7 +50,7 @@ def test_a_group_is_a_source_word_and_the_target_words_aligned_with_it():
 
 
 def test_it_is_tlm_but_for_who_sees_whom(brlm, options):
-    one = row([7, 8, 9], [20, 21], [0, 3, -1, 4])
+    one = pair([7, 8, 9], [20, 21], [0, 3, -1, 4])
     example = brlm(mask_prob=0.5)(one, np.random.default_rng(4))
     tlm = TranslationLM(options(mask_prob=0.5), VOCABULARY)(one, np.random.default_rng(4))
     found = example.src.pop("attn_group")
@@ -74,8 +67,8 @@ def test_without_a_trilayer_too_a_word_depends_on_its_group_alone(brlm, order):
     torch.manual_seed(1)
     shape = EncoderShape(3, 16, 32, 4, 12, 0.0, 0.0, True, init_std=0.3)
     encoder = SeparableEncoder(shape, {"en": 60, "de": 60}, SharingPlan()).eval()
-    one = row([7, 8, 9, 10], [20, 21, 22], order)
-    longer = row(range(6, 14), range(30, 38), [0, *range(8, 0, -1), 9])
+    one = pair([7, 8, 9, 10], [20, 21, 22], order)
+    longer = pair(range(6, 14), range(30, 38), [0, *range(8, 0, -1), 9])
     examples = [brlm()(each, np.random.default_rng(0)) for each in (one, longer)]
     src = collate(examples, [0, 0], [0, 1], None)["net_input"]["src"]
     embedded = []
@@ -91,9 +84,3 @@ def test_without_a_trilayer_too_a_word_depends_on_its_group_alone(brlm, order):
         reached = [bool(state.any()) for state in embedded[-1].grad[0]]
         expected = [together(position, other, 6, one.order) for other in range(11)]
         assert reached[:11] == expected and not any(reached[11:])
-
-
-def test_text_without_alignments_is_refused(brlm):
-    with pytest.raises(UserError) as refused:
-        brlm()(Row(*(Side(np.array([CLS, 7, SEP]), lang) for lang in ("en", "de"))), None)
-    assert str(refused.value) == ("objective 'brlm-attn' needs parallel text with word alignments")

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 from fairseq_xling.data.example import Vocabulary
-from fairseq_xling.data.folder import CLS, MASK, SEP, SPECIALS, UNK
-from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.errors import UserError
+from fairseq_xling.data.folder import MASK, SPECIALS, UNK
 from fairseq_xling.objectives.brlm_mask import BridgeMaskedLM
+from tests.framed_rows import pair
 
 VOCABULARY = Vocabulary({"en": 60, "de": 60}, {"en": 0, "de": 1})
 
@@ -15,18 +14,13 @@ def brlm(options):
     return lambda **changes: BridgeMaskedLM(options(**changes), VOCABULARY)
 
 
-def row(source, target, order):
-    sides = [Side(np.array([CLS, *w, SEP]), lang) for w, lang in ((source, "en"), (target, "de"))]
-    return Row(*sides, np.array(order))
-
-
 def drawn(seed):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 15, 2)
     source, target = (rng.integers(SPECIALS, 60, n) for n in lengths)
     source[rng.random(lengths[0]) < 0.1] = UNK
     target[rng.random(lengths[1]) < 0.1] = UNK
-    return row(source, target, [0, *rng.integers(-1, lengths[0] + 1, lengths[1]), lengths[0] + 1])
+    return pair(source, target, [0, *rng.integers(-1, lengths[0] + 1, lengths[1]), lengths[0] + 1])
 
 
 def bridges(one):
@@ -64,7 +58,7 @@ def test_both_ends_of_links_are_hidden_and_predicted_and_nothing_else(brlm, shar
 
 
 def test_hidden_words_become_masks_words_or_stay_as_in_mlm(brlm):
-    one = row(range(6, 26), range(30, 50), [0, *range(20, 0, -1), 21])
+    one = pair(range(6, 26), range(30, 50), [0, *range(20, 0, -1), 21])
     objective, rng = brlm(mask_prob=1.0), np.random.default_rng(0)
     hidden = np.concatenate([objective(one, rng).src["tokens"] for _ in range(200)])
     masks = (hidden == MASK).sum() / (200 * 40)
@@ -72,7 +66,7 @@ def test_hidden_words_become_masks_words_or_stay_as_in_mlm(brlm):
 
 
 def test_positions_start_again_with_the_second_side_and_nothing_is_reordered(brlm):
-    example = brlm()(row([7, 8], [20], [0, 2, 3]), np.random.default_rng(0))
+    example = brlm()(pair([7, 8], [20], [0, 2, 3]), np.random.default_rng(0))
     assert example.src["positions"].tolist() == [0, 1, 2, 3, 0, 1, 2]
     assert example.tgt["langs"].tolist() == [0, 0, 0, 0, 1, 1, 1]
     assert example.order is None and "attn_group" not in example.src
@@ -80,11 +74,5 @@ def test_positions_start_again_with_the_second_side_and_nothing_is_reordered(brl
 
 @pytest.mark.parametrize("order", [[0, -1, -1, 3], [-1, -1, -1, -1]])
 def test_without_links_nothing_is_hidden(brlm, order):
-    example = brlm(mask_prob=1.0)(row([7, 8], [20, 21], order), np.random.default_rng(0))
+    example = brlm(mask_prob=1.0)(pair([7, 8], [20, 21], order), np.random.default_rng(0))
     assert not example.tgt["predict"].any()
-
-
-def test_text_without_alignments_is_refused(brlm):
-    with pytest.raises(UserError) as refused:
-        brlm()(Row(*(Side(np.array([CLS, 7, SEP]), lang) for lang in ("en", "de"))), None)
-    assert str(refused.value) == ("objective 'brlm-mask' needs parallel text with word alignments")

@@ -19,18 +19,11 @@ from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.cdlm import CrossLingualLM
 from fairseq_xling.objectives.mlm import MaskedLM
 from fairseq_xling.training.criterion import UnifiedLMCriterion
+from tests.framed_rows import mono, pair, side
 
 WORDS = 12  # of each language
 SIZE = SPECIALS + 2 * WORDS
 VOCABULARY = Vocabulary({"en": SIZE, "de": SIZE}, {"en": 0, "de": 1})
-
-
-def side(words, lang):
-    return Side(np.array([CLS, *words, SEP]), lang)
-
-
-def pair(source, target, order, langs=("en", "de")):
-    return Row(side(source, langs[0]), side(target, langs[1]), np.array(order))
 
 
 @pytest.fixture
@@ -64,14 +57,12 @@ def test_nothing_about_it_is_random(cdlm):
     assert one.order.tolist() == other.order.tolist()
 
 
-@pytest.mark.parametrize(
-    "row",
-    [Row(side([7], "en")), Row(side([7], "en"), side([20], "de"))],
-    ids=["one language", "no alignment"],
-)
-def test_text_without_translations_or_alignments_is_refused(cdlm, row):
-    with pytest.raises(UserError, match=r"^objective 'cdlm' needs parallel text with word align"):
-        apply(cdlm, row)
+@pytest.mark.parametrize("name", ["cdlm", "brlm-attn", "brlm-mask"])
+@pytest.mark.parametrize("row", [mono([7]), pair([7], [20])], ids=["one language", "no alignment"])
+def test_text_without_translations_or_alignments_is_refused(options, name, row):
+    objective = objectives[name](options(), VOCABULARY)
+    with pytest.raises(UserError, match=f"^objective '{name}' needs parallel text with word align"):
+        apply(objective, row)
 
 
 # ---- P5 and P6 through the model and the criterion

@@ -3,8 +3,8 @@ import pytest
 
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, MASK, SEP, SPECIALS
-from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.objectives.mlm import MaskedLM
+from tests.framed_rows import mono
 
 OWN = {"en": np.arange(6, 500), "de": np.arange(400, 1000)}
 VOCABULARY = Vocabulary({"en": 1000, "de": 1000}, {"en": 0, "de": 1}, OWN)
@@ -15,13 +15,9 @@ def mlm(options):
     return lambda **changes: MaskedLM(options(**changes), VOCABULARY)
 
 
-def row(words, lang="en"):
-    return Row(Side(np.array([CLS, *words, SEP]), lang))
-
-
 def test_an_example_hides_some_words_and_predicts_exactly_those(mlm):
     words = list(range(6, 106))
-    example = mlm()(row(words, "de"), np.random.default_rng(0))
+    example = mlm()(mono(words, "de"), np.random.default_rng(0))
     assert example.tgt["tokens"].tolist() == [CLS, *words, SEP]  # W = X
     assert example.order is None and not example.extra  # A = identity
     chosen = example.tgt["predict"]
@@ -40,7 +36,7 @@ def test_the_proportions_of_bert_hold_on_a_hundred_thousand_tokens(mlm):
     rng, objective = np.random.default_rng(3), mlm()
     words, seen = 50, {"chosen": 0, "mask": 0, "same": 0}
     for _ in range(2000):
-        example = objective(row(rng.integers(6, 500, words)), rng)
+        example = objective(mono(rng.integers(6, 500, words)), rng)
         hidden, truth = example.src["tokens"], example.tgt["tokens"]
         chosen = example.tgt["predict"]
         assert (truth[chosen] >= SPECIALS).all()
@@ -63,7 +59,7 @@ def test_random_words_are_of_the_same_language_if_asked_and_never_special(mlm, w
     objective = mlm(mask_prob=1.0, random_token=1.0, leave_unmasked=0.0)
     objective.cfg.random_within_language = within
     for lang in ("en", "de"):
-        drawn = objective(row(np.full(20_000, 450), lang), rng).src["tokens"][1:-1]
+        drawn = objective(mono(np.full(20_000, 450), lang), rng).src["tokens"][1:-1]
         assert drawn.min() >= SPECIALS
         foreign = int((~np.isin(drawn, OWN[lang])).sum())
         assert foreign == 0 if within else foreign > 1000
@@ -71,7 +67,7 @@ def test_random_words_are_of_the_same_language_if_asked_and_never_special(mlm, w
 
 def test_all_randomness_comes_from_the_generator_given(mlm):
     def hidden(seed):
-        return mlm()(row(range(6, 60)), np.random.default_rng(seed)).src["tokens"].tolist()
+        return mlm()(mono(range(6, 60)), np.random.default_rng(seed)).src["tokens"].tolist()
 
     first = hidden(1)
     np.random.seed(5)
@@ -79,5 +75,5 @@ def test_all_randomness_comes_from_the_generator_given(mlm):
 
 
 def test_a_sentence_without_words_is_an_example_without_predictions(mlm):
-    example = mlm()(row([]), np.random.default_rng(0))
+    example = mlm()(mono([]), np.random.default_rng(0))
     assert example.src["tokens"].tolist() == [CLS, SEP] and not example.tgt["predict"].any()

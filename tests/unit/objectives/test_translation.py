@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 
 from fairseq_xling.data.example import Vocabulary
-from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.sources import Row
 from fairseq_xling.errors import UserError
 from fairseq_xling.objectives.cdlm import CrossLingualLM
 from fairseq_xling.objectives.translation import Translation
+from tests.framed_rows import side
 
 VOCABULARY = Vocabulary({"en": 30, "de": 30}, {"en": 0, "de": 1})
-
-
-def side(words, lang):
-    return Side(np.array([CLS, *words, SEP]), lang)
 
 
 def test_it_is_cdlm_without_an_order(options):

@@ -1,5 +1,6 @@
 """At a paper's width everything that is written in a figure is whole, and covers nothing else."""
 
+import functools
 import itertools
 from functools import partial
 
@@ -54,7 +55,12 @@ FIGURES = {
 }
 
 
+HEAT = partial(draw_heat_map, MATRIX, LAYERS, LAYERS, "x", "y", "CKA")
+
+
+@functools.cache
 def on_paper(drawing, width):
+    """A figure at this width, drawn once for all tests."""
     with paper(width):
         figure = drawing()
         styled(fit)(figure)
@@ -118,9 +124,8 @@ def test_letters_have_eight_points_at_every_width():
 
 
 def test_height_is_in_proportion_where_nothing_needs_more():
-    heat = partial(draw_heat_map, MATRIX, LAYERS, LAYERS, "x", "y", "CKA")
-    natural = heat().get_size_inches()
-    wide = on_paper(heat, 6.9).get_size_inches()
+    natural = HEAT().get_size_inches()
+    wide = on_paper(HEAT, 6.9).get_size_inches()
     assert wide[1] / wide[0] == pytest.approx(natural[1] / natural[0])
 
 
@@ -131,9 +136,8 @@ def test_panels_without_room_side_by_side_are_below_each_other():
 
 
 def test_a_heat_map_has_numbers_where_there_is_room():
-    heat = partial(draw_heat_map, MATRIX, LAYERS, LAYERS, "x", "y", "CKA")
-    assert len(on_paper(heat, 6.9).axes[0].texts) == 169
-    assert not on_paper(heat, 2.5).axes[0].texts
+    assert len(on_paper(HEAT, 6.9).axes[0].texts) == 169
+    assert not on_paper(HEAT, 2.5).axes[0].texts
 
 
 def test_numbers_of_an_axis_are_left_out_rather_than_written_over_each_other():
@@ -148,11 +152,6 @@ def test_mathematics_are_not_wrapped():
     title = r"$\alpha + \beta + \gamma + \delta + \epsilon + \zeta + \eta + \theta + \iota$" * 3
     axis = on_paper(partial(draw, [Panel(lines("a"), "x", "y", title)]), 2.5).axes[0]
     assert axis.get_title() == title
-
-
-def test_the_same_figure_is_the_same_file():
-    once, again = (figure_data(FIGURES["scatter"], ".pdf", 3.3) for _ in range(2))
-    assert once == again
 
 
 def test_other_figures_are_as_before_a_figure_on_paper():

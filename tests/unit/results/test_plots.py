@@ -79,9 +79,7 @@ def test_large_matrices_have_no_numbers():
     assert not figure.axes[0].texts
 
 
-@pytest.mark.parametrize(
-    ("name", "start"), [("a.svg", b"<?xml"), ("a.png", b"\x89PNG"), ("a.pdf", b"%PDF")]
-)
+@pytest.mark.parametrize(("name", "start"), [("a.svg", b"<?xml"), ("a.png", b"\x89PNG")])
 def test_a_figure_is_the_same_file_each_time(tmp_path, name, start):
     write_figure(tmp_path / name, drawn)
     first = (tmp_path / name).read_bytes()
@@ -105,6 +103,8 @@ def test_a_figure_gets_a_papers_width_and_fonts_that_publishers_take(tmp_path):
     assert pixels == pytest.approx((975, 300 * height), abs=1)
     write_figure(tmp_path / "a.pdf", drawn, width=3.25)
     pdf = (tmp_path / "a.pdf").read_bytes()
+    write_figure(tmp_path / "a.pdf", drawn, width=3.25)
+    assert (tmp_path / "a.pdf").read_bytes() == pdf
     box = re.search(rb"/MediaBox \[ 0 0 ([\d.]+) ([\d.]+) \]", pdf)
     assert [float(x) for x in box.groups()] == pytest.approx([234, 72 * height], abs=0.01)
-    assert b"/Type3" not in pdf
+    assert pdf.startswith(b"%PDF") and b"/Type3" not in pdf

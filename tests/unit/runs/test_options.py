@@ -180,7 +180,7 @@ def nested(levels):
         ("steps: 2024-13-45", "`--steps` must be a whole number, got '2024-13-45'"),
         ("lr: 1\nlr: 2", "not YAML ('lr' is given twice"),
         ("steps: " + "1" * 5000, "`--steps` must be a whole number, got '1111"),
-        ("steps: " + "[" * 3000, "not YAML that can be read (too deeply nested)"),
+        ("steps: " + "[" * 1200, "not YAML that can be read (too deeply nested)"),
         ("steps: !!float 1", "not YAML (could not determine a constructor"),
         ("languages: !!python/object:os.system x", "not YAML (could not determine a constructor"),
         ("&a [*a]", "must contain `option: value` lines, got [[[[[["),

@@ -121,12 +121,6 @@ def test_late_arguments_are_asked_for_when_the_inputs_are_there(tmp_path):
     assert "c: done before" in go(run, [first, second, late])
 
 
-def test_a_plan_of_too_many_steps_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "steps=2")
-    with pytest.raises(UserError, match="must be at most 2 steps in the plan of a run, got 3"):
-        Runner(tmp_path, [shell(f"s{number}", "true") for number in range(3)])
-
-
 def test_a_function_is_a_step_too(tmp_path):
     run, calls = tmp_path / "run", []
     step = Step("f", call=lambda: calls.append((run / "f.txt").write_text("x")), settings={"n": 1})
@@ -165,9 +159,14 @@ def test_commands_and_a_dry_run_name_the_folders_of_own_code(tmp_path, monkeypat
     assert screen.getvalue().startswith(f"{told}\n[1/2] a: ")
 
 
-def test_an_unknown_program_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="no-such-program: no such program"):
-        go(tmp_path / "run", [Step("a", commands=[["no-such-program"]])])
+def test_a_run_that_cannot_be_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(UserError, match="`--jobs` must be at least 1, got 0"):
+        Runner(tmp_path, [], jobs=0)
+    with pytest.raises(UserError, match="`--only-step`: unknown step 'c'; known: a, b"):
+        Runner(tmp_path, chain(tmp_path)).run_one("c")
+    monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "steps=2")
+    with pytest.raises(UserError, match="must be at most 2 steps in the plan of a run, got 3"):
+        Runner(tmp_path, [shell(f"s{number}", "true") for number in range(3)])
 
 
 def test_a_missing_program_of_a_later_step_is_found_before_anything_runs(tmp_path):
@@ -205,11 +204,6 @@ def test_programs_of_the_engine_are_run_as_they_are_but_begin_sooner(tmp_path):
 def test_progress_of_a_running_step_is_shown(tmp_path):
     step = shell("slow", "echo 41 percent; sleep 1.5", progress=lambda log: log.read_text().strip())
     assert "[1/1] slow: 1 s, 41 percent" in go(tmp_path / "run", [step])
-
-
-def test_jobs_below_one_are_refused(tmp_path):
-    with pytest.raises(UserError, match="`--jobs` must be at least 1, got 0"):
-        Runner(tmp_path, [], jobs=0)
 
 
 SCRIPT = """
@@ -253,11 +247,6 @@ def test_one_step_alone_needs_those_before_it_and_leaves_the_same_stamp(tmp_path
     assert go(run, chain(run)).count("done before") == 2
     Runner(run, chain(run)).run_one("b")
     assert (count(run, "a"), count(run, "b")) == (1, 1)
-
-
-def test_one_step_of_an_unknown_name_is_one_line(tmp_path):
-    with pytest.raises(UserError, match="`--only-step`: unknown step 'c'; known: a, b"):
-        Runner(tmp_path, chain(tmp_path)).run_one("c")
 
 
 @pytest.mark.parametrize("script, noted", [("exit 2", "step 'a' failed with"), ("kill -9 $$", "")])

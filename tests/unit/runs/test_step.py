@@ -147,17 +147,11 @@ def test_what_must_not_be_read_is_known_by_its_name_size_and_time(tmp_path, monk
         digests([step])
 
 
-def test_a_missing_input_is_named(tmp_path):
+def test_steps_that_cannot_be_are_refused(tmp_path):
     with pytest.raises(UserError, match=r"nowhere: no such file or folder"):
         digests([Step("a", commands=[["true"]], inputs=[tmp_path / "nowhere"])])
-
-
-def test_two_steps_of_one_name_are_refused():
     with pytest.raises(ValueError, match="two steps are called 'a'"):
         digests([Step("a", commands=[["true"]]), Step("a", commands=[["false"]])])
-
-
-def test_a_step_has_either_commands_or_a_function():
     with pytest.raises(ValueError, match="either commands or a function"):
         Step("a")
 

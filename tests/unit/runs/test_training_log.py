@@ -24,50 +24,28 @@ def log(tmp_path):
 
 def test_curves_hold_numbers_by_update_and_the_later_line_wins(log):
     assert read_curves(log, "train_inner")["loss"] == [(50, 9.5), (100, 8.4)]
-
-
-def test_the_prefix_of_a_validation_set_is_removed(log):
-    curves = read_curves(log, "valid")
-    assert curves["mlm_en_ppl"] == [(100, 300.5)]
-    assert curves["loss"] == [(100, 8.0)]
-
-
-def test_values_that_are_no_numbers_are_left_out(log):
-    assert "wall" not in read_curves(log, "train")
+    valid = read_curves(log, "valid")  # whose prefix is removed
+    assert (valid["mlm_en_ppl"], valid["loss"]) == ([(100, 300.5)], [(100, 8.0)])
+    assert "wall" not in read_curves(log, "train")  # no number
+    with pytest.raises(UserError, match="no such training log"):
+        read_curves(log.with_name("none"), "train")
 
 
 def test_a_half_written_line_is_skipped(log):
-    assert [tag for tag, _ in read_records(log)] == [
-        "train_inner",
-        "train_inner",
-        "valid",
-        "train_inner",
-        "train",
-    ]
+    tags = [tag for tag, _ in read_records(log)]
+    assert tags == ["train_inner", "train_inner", "valid", "train_inner", "train"]
 
 
-def test_the_parameter_count_is_read(log):
+def test_the_parameter_count_is_read_or_missed(log):
     assert parameter_count(log) == 1234567
-
-
-def test_a_log_without_parameter_count_is_an_error(tmp_path):
-    (tmp_path / "log").write_text("nothing")
+    log.write_text("nothing")
     with pytest.raises(UserError, match="has no parameter count"):
-        parameter_count(tmp_path / "log")
+        parameter_count(log)
 
 
-def test_a_missing_log_is_an_error(tmp_path):
-    with pytest.raises(UserError, match="no such training log"):
-        read_curves(tmp_path / "log", "train")
-
-
-def test_progress_without_an_end_names_none(tmp_path):
-    path = tmp_path / "timed.log"
-    path.write_text('x | INFO | train_inner | {"num_updates": "1200", "loss": "4.2"}\n')
-    assert progress(path, 0) == "step 1,200, loss 4.2"
-
-
-def test_progress_names_the_last_step_and_loss(log, tmp_path):
+def test_progress_names_the_last_step_and_loss_and_the_end_if_there_is_one(log):
     assert progress(log, 2000) == "step 100/2,000, loss 8.4"
-    (tmp_path / "new").write_text("")
-    assert progress(tmp_path / "new", 2000) == "starting"
+    log.write_text('x | INFO | train_inner | {"num_updates": "1200", "loss": "4.2"}\n')
+    assert progress(log, 0) == "step 1,200, loss 4.2"
+    log.write_text("")
+    assert progress(log, 2000) == "starting"

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.heads import check_labels, find_labels, heads
@@ -51,94 +51,6 @@ GOOD = {
     ("span_qa", ""): squad(DOG),
     ("multiple_choice", ""): choice(),
 }
-BAD = [
-    # A column is missing, or one too many.
-    ("classification", "", "a\tyes\nb\n", "f:2: must have 2 columns like the row before, got 1"),
-    ("ner", "", "he\tB-PER\n\nran\n", "f:3: must have 2 columns like the rows before, got 1"),
-    ("pos", "", "he PRON\nran VERB x\n", "f:2: must have 2 columns like the rows before, got 3"),
-    ("parsing", "", TREE.replace("\t_\t_\n", "\t_\n"), "f:1: must have 10 columns, got 9"),
-    ("parsing", "", TREE.replace("\t", " "), "f:1: must have 10 columns, got 1"),
-    ("srl", "", FRAME.replace("\tA0", ""), "f:1: must have 15 columns, with an APRED for ea"),
-    ("srl", "", "1\the\n", "f:1: must have at least 14 columns, got 2"),
-    ("classification", "json_lines", '{"label": "a"}\n', "f:1: has no `text`"),
-    ("span_qa", "", '{"data": [{"paragraphs": [{}]}]}', "f: article 1, paragraph 1: has no `cont"),
-    ("multiple_choice", "", '{"question": "a"}\n', "f:1: has no `choices`"),
-    # Tags that are none.
-    ("ner", "", "he\tPER\n", "f:1: the tag must be O, B-TYPE or I-TYPE, got 'PER'"),
-    ("slots", "", "a\tO\nhe\tB-\n", "f:2: the tag must be O, B-TYPE or I-TYPE, got 'B-'"),
-    ("ner", "", "he\tB-PER\nran\t\n", "f:2: the tag is empty"),
-    # Trees that are none.
-    (
-        *("parsing", "", conllu(("a", 0, "root"), ("b", 3, "x"), ("c", 2, "x"))),
-        "f:2: HEAD must lead to the root, got a cycle",
-    ),
-    (
-        "parsing",
-        "",
-        conllu(("a", 2, "x"), ("b", 1, "x")),
-        "f:1: a tree must have a root, got no HE",
-    ),
-    (
-        "parsing",
-        "",
-        conllu(("a", 0, "root"), ("b", 0, "root")),
-        "f:2: a tree must have one root, g",
-    ),
-    ("parsing", "", conllu(("a", 7, "root")), "f:1: HEAD must be a number from 0 to 1, got '7'"),
-    (
-        "parsing",
-        "",
-        TREE + "\n" + conllu(("a", "_", "_")),
-        "f:4: HEAD must be a number from 0 to 1",
-    ),
-    ("parsing", "", "# only a comment\n\n" + TREE, "f:1: a sentence must have words, got none"),
-    # Spans and numbers outside of what they point into.
-    (
-        "span_qa",
-        "",
-        squad([{"text": "dog", "answer_start": 5}]),
-        "f: question 'q': the answer must",
-    ),
-    (
-        "span_qa",
-        "",
-        squad([{"text": "dog", "answer_start": 50}]),
-        "f: question 'q': `answer_start`",
-    ),
-    ("multiple_choice", "", choice(label=2), "f:1: `label` must lie in [0, 2), got 2"),
-    ("multiple_choice", "", choice(choices=["dog"]), "f:1: `choices` must be at least 2, got 1"),
-    # Nothing where something must be.
-    ("classification", "", "a\tyes\n\nb\tno\n", "f:2: must have 2 columns like the row before, go"),
-    ("classification", "", "a\tyes\n \tno\n", "f:2: the text is empty"),
-    ("pos", "", "he\tPRON\n \tVERB\n", "f:2: the token is empty"),
-    ("parsing", "", TREE + "\n\n" + TREE, "f:4: a blank line must end a sentence, got no words"),
-    ("parsing", "", conllu((" ", 0, "root")), "f:1: the FORM is empty"),
-    ("srl", "", frame((" ", "_")), "f:1: the FORM is empty"),
-    ("span_qa", "", squad(DOG, question=" "), "f: question 'q': `question` is empty"),
-    ("multiple_choice", "", choice(question=""), "f:1: `question` is empty"),
-    ("multiple_choice", "", choice() + "\n", "f:2: not JSON (Expecting value, column 1)"),
-    # One name for two.
-    (
-        "classification",
-        "json_lines",
-        '{"text": "a", "text": "b"}\n',
-        "f:1: not JSON that can be re",
-    ),
-    (
-        "span_qa",
-        "",
-        squad(DOG).replace('"id"', '"id": "r", "id"'),
-        "f:1: not JSON that can be read",
-    ),
-    (
-        "multiple_choice",
-        "",
-        choice().replace('"label"', '"label": 1, "label"'),
-        "the key 'label' oc",
-    ),
-    ("parsing", "", TREE.replace("2\tran", "1\tran"), "f:2: ID must be 2, got '1'"),
-    ("srl", "", FRAME.replace("2\tran", "1\tran"), "f:2: ID must be 2, got '1'"),
-]
 
 
 def read(head, chosen, path):
@@ -168,17 +80,6 @@ def test_line_ends_marks_and_packing_change_nothing(head, chosen, codec, tmp_pat
         rows = [e.rows for e in encode(head, read(head, chosen, tmp_path / name), codec).encoded]
         found.append([row.tolist() for item in rows for row in item])
     assert all(one == found[0] for one in found)
-
-
-@pytest.mark.parametrize(("head", "chosen", "content", "message"), BAD)
-def test_what_is_wrong_is_named_with_its_place(head, chosen, content, message, codec, tmp_path):
-    path = tmp_path / "f"
-    path.write_text(content, encoding="utf-8")
-    with pytest.raises(UserError) as error:
-        encode(head, read(head, chosen, path), codec)
-    text = str(error.value)
-    assert text.startswith(str(path)) and message in text.replace(str(tmp_path) + "/", "")
-    assert "\n" not in text and one_line(error.value).endswith(text)
 
 
 @pytest.mark.parametrize(("head", "chosen"), GOOD)

@@ -97,7 +97,7 @@ FILES = {
         "f:2: `span1_text` must be the text at `span1_index`",
     ),
     ("ner", "conll"): ("a O\nb O\n\nc\n\nd B-X\n", "f:4: must have 2 columns like the rows bef"),
-    ("slots", "conll"): ("a O\n\nc Orecurring\n\nd B-X\n", "f:3: the tag must be O, B-TYPE or I-"),
+    ("slots", "conll"): ("a O\n\nc B-\n\nd B-X\n", "f:3: the tag must be O, B-TYPE or I-"),
     ("ner", "tagged_rows"): (
         rows({"tokens": ["a"]}, {"tokens": []}, {"tokens": ["b"]}),
         "f:2: `tokens` is empty",
@@ -151,12 +151,29 @@ def test_bad_rows_are_left_out_up_to_a_number(head, form, tmp_path, caplog):
     path.write_text(text)
     with pytest.raises(UserError) as error:
         read(head, form, path, 0)
-    assert str(error.value).startswith(f"{tmp_path}/{wrong}") and "--skip" not in str(error.value)
+    text = str(error.value)
+    assert text.startswith(f"{tmp_path}/{wrong}") and "--skip" not in text and "\n" not in text
     found = read(head, form, path, 1)
     assert len(found) == 2 and not caplog.messages[:-1]
     assert caplog.messages[-1].startswith(
         f"{path}: left out 1 bad row(s); the first: {tmp_path}/{wrong}"
     )
+
+
+@pytest.mark.parametrize(
+    ("form", "which"),
+    [
+        ("choices", "for multiple-choice files"),
+        ("squad", "for SQuAD files"),
+        ("conllu", "since CoNLL-U has fixed columns"),
+        ("conll09", "since CoNLL-2009 has fixed columns"),
+        ("conll09_trees", "since CoNLL-2009 has fixed columns"),
+    ],
+)
+def test_columns_that_are_fixed_cannot_be_chosen(form, which, tmp_path):
+    (tmp_path / "f").write_text("{}")
+    with pytest.raises(UserError, match=f"`--columns` must be empty,? {which}, got token"):
+        list(formats[form].read(tmp_path / "f", {"token": "1"}))
 
 
 def test_every_format_with_rows_is_tried():

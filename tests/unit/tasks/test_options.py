@@ -4,7 +4,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.heads.parsing import ParsingOptions
 from fairseq_xling.tasks.heads.span_qa import SpanQaOptions
-from fairseq_xling.tasks.options import change_options
+from fairseq_xling.tasks.options import change_options, parse_options
 
 
 def test_what_counts_can_be_changed_after_training_and_the_rest_stays():
@@ -34,3 +34,45 @@ def test_what_is_part_of_the_model_cannot(head, text, message):
     with pytest.raises(UserError) as error:
         change_options("--head-options", text, heads[head].Options())
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "text", "message"),
+    [
+        ("classification", "drop=0.5", ": unknown setting 'drop'; did you mean"),
+        ("classification", "dropout=x", ": dropout must be of type float, got 'x'"),
+        ("classification", "dropout=0,dropout=0", " must name 'dropout' once, got it twice"),
+        ("classification", "dropout=2", ": dropout must lie in [0, 1), got 2"),
+        ("multiple_choice", "first=a", ": first must be question or passage, got 'a'"),
+        ("parsing", "arc_dim=0", ": arc_dim must be at least 1, got 0"),
+        ("parsing", "label_dim=-1", ": label_dim must be at least 1, got -1"),
+        ("parsing", "dropout=1", ": dropout must lie in [0, 1), got 1"),
+        ("parsing", "punctuation=a", ": punctuation must be keep, drop or drop:TAG,TAG, got 'a'"),
+        (
+            "parsing",
+            "punctuation=drop:",
+            ": punctuation must be keep, drop or drop:TAG,TAG, got 'd",
+        ),
+        (
+            "parsing",
+            "punctuation=keep:A",
+            ": punctuation must be keep, drop or drop:TAG,TAG, got '",
+        ),
+        ("span_qa", "stride=0", ": stride must be at least 1, got 0"),
+        ("span_qa", "max_answer_tokens=-3", ": max_answer_tokens must be at least 1, got -3"),
+        (
+            "span_qa",
+            "segmentation=mix",
+            ": unknown segmentation of answers 'mix'; did you mean 'mi",
+        ),
+        ("span_qa", "null_threshold=nan", ": null_threshold must be finite, got nan"),
+        ("span_qa", "strides=3", ": unknown setting 'strides'; did you mean 'stride'"),
+        ("srl", "role_dim=0", ": role_dim must be at least 1, got 0"),
+        ("srl", "dropout=-1", ": dropout must lie in"),
+        ("srl", "senses=maybe", ": senses must be no or yes, got 'maybe'"),
+    ],
+)
+def test_settings_that_cannot_be_are_one_line(head, text, message):
+    with pytest.raises(UserError) as error:
+        parse_options("--head-options", text, heads[head].Options)
+    assert str(error.value).startswith(f"`--head-options`{message}")

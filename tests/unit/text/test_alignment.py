@@ -248,20 +248,16 @@ def test_unknown_names_are_refused(tmp_path, texts, changes, message):
     assert not (tmp_path / "o").exists()
 
 
-def test_files_of_different_length_are_refused_with_both_counts(tmp_path, texts):
-    short = tmp_path / "c.txt"
-    short.write_text("x\ny\n")
-    with pytest.raises(UserError, match=r"got 200 in .*a\.txt and 2 in .*c\.txt"):
-        align_files((texts[2][0], short), tmp_path / "o")
+def test_files_that_cannot_be_aligned_are_refused(tmp_path, texts, helpers):
+    long, output = texts[2][0], tmp_path / "o"
+    short, blank = (helpers.write_lines(tmp_path / n, rows) for n, rows in SHORT.items())
+    for files, out, message in (
+        ((long, short), output, r"got 200 in .*a\.txt and 2 in .*c\.txt"),
+        (texts[2], tmp_path, "`--output` must be a file, got the folder"),
+        ((short, blank), output, "no line has text on both sides"),
+    ):
+        with pytest.raises(UserError, match=message):
+            align_files(files, out)
 
 
-def test_a_folder_as_output_is_refused(tmp_path, texts):
-    with pytest.raises(UserError, match="`--output` must be a file, got the folder"):
-        align_files(texts[2], tmp_path)
-
-
-def test_text_without_a_whole_pair_is_refused(tmp_path):
-    (tmp_path / "a").write_text("x\n\n")
-    (tmp_path / "b").write_text("\ny\n")
-    with pytest.raises(UserError, match="no line has text on both sides"):
-        align_files((tmp_path / "a", tmp_path / "b"), tmp_path / "o")
+SHORT = {"c.txt": ["x", ""], "d.txt": ["", "y"]}

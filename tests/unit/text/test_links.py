@@ -36,12 +36,6 @@ def test_an_empty_line_gives_null_everywhere_but_at_the_end():
     assert order.tolist() == [0, 0, 0, 3, 1, 2, 0, 0, 5]
 
 
-@pytest.mark.row("G10")
-def test_of_several_sources_the_lowest_counts():
-    links = parse_pharaoh(b"3-1 2-1 5-1 0-0 1-0", "x")
-    assert order_of(links, np.array([3])).tolist() == [1, 3, 0]
-
-
 @pytest.mark.parametrize("bad", ["0", "0-", "-1", "a-b", "1-2-3", "0:0", "1-2,3-4", "-1-2", "1p2"])
 def test_a_malformed_link_is_refused_with_file_and_line(bad):
     with pytest.raises(UserError, match=rf"x\.pharaoh:12: links must look like 0-0, got '{bad}'"):
@@ -104,10 +98,6 @@ def test_a_file_without_a_zero_is_doubted(caplog, data, first, warns):
     first_word.end()
     assert bool(caplog.records) is warns
     assert not warns or "y: no link of 10 sentence pairs has a 0; if" in caplog.text
-
-
-def test_indices_in_range_pass():
-    check_range(parse_pharaoh(b"0-0 2-1", "y"), np.array([3]), np.array([2]), "y")
 
 
 @given(

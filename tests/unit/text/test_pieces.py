@@ -47,17 +47,6 @@ def test_without_a_limit_characters_that_matter_may_take_most_of_the_vocabulary(
     assert len(characters(pieces)) == 31
 
 
-def test_a_vocabulary_smaller_than_its_alphabet_is_refused():
-    message = r"`--vocab-size` must be at least the alphabet of en \(11 characters\), got 5"
-    with pytest.raises(UserError, match=message):
-        learn_pieces(LINES, 5, 11, "en", "bpe")
-
-
-def test_text_without_words_is_refused():
-    with pytest.raises(UserError, match="en: no text to learn a vocabulary from"):
-        learn_pieces(["", " \u200b"], 5, 5, "en", "bpe")
-
-
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "word"])
 def test_the_same_text_gives_the_same_model(kind):
     rng = np.random.default_rng(0)
@@ -100,15 +89,23 @@ def test_pieces_are_counted_over_all_blocks():
     }
 
 
+@pytest.mark.parametrize(
+    ("lines", "size", "alphabet", "message"),
+    [
+        (LINES, 5, 11, r"must be at least the alphabet of en \(11 characters\), got 5"),
+        (["", " \u200b"], 5, 5, "en: no text to learn a vocabulary from"),
+        (LINES, 10**10, 20, r"learnt no vocabulary for en: .* \"10000000001\" as int"),
+    ],
+)
+def test_a_vocabulary_that_cannot_be_learnt_is_one_line(lines, size, alphabet, message):
+    with pytest.raises(UserError, match=message):
+        learn_pieces(lines, size, alphabet, "en", "bpe")
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path):
     (tmp_path / "x.model").write_bytes(b"nonsense")
     with pytest.raises(UserError, match=r"x\.model: not a sentencepiece model"):
         Pieces.load(tmp_path / "x.model")
-
-
-def test_a_size_that_sentencepiece_cannot_count_to_is_refused():
-    with pytest.raises(UserError, match=r"learnt no vocabulary for en: .* \"10000000001\" as int"):
-        learn_pieces(LINES, 10**10, 20, "en", "bpe")
 
 
 def spelt(words: list[str]) -> list[list[int]]:
@@ -222,14 +219,10 @@ def test_pieces_are_those_of_the_whole_line(kind):
         assert ids.tolist() == [i for line in expected for i in line]
 
 
-def is_remembering(pieces: Pieces) -> bool:
-    return pieces._memo is not None
-
-
 @pytest.mark.parametrize(("kind", "expected"), [("bpe", True), ("unigram", False), ("word", False)])
 def test_words_are_remembered_for_merges_alone_and_not_for_ever(kind, expected):
     pieces = Pieces(learn_pieces(random_lines(0, 300), 60, 30, "en", kind), kind == "word")
-    assert not is_remembering(pieces)
+    assert pieces._memo is None
     with pieces.remembering():
-        assert is_remembering(pieces) == expected
-    assert not is_remembering(pieces)
+        assert (pieces._memo is not None) == expected
+    assert pieces._memo is None

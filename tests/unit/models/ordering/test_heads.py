@@ -154,7 +154,7 @@ def test_a_planted_order_is_learnt_and_found(name):
 
     head = make(name, dim=8, layers=1 if name == "abs" else 0, dropout=0.0).train()
     adam = torch.optim.Adam(head.parameters(), 0.01)
-    for _ in range(200):
+    for _ in range(120):
         states, gold, mask = batch(64)
         loss, count = head.loss(head(states, mask), gold, mask)
         adam.zero_grad()

@@ -18,14 +18,8 @@ sees\tO
 """
 
 
-def file(tmp_path, text, name="a.conll"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_sentences_have_words_tags_and_the_lines_where_they_stand(tmp_path):
-    first, second = Conll.read(file(tmp_path, TEXT), {})
+def test_sentences_have_words_tags_and_the_lines_where_they_stand(written):
+    first, second = Conll.read(written("a.conll", TEXT), {})
     assert (first.words, first.tags, first.line) == (("the", "dog"), ("O", "B-A"), 2)
     assert (second.words, second.tags, second.line) == (("#", "I", "sees"), ("O", "I-A", "O"), 8)
     assert second.place_of(2).endswith("a.conll:10")
@@ -42,29 +36,31 @@ def test_sentences_have_words_tags_and_the_lines_where_they_stand(tmp_path):
         "# x = 1\n# O\n: O\n",
     ],
 )
-def test_gold_written_back_is_the_file_itself(tmp_path, text):
-    items = list(Conll.read(file(tmp_path, text), {}))
+def test_gold_written_back_is_the_file_itself(written, tmp_path, text):
+    items = list(Conll.read(written("a.conll", text), {}))
     Conll.write(tmp_path / "b.conll", items, [item.tags for item in items], {})
     assert (tmp_path / "b.conll").read_text(encoding="utf-8") == text
 
 
-def test_columns_are_chosen_by_number_and_the_others_stay(tmp_path):
+def test_columns_are_chosen_by_number_and_the_others_stay(written, tmp_path):
     columns = {"token": "1", "tag": "3"}
-    (item,) = Conll.read(file(tmp_path, "1\tRegnet\tweather\tO\n2\tes\tweather\tB-A\n"), columns)
+    (item,) = Conll.read(
+        written("a.conll", "1\tRegnet\tweather\tO\n2\tes\tweather\tB-A\n"), columns
+    )
     assert (item.words, item.tags) == (("Regnet", "es"), ("O", "B-A"))
     Conll.write(tmp_path / "b", [item], [["B-B", "O"]], columns)
     assert (tmp_path / "b").read_text() == "1\tRegnet\tweather\tB-B\n2\tes\tweather\tO\n"
 
 
-def test_text_without_tags_gets_a_column(tmp_path):
-    items = list(Conll.read(file(tmp_path, "the\ndog\n\nsees\n"), {}))
+def test_text_without_tags_gets_a_column(written, tmp_path):
+    items = list(Conll.read(written("a.conll", "the\ndog\n\nsees\n"), {}))
     assert [item.tags for item in items] == [None, None]
     Conll.write(tmp_path / "b", items, [["O", "B-A"], ["O"]], {})
     assert (tmp_path / "b").read_text() == "the\tO\ndog\tB-A\n\nsees\tO\n"
 
 
-def test_a_last_column_that_is_the_token_is_no_tag(tmp_path):
-    (item,) = Conll.read(file(tmp_path, "1 the\n2 dog\n"), {"token": "1"})
+def test_a_last_column_that_is_the_token_is_no_tag(written):
+    (item,) = Conll.read(written("a.conll", "1 the\n2 dog\n"), {"token": "1"})
     assert (item.words, item.tags) == (("the", "dog"), None)
 
 
@@ -87,6 +83,6 @@ def test_a_last_column_that_is_the_token_is_no_tag(tmp_path):
         ("a\tO\n", {"text": "0"}, "`--columns` must name token, tag, got 'text'"),
     ],
 )
-def test_a_damaged_row_is_named_with_its_line(tmp_path, text, columns, message):
+def test_a_damaged_row_is_named_with_its_line(written, text, columns, message):
     with pytest.raises(UserError, match=message):
-        list(Conll.read(file(tmp_path, text), columns))
+        list(Conll.read(written("a.conll", text), columns))

@@ -120,11 +120,6 @@ def test_a_damaged_row_is_named_with_its_line(written, text, message):
         read(written, text)
 
 
-def test_columns_are_not_to_be_chosen(written):
-    with pytest.raises(UserError, match=r"`--columns` must be empty, .*, got role"):
-        list(Conll09.read(written("a.conll09", TEXT), {"role": "14"}))
-
-
 # ID FORM LEMMA PLEMMA POS PPOS FEAT PFEAT HEAD PHEAD DEPREL PDEPREL FILLPRED PRED APRED
 CONLL09_TREES_TEXT = """1\t他\t他\t他\tPN\tNN\t_\t_\t2\t9\tSBJ\tX\t_\t_\tA0
 2\t来\t来\t来\tVV\tVV\t_\t_\t0\t9\tROOT\tX\tY\t来.01\t_
@@ -195,8 +190,3 @@ def test_what_is_damaged_is_refused_with_its_line(written, old, new, message):
     assert old in CONLL09_TREES_TEXT
     with pytest.raises(UserError, match=message):
         conll09_trees_read(written, CONLL09_TREES_TEXT.replace(old, new, 1))
-
-
-def test_columns_are_fixed(written):
-    with pytest.raises(UserError, match="`--columns` must be empty, since CoNLL-2009 has fixed"):
-        list(Conll09Trees.read(written("a", CONLL09_TREES_TEXT), {"token": "1"}))

@@ -1,11 +1,9 @@
-import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.squad import Squad
 
 CONTEXT = "The dog sees 东京. It rains,\nhe ran home."
@@ -57,13 +55,6 @@ def test_predictions_are_texts_by_id_in_the_order_of_the_file(written, tmp_path)
     path = tmp_path / f"out{Squad.suffix}"
     Squad.write(path, items, [(13, 15), (0, 7)], {})
     assert path.read_text(encoding="utf-8") == '{\n "b": "东京",\n "a": "The dog"\n}\n'
-
-
-def test_a_gzip_file_in_several_lines_is_the_same(tmp_path):
-    path = tmp_path / "a.json.gz"
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        json.dump(content(question()), file, indent=2)
-    assert [item.texts for item in formats["squad"].read(path, {})] == [("dog",)]
 
 
 def test_syntax_errors_name_their_line(written):
@@ -122,11 +113,6 @@ def test_syntax_errors_name_their_line(written):
 def test_what_breaks_the_format_is_named(written, value, message):
     with pytest.raises(UserError, match=message):
         read(written, value)
-
-
-def test_it_has_no_columns(written):
-    with pytest.raises(UserError, match="`--columns` must be empty for SQuAD files, got text"):
-        list(Squad.read(written("a.json", "{}"), {"text": "0"}))
 
 
 @pytest.mark.skipif(not XQUAD.is_dir(), reason=f"the XQuAD files are not at {XQUAD}")

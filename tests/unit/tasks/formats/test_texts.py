@@ -1,6 +1,5 @@
 """Texts with labels: tab-separated, in tables and as JSON lines."""
 
-import gzip
 import json
 
 import pyarrow as pa
@@ -38,12 +37,6 @@ def test_columns_may_have_headings_and_be_in_any_order(written):
     (item,) = read(path, text="first", pair="second", label="gold")
     assert (item.texts, item.label, item.line) == (("a", "b"), "yes", 2)
     assert read(path, text="3", label="-4")[1].label == "yes"
-
-
-def test_files_may_be_packed(tmp_path):
-    with gzip.open(tmp_path / "a.tsv.gz", "wt") as file:
-        file.write("a\tb\n")
-    assert read(tmp_path / "a.tsv.gz")[0].label == "b"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import torch
 import torch.nn.functional as F
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.tasks.dataset import ItemDataset
-from fairseq_xling.tasks.formats.conllu import Conllu, Tree, TreeItem, tree_fault
-from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels, total_counts
+from fairseq_xling.tasks.formats.conllu import Conllu, TaggedTree, Tree, TreeItem, tree_fault
+from fairseq_xling.tasks.heads import IGNORE, find_labels, total_counts
 from fairseq_xling.tasks.heads.parsing import Parsing, ParsingOptions, ParsingPos
 from fairseq_xling.tasks.options import parse_options
 
@@ -25,30 +24,12 @@ def item(words, heads=None, relations="", upos=""):
     words = tuple(words.split())
     upos = tuple(upos.split()) or ("X",) * len(words)
     tree = heads and Tree(tuple(heads), tuple(relations.split()))
-    return TreeItem("a.conllu", 3, words, upos, tree, words, tuple(range(len(words))))
+    lines = tuple(f"{n}\t{word}" + "\t_" * 8 for n, word in enumerate(words, 1))
+    return TreeItem("a.conllu", 3, words, upos, tree, lines, tuple(range(len(words))))
 
 
 LONG = item("the dog sees a cat", [2, 3, 0, 5, 3], "det nsubj root det obj")
 SHORT = item("he ran", [2, 0], "nsubj root")
-
-
-@pytest.fixture
-def batch(codec):
-    """``batch(head, items)``: the fields of these items together."""
-
-    def make(head, items, max_positions=32):
-        dataset = ItemDataset([(codec(max_positions), 0, items)], head)
-        return dataset.collater(range(len(items)))["net_input"]
-
-    return make
-
-
-def make_network(head, dim=8):
-    torch.manual_seed(0)
-    network = head.network(dim).eval()
-    for parameter in network.parameters():
-        torch.nn.init.normal_(parameter, std=0.5)
-    return network
 
 
 def test_the_root_is_the_first_symbol_and_words_are_their_first_subwords(codec):
@@ -59,24 +40,17 @@ def test_the_root_is_the_first_symbol_and_words_are_their_first_subwords(codec):
     assert fields["relation"].tolist() == [0, 1, 5, 0, 2]
 
 
-def test_a_sentence_that_is_read_in_pieces_can_be_refused(codec):
-    with pytest.raises(UserError, match=r"a.conllu:3: 7 tokens, more than the model's 5 positions"):
-        Parsing(LABELS).encode(LONG, codec(max_positions=5, too_long="refuse"))
-
-
-def test_a_relation_that_training_has_not_gives_no_loss_or_is_refused(codec):
+def test_a_relation_that_training_has_not_gives_no_loss(codec):
     strange = item("he ran", [2, 0], "expl root")
     fields = Parsing(LABELS).encode(strange, codec()).fields
     assert fields["relation"].tolist() == [IGNORE, 5] and fields["head"].tolist() == [2, 0]
-    with pytest.raises(UserError, match=r"a.conllu:3: relation 'expl' is not among"):
-        check_labels(Parsing(LABELS), [SHORT, strange])
     assert find_labels(Parsing, [SHORT, item("a")]) == {"relation": ["nsubj", "root"]}
 
 
-def test_the_loss_is_that_of_heads_and_of_relations_to_gold_heads(batch):
+def test_the_loss_is_that_of_heads_and_of_relations_to_gold_heads(batch, make_network):
     head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
     strange = item("he ran", [2, 0], "expl root")
-    fields = batch(head, [LONG, strange, item("home")])["fields"]
+    fields = batch(head, [LONG, strange, item("home")])
     network = make_network(head)
     outputs = network(torch.randn(3, 7, 8), fields)
     loss, terms = head.loss(outputs, fields)
@@ -95,25 +69,11 @@ def test_the_loss_is_that_of_heads_and_of_relations_to_gold_heads(batch):
     assert int(terms) == 7
 
 
-def test_one_sentence_equals_its_row_in_a_padded_batch(batch):
-    head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
-    network, states = make_network(head), torch.randn(2, 7, 8)
-    both, alone = (batch(head, items)["fields"] for items in ([LONG, SHORT], [SHORT]))
-    outputs, single = network(states, both), network(states[1:, :4], alone)
-    torch.testing.assert_close(outputs["arcs"][1:, 1:3, :3], single["arcs"][:, 1:])
-    assert head.decode(outputs, both)[1] == head.decode(single, alone)[0]
-    rest = network(states[:1], batch(head, [LONG])["fields"])
-    torch.testing.assert_close(
-        head.loss(outputs, both)[0],
-        head.loss(single, alone)[0] + head.loss(rest, batch(head, [LONG])["fields"])[0],
-    )
-
-
-def test_predictions_are_trees_whose_relations_are_the_best_of_the_chosen_arcs(batch):
+def test_predictions_are_trees_whose_relations_are_the_best_of_the_chosen_arcs(batch, make_network):
     head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
     network = make_network(head)
     items = [item(" ".join(["dog"] * n)) for n in (1, 2, 5, 9, 12)]
-    fields = batch(head, items)["fields"]
+    fields = batch(head, items)
     outputs = network(torch.randn(5, 14, 8), fields)
     for b, tree in enumerate(head.decode(outputs, fields)):
         assert tree_fault(tree.heads) is None and len(tree.heads) == len(items[b].words)
@@ -122,42 +82,6 @@ def test_predictions_are_trees_whose_relations_are_the_best_of_the_chosen_arcs(b
             y = torch.cat([outputs["heads"][b, chosen], torch.ones(1)])
             scores = torch.einsum("i,kij,j->k", x, network.relation_weight, y)
             assert name == LABELS["relation"][int(scores.argmax())]
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_a_network_of_half_precision_scores_in_float32(batch, dtype):
-    head = Parsing(LABELS, ParsingOptions(arc_dim=6, label_dim=5))
-    network = make_network(head).to(dtype)
-    fields = batch(head, [LONG, SHORT])["fields"]
-    outputs = network(torch.randn(2, 7, 8, dtype=dtype), fields)
-    loss, _ = head.loss(outputs, fields)
-    assert outputs["arcs"].dtype == loss.dtype == torch.float32 and torch.isfinite(loss)
-    loss.backward()
-    assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in network.parameters())
-
-
-def test_a_small_network_learns_trees_it_can_know(batch):
-    """Planted: the head is the word before, the first word is the root."""
-    torch.manual_seed(0)
-    head = Parsing({"relation": ["left", "root"]}, ParsingOptions(32, 16, 0.0))
-    rng, items = np.random.default_rng(0), []
-    for length in rng.integers(2, 9, size=40):
-        heads = list(range(length))
-        items.append(item(" ".join(["dog"] * length), heads, "root" + " left" * (length - 1)))
-    fields = batch(head, items)["fields"]
-    network = head.network(12)
-    # A word's state is its place and its predecessor's, as an encoder could bring it.
-    places = torch.eye(12)[:10]
-    states = torch.cat([places[:, :6], places.roll(1, 0)[:, :6]], 1)[None].expand(40, -1, -1)
-    states = (states @ torch.randn(12, 12)).contiguous()
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
-    for _ in range(60):
-        loss, terms = head.loss(network(states, fields), fields)
-        optimizer.zero_grad()
-        (loss / terms).backward()
-        optimizer.step()
-    found = head.decode(network(states, fields), fields)
-    assert head.scores(total_counts(head, items, found)) == {"uas": 100.0, "las": 100.0}
 
 
 def test_scores_are_those_counted_by_hand():
@@ -266,37 +190,6 @@ def test_a_sentence_without_tree_is_not_counted():
     assert Parsing(LABELS).counts(item("a b"), Tree((2, 0), ("x", "y"))) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.row("E4")
-@pytest.mark.parametrize("file", ["ud_en_ewt/en_ewt-ud-dev", "ud_fr_gsd/fr_gsd-ud-dev"])
-@pytest.mark.parametrize("punctuation", ["keep", "drop"])
-def test_real_gold_scores_a_hundred(file, punctuation):
-    path = SHARED / f"{file}.conllu.gz"
-    if not path.is_file():
-        pytest.skip(f"{path} is not on this machine")
-    items = list(Conllu.read(path, {}))
-    head = Parsing(find_labels(Parsing, items), ParsingOptions(punctuation=punctuation))
-    sums = total_counts(head, items, [one.tree for one in items])
-    assert head.scores(sums) == {"uas": 100.0, "las": 100.0}
-    marks = sum(one.upos.count("PUNCT") for one in items) if punctuation == "drop" else 0
-    assert sums["words"] == sum(len(one.words) for one in items) - marks
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("arc_dim=0", "arc_dim must be at least 1, got 0"),
-        ("label_dim=-1", "label_dim must be at least 1, got -1"),
-        ("dropout=1", r"dropout must lie in \[0, 1\), got 1"),
-        ("punctuation=yes", "punctuation must be keep, drop or drop:TAG,TAG, got 'yes'"),
-        ("punctuation=drop:", "punctuation must be keep, drop or drop:TAG,TAG, got 'drop:'"),
-        ("punctuation=keep:A", "punctuation must be keep, drop or drop:TAG,TAG, got 'keep:A'"),
-    ],
-)
-def test_bad_settings_are_refused(text, message):
-    with pytest.raises(UserError, match=f"`--head-options`: {message}"):
-        parse_options("--head-options", text, ParsingOptions)
-
-
 def test_punctuation_cannot_be_dropped_without_parts_of_speech(codec):
     head = Parsing(LABELS, ParsingOptions(punctuation="drop"))
     with pytest.raises(
@@ -310,44 +203,19 @@ PARSING_POS_LABELS = {"relation": ["det", "nsubj", "obj", "root"], "upos": ["DET
 OPTIONS = ParsingOptions(arc_dim=6, label_dim=5)
 
 
-def parsing_pos_item(words, heads, relations, upos):
-    words = tuple(words.split())
-    tree = Tree(tuple(heads), tuple(relations.split()))
-    lines = tuple(f"{n}\t{word}" + "\t_" * 8 for n, word in enumerate(words, 1))
-    rows = tuple(range(len(words)))
-    return TreeItem("a.conllu", 3, words, tuple(upos.split()), tree, lines, rows)
-
-
-PARSING_POS_LONG = parsing_pos_item(
+PARSING_POS_LONG = item(
     "the dog sees a cat", [2, 3, 0, 5, 3], "det nsubj root det obj", "DET NOUN VERB DET NOUN"
 )
-PARSING_POS_SHORT = parsing_pos_item("cats see", [2, 0], "nsubj root", "NOUN VERB")
-BARE = parsing_pos_item("cats see", [2, 0], "nsubj root", "_ _")  # a tree without parts of speech
+PARSING_POS_SHORT = item("cats see", [2, 0], "nsubj root", "NOUN VERB")
+BARE = item("cats see", [2, 0], "nsubj root", "_ _")  # a tree without parts of speech
 
 
-@pytest.fixture
-def outputs_of(codec):
-    """``outputs_of(head, items)``: fields, and the outputs of a network with fixed weights."""
-
-    def make(head, items, states):
-        dataset = ItemDataset([(codec(32), 0, items)], head)
-        fields = dataset.collater(range(len(items)))["net_input"]["fields"]
-        torch.manual_seed(0)
-        network = head.network(8).eval()
-        for parameter in network.parameters():
-            torch.nn.init.normal_(parameter, std=0.5)
-        return fields, network(states, fields)
-
-    return make
-
-
-def test_the_loss_is_that_of_the_tree_and_of_the_tag_of_each_word(outputs_of):
-    states = torch.randn(3, 7, 8)
+def test_the_loss_is_that_of_the_tree_and_of_the_tag_of_each_word(batch, make_network):
     head = ParsingPos(PARSING_POS_LABELS, OPTIONS)
-    fields, outputs = outputs_of(head, [PARSING_POS_LONG, PARSING_POS_SHORT, BARE], states)
+    fields = batch(head, [PARSING_POS_LONG, PARSING_POS_SHORT, BARE])
+    outputs = make_network(head)(torch.randn(3, 7, 8), fields)
     loss, terms = head.loss(outputs, fields)
-    tree, same = Parsing(PARSING_POS_LABELS, OPTIONS).loss(outputs, fields)
-    slow = tree
+    slow, same = Parsing(PARSING_POS_LABELS, OPTIONS).loss(outputs, fields)
     for b, one in enumerate((PARSING_POS_LONG, PARSING_POS_SHORT)):
         for word, tag in enumerate(one.upos):
             gold = torch.tensor(PARSING_POS_LABELS["upos"].index(tag))
@@ -356,39 +224,19 @@ def test_the_loss_is_that_of_the_tree_and_of_the_tag_of_each_word(outputs_of):
     assert int(terms) == int(same)
 
 
-def test_tags_of_one_sentence_are_those_of_its_row_in_a_padded_batch(outputs_of):
-    head, states = ParsingPos(PARSING_POS_LABELS, OPTIONS), torch.randn(2, 7, 8)
-    both, outputs = outputs_of(head, [PARSING_POS_LONG, PARSING_POS_SHORT], states)
-    alone, single = outputs_of(head, [PARSING_POS_SHORT], states[1:, :4])
-    torch.testing.assert_close(outputs["tags"][1:, :2], single["tags"][:, :2])
-    assert head.decode(outputs, both)[1] == head.decode(single, alone)[0]
-    assert [len(tree.upos) for tree in head.decode(outputs, both)] == [5, 2]
-
-
 def test_words_without_tags_teach_the_tree_alone_and_are_not_counted(codec):
     assert find_labels(ParsingPos, [BARE])["upos"] == []
-    assert (
-        ParsingPos(PARSING_POS_LABELS).encode(BARE, codec(32)).fields["tag"].tolist()
-        == [IGNORE] * 2
-    )
+    fields = ParsingPos(PARSING_POS_LABELS).encode(BARE, codec(32)).fields
+    assert fields["tag"].tolist() == [IGNORE] * 2
     head = ParsingPos(PARSING_POS_LABELS, OPTIONS)
-    right = (*PARSING_POS_SHORT.tree, PARSING_POS_SHORT.upos)
-    sums = total_counts(head, [PARSING_POS_SHORT, BARE], [head_tree(right), head_tree(right)])
+    right = TaggedTree(*PARSING_POS_SHORT.tree, PARSING_POS_SHORT.upos)
+    sums = total_counts(head, [PARSING_POS_SHORT, BARE], [right, right])
     assert head.scores(sums) == {"uas": 100.0, "las": 100.0, "upos": 100.0}
     assert sums["tags"] == 2 and sums["words"] == 4
 
 
-def head_tree(parts):
-    from fairseq_xling.tasks.formats.conllu import TaggedTree
-
-    return TaggedTree(*parts)
-
-
 def test_predicted_tags_are_written(tmp_path):
     path = tmp_path / "out.conllu"
-    Conllu.write(path, [BARE], [head_tree((*PARSING_POS_SHORT.tree, ("VERB", "NOUN")))], {})
+    Conllu.write(path, [BARE], [TaggedTree(*PARSING_POS_SHORT.tree, ("VERB", "NOUN"))], {})
     rows = [line.split("\t") for line in path.read_text().splitlines()]
-    assert [(row[3], row[6], row[7]) for row in rows] == [
-        ("VERB", "2", "nsubj"),
-        ("NOUN", "0", "root"),
-    ]
+    assert [(row[3], *row[6:8]) for row in rows] == [("VERB", "2", "nsubj"), ("NOUN", "0", "root")]

@@ -17,12 +17,11 @@ from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.squad import QuestionItem
-from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels, heads
+from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels
 from fairseq_xling.tasks.heads.span_qa import (
     SEGMENTATIONS,
     SpanQa,
     best_spans,
-    check_segmentation,
     compare,
     mixed,
     overlap,
@@ -115,13 +114,6 @@ def test_characters_count_one_by_one_where_words_have_none():
     assert compare("东京都", ["东京"]) == (0.0, 0.0)
     assert compare("东京都", ["东京"], "mixed") == (0.0, pytest.approx(0.8))
     assert compare("东京。", ["东京"], "mixed") == (1.0, 1.0)
-
-
-def test_an_unknown_segmentation_is_answered_with_all():
-    check_segmentation("mixed")
-    message = "`--head-options`: unknown segmentation of answers 'mix'; did you mean 'mixed'?"
-    with pytest.raises(UserError, match=re.escape(message)):
-        check_segmentation("mix")
 
 
 @pytest.mark.skipif(not XQUAD.is_dir(), reason=f"the XQuAD files are not at {XQUAD}")
@@ -440,22 +432,3 @@ def test_characters_are_compared_where_a_setting_says_so():
     question = item("他在东京都。", "东京")
     assert head().counts(question, (2, 5)) == (0.0, 0.0, 1.0)
     assert head("segmentation=mixed").counts(question, (2, 5)) == (pytest.approx(0.8), 0.0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("stride=0", "`--head-options`: stride must be at least 1, got 0"),
-        ("max_answer_tokens=-3", "`--head-options`: max_answer_tokens must be at least 1, got -3"),
-        ("segmentation=letters", "`--head-options`: unknown segmentation of answers 'letters'"),
-        ("null_threshold=nan", "`--head-options`: null_threshold must be finite, got nan"),
-        ("strides=3", "unknown setting 'strides'; did you mean 'stride'"),
-    ],
-)
-def test_wrong_settings_are_named(text, message):
-    with pytest.raises(UserError, match=message):
-        head(text)
-
-
-def test_it_is_registered_with_its_format():
-    assert heads["span_qa"] is SpanQa and SpanQa.format == "squad"
