@@ -371,9 +371,11 @@ def test_a_translator_learns_from_a_teacher(world):
 
     (world / "few.de").write_text("der hund\n")
     other = folder / "models/forward-de-1/checkpoint_last.pt"
+    shutil.copy(other, world / "other.pt")
     for teacher, message in (
         ("few.de", "must have a line for each of the 100 training pairs of "),
-        (other, "must be a model of `--task translation`, got 'cdlm'"),
+        ("other.pt", "must be a model of `--task translation`, got 'cdlm'"),
+        (other, "which step 'forward-de-1' of this run would write over"),
     ):
         done = trelm(world, *call, "--teacher", teacher, check=False)
         assert done.returncode == 1 and message in done.stdout

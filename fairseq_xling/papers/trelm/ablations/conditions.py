@@ -45,8 +45,11 @@ class TrelmReadings(TrelmStudy):
             Variation("defaults", "our readings"),
             reading("last", "several source words: the last", "prepare_args", "--many-to-one last"),
             reading("mean", "several source words: the mean", "prepare_args", "--many-to-one mean"),
-            reading(
-                "release", "null token, languages, masks of the release", "train_args", "--compat"
+            Variation(
+                "release",
+                "null token, languages, masks of the release",
+                # The release has no --emission of slots, so no translator of its own.
+                {"train_args": f"{config.train_args} --compat".strip(), "translator_steps": 0},
             ),
             reading("layer", "TRILayer begins as layer N/2", "init_args", "--trilayer-from text"),
             reading("normal", "normal language embeddings", "init_args", "--language-init normal"),
