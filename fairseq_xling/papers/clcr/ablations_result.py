@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from fairseq_xling.papers.clcr.ablations import Part
     from fairseq_xling.papers.clcr.plan import Artifacts
 
 # Trainings by what their names begin with.
@@ -46,7 +45,7 @@ def write_study(
     run: Path,
     config: Any,
     pair: tuple[str, str],
-    parts: Sequence[Part],
+    parts: Sequence[Any],
     steps: Sequence[Step],
     **more: Any,
 ) -> None:
@@ -61,7 +60,7 @@ def write_study(
 
 
 def read_parts(
-    parts: Sequence[Part], pair: tuple[str, str], tables: Callable[[Record], dict[str, float]]
+    parts: Sequence[Any], pair: tuple[str, str], tables: Callable[[Record], dict[str, float]]
 ) -> tuple[pandas.DataFrame, dict[str, Any]]:
     """What was measured of each part, and what all were tested on (nothing without a task);
     ``tables`` gives further figures of a seed, from what `read_artifacts` says of it."""
