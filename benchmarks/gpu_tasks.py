@@ -164,16 +164,16 @@ class Bench:
 
         self.wait()
         start = time.perf_counter()
-        for _ in range(2):
+        for _ in range(KEPT):
             step()
         self.wait()
         wall = time.perf_counter() - start
         with profile(activities=[ProfilerActivity.CUDA]) as found:
-            for _ in range(2):
+            for _ in range(KEPT):
                 step()
             self.wait()
         spent = {event.key: event.self_device_time_total / 1e6 for event in found.key_averages()}
-        total = sum(spent.values())
+        total = max(sum(spent.values()), 1e-12)
         row.busy = total / wall
         largest = sorted(spent, key=spent.__getitem__, reverse=True)[:6]
         row.top = [(name[:60], round(spent[name] / total, 3)) for name in largest]

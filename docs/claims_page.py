@@ -31,8 +31,8 @@ order of rows can be compared.
   over at least three seeds, of the mean over the claim's measures; Holm's correction over the
   claims of a paper.
 - *Kept*, *not kept*: significant, in the paper's direction or in the other. *Undecided*: not
-  significant. *Equal within the margin*: of a claim that rows are alike, by two one-sided tests;
-  the margin is named.
+  significant. *Equal within the margin*: of a claim that rows are alike, whose margin is named;
+  there *not kept* is a difference that is significantly larger.
 - *Not run*: no run is a test of this claim; the last column says why. Figures there are of runs of
   another kind.
 - Each measure has the better and the worse row of the paper, and their difference with its 95 %
@@ -42,6 +42,8 @@ order of rows can be compared.
 def verdicts() -> dict[str, list[Verdict]]:
     """On all claims, by paper in the order of `TITLES`."""
     claims = every_paper()
+    if unknown := claims.keys() - TITLES.keys():
+        raise ValueError(f"a paper without a title: {', '.join(sorted(unknown))}")
     return {name: judge(claims[name], ROOT / "examples") for name in TITLES}
 
 

@@ -5,8 +5,8 @@ after the other, row by row, (N, D): those of a row, then, with a TRILayer, its 
 row, tokens of one group (`Example.src`) follow each other, so that whoever attends to each other
 is always one segment. All of it is made here, on the host: a device is not waited for.
 
-    src {index, place, bounds, longest, [null]}
-    tgt {index, place, bounds, longest, read, [shares]}      with a TRILayer; else the target is src
+    src {index, place, bounds, longest, mean, [null]}
+    tgt {index, place, bounds, longest, mean, read, [shares]}    with a TRILayer; else it is src
     predicted, rows, columns   (p,) of each predicted position: its state, and where it is in (B, U)
 
 N is the number of states rounded up, so that batches have few shapes; what is added stands at the
@@ -17,6 +17,7 @@ end and belongs to nobody.
                    states: (B, T), with null states (B, T + 1), of the target (B, U)
     bounds (S,)    int32, where segments begin, and N at the end, perhaps several times
     longest        a number of states that no segment exceeds
+    mean           states of a segment on average, a whole number
     null (B,)      the null states
     read (N,), or (N, K) with `shares`: the source's states that a target's begins as
     shares (N, K)  float32, how much of each
@@ -74,7 +75,7 @@ def _side(lengths: np.ndarray, groups: np.ndarray | None, null: bool) -> _Side:
         starts[1:] |= groups[order][1:] != groups[order][:-1]
     bounds = np.flatnonzero(starts)
     longest = -(-int(np.diff(bounds, append=count).max()) // _ALIGNED) * _ALIGNED
-    total = rounded(count)
+    total, mean = rounded(count), count // len(bounds)
     bounds = np.concatenate([bounds, np.arange(count, total, longest), [total]])
     more = -len(bounds) % _SEGMENTS
     inside = columns < lengths[rows]
@@ -83,6 +84,7 @@ def _side(lengths: np.ndarray, groups: np.ndarray | None, null: bool) -> _Side:
         "place": torch.from_numpy(rows * (width + null) + np.where(inside, columns, width)),
         "bounds": torch.from_numpy(np.append(bounds, np.full(more, total)).astype(np.int32)),
         "longest": longest,
+        "mean": mean,
     }
     if null:
         layout["null"] = torch.from_numpy(rank[first + lengths])

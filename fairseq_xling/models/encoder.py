@@ -118,6 +118,8 @@ class SeparableEncoder(nn.Module):
         slots = [self.layers[number - 1] for number in sorted(start.layers)]
         # Without position embeddings, there is no such part.
         slots += [getattr(self, part) for part in sorted(start.parts) if hasattr(self, part)]
+        if "softmax" in start.parts and not self.tied:
+            slots.append(self.output_tokens)
         for slot in slots:
             slot.begin_alike()
 

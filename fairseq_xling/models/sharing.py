@@ -120,12 +120,12 @@ class Slot(nn.Module):
 
     @torch.no_grad()
     def begin_alike(self) -> None:
-        """Give all languages the weights of the first one, but for those of another shape."""
-        first, *others = self.private.values()
-        for other in others:
-            for weight, begun in zip(other.parameters(), first.parameters(), strict=True):
-                if weight.shape == begun.shape:
-                    weight.copy_(begun)
+        """Give languages the weights of the first one that has them in the same shape: those of
+        words may have another in each."""
+        begun: dict[tuple[str, torch.Size], torch.Tensor] = {}
+        for module in self.private.values():
+            for name, weight in module.named_parameters():
+                weight.copy_(begun.setdefault((name, weight.shape), weight))
 
     def select(self, lang: str | None) -> nn.Module:
         """The module of ``lang`` (which may be ``None`` in a shared slot)."""

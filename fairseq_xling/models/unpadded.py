@@ -24,15 +24,17 @@ class Segments(NamedTuple):
     Attributes:
         bounds: (S + 1,) int32, where each begins, N last; a segment may be empty.
         longest: a number of states that none exceeds.
+        mean: states of a segment on average, empty ones left out.
     """
 
     bounds: Tensor
     longest: int
+    mean: int = 0
 
 
 def segments_of(layout: Mapping[str, Any]) -> Segments:
     """The segments of one side of a batch."""
-    return Segments(layout["bounds"], layout["longest"])
+    return Segments(layout["bounds"], layout["longest"], layout["mean"])
 
 
 def attend_segments(qkv: Tensor, heads: int, segments: Segments, rate: float) -> Tensor:
@@ -54,10 +56,10 @@ def _fused(parts: Tensor, segments: Segments, rate: float) -> Tensor:
 
     `torch.nn.attention.varlen` is the second one without dropout.
     """
-    bounds, longest = segments
+    bounds, longest, mean = segments
     query, key, value = parts.unbind(1)
     lengths = bounds, bounds, longest, longest
-    if len(parts) < _SHORT * len(bounds):
+    if mean < _SHORT:
         rows = (part[None] for part in (query, key, value))
         return torch.ops.aten._efficient_attention_forward(
             *rows, None, *lengths, rate, 0, torch.is_grad_enabled()

@@ -2,9 +2,9 @@
 
 A claim is a line of `papers/PAPER/claims.tsv`. Where a run tests it, the line names the frame, the
 rows that it compares and the measures; where none does, it says why. A verdict is a paired t-test
-over seeds, of the mean over the claim's measures if it has several; a claim that rows are alike has
-a margin and is tested for equivalence (two one-sided tests). Holm's correction is over the claims
-of a paper.
+over seeds, of the mean over the claim's measures if it has several. A claim that rows are alike has
+a margin and is tested both ways: for a difference within it (two one-sided tests) and for one
+outside, each at half of the level. Holm's correction is over the claims of a paper.
 """
 
 import csv
@@ -78,8 +78,8 @@ class Claim:
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """Of the better and the worse row by one measure: means over seeds, and of their difference
-    the 95 % interval, the probability of a two-sided test, or with a ``margin`` of the test of
-    equivalence, and each seed's ``gaps``."""
+    the 95 % interval, the probability of a two-sided test, or with a ``margin`` of the likelier of
+    two: that it is within, or that it is outside; and each seed's ``gaps``."""
 
     measure: str
     unit: str
@@ -145,6 +145,8 @@ def read_claims(path: Path) -> list[Claim]:
             if len(line) != len(names):
                 raise UserError(f"{where}: must have {len(names)} columns, got {len(line)}")
             values: dict[str, Any] = dict(zip(names, line, strict=True))
+            if values["central"] not in ("yes", "no"):
+                raise UserError(f"{where}: central must be yes or no, got {values['central']!r}")
             values["central"] = values["central"] == "yes"
             for name in ("measures", "also"):
                 values[name] = tuple(filter(None, map(str.strip, values[name].split(","))))
@@ -170,6 +172,10 @@ def _check(claim: Claim, where: str) -> None:
         raise UserError(f"{where}: a test needs a frame, both rows and measures, or none of them")
     if not claim.frame and not claim.note:
         raise UserError(f"{where}: a claim without a test must say why in its note")
+    if ("measure=" in claim.ours) != ("measure=" in claim.theirs):
+        raise UserError(f"{where}: both rows must name their measure, or neither")
+    if max(claim.ours.count(" - "), claim.theirs.count(" - ")) > 1:
+        raise UserError(f"{where}: rows may be a difference of two, not of more")
     if claim.frame and (claim.margin is not None) != (claim.direction == ALIKE):
         raise UserError(f"{where}: a claim that rows are {ALIKE}, and only such, needs a margin")
 
@@ -185,8 +191,8 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
 
     Raises:
         UserError: with the claim's code, for a record that is missing or of another version, rows
-            or measures that are not in its frame, fewer than `SEEDS` seeds, or rows of unequal
-            budgets.
+            or measures that are not in its frame, fewer than `SEEDS` seeds, or rows whose budgets
+            are recorded (a column ``updates`` or ``budget``) and differ.
     """
     frames = functools.cache(lambda path: _frame(folder / path))
     found: dict[str, tuple[Difference, list[Difference]]] = {}
@@ -217,20 +223,18 @@ def _frame(path: Path) -> pandas.DataFrame:
 
 
 def _state(claim: Claim, found: Difference, p: float) -> str:
-    if claim.margin is not None:
-        if p < LEVEL:
-            return EQUAL
-        outside = found.low > claim.margin or found.high < -claim.margin
-        return NOT_KEPT if outside else UNDECIDED
     if p >= LEVEL:
         return UNDECIDED
+    if claim.margin is not None:
+        return EQUAL if abs(found.mean) < claim.margin else NOT_KEPT
     return KEPT if (found.mean > 0) == (claim.direction == HIGHER) else NOT_KEPT
 
 
 def _differences(claim: Claim, frame: pandas.DataFrame) -> tuple[Difference, list[Difference]]:
     """What decides, and the difference by each measure."""
     _check_budgets(frame, claim)
-    shown, figures = [], []
+    every: dict[str, tuple[dict[Any, float], dict[Any, float]]] = {}
+    units: dict[str, str] = {}
     for name in (*claim.measures, *claim.also):
         rows = frame[frame["measure"] == name]
         if "measure=" in claim.ours:
@@ -238,24 +242,27 @@ def _differences(claim: Claim, frame: pandas.DataFrame) -> tuple[Difference, lis
         elif rows.empty:
             known = ", ".join(map(str, dict.fromkeys(frame["measure"])))
             raise UserError(f"measure {name!r} is not in {claim.frame}; it has {known}")
-        better, worse = (_of(rows, text, claim) for text in (claim.ours, claim.theirs))
-        seeds = [seed for seed in better if seed in worse]
-        if len(seeds) < SEEDS:
-            raise UserError(f"{name}: a test needs {SEEDS} seeds of both rows, got {len(seeds)}")
-        one, other = ([row[seed] for seed in seeds] for row in (better, worse))
-        units = {unit for unit in rows["unit"] if unit is not None}
-        unit = units.pop().strip(" ()") if len(units) == 1 else ""
-        margin = claim.margin if claim.measures == (name,) else None
-        shown.append(paired(one, other, name, unit, margin))
-        if name in claim.measures:
-            figures.append((one, other))
-    if len(figures) == 1:
+        every[name] = _of(rows, claim.ours, claim), _of(rows, claim.theirs, claim)
+        found = {unit for unit in rows["unit"] if unit is not None}
+        units[name] = found.pop().strip(" ()") if len(found) == 1 else ""
+    decide = [every[name] for name in claim.measures]
+    seeds = [s for s in decide[0][0] if all(s in row for pair in decide for row in pair)]
+    if len(seeds) < SEEDS:
+        names = ", ".join(claim.measures)
+        raise UserError(f"{names}: a test needs {SEEDS} seeds of both rows, got {len(seeds)}")
+    shown = []
+    for name, (better, worse) in every.items():
+        both = [seed for seed in seeds if seed in better and seed in worse]
+        if len(both) > 1:
+            one, other = ([row[seed] for seed in both] for row in (better, worse))
+            margin = claim.margin if claim.measures == (name,) else None
+            shown.append(paired(one, other, name, units[name], margin))
+    if len(decide) == 1:
         return shown[0], shown
     one, other = (
-        [statistics.fmean(seed) for seed in zip(*rows, strict=True)]
-        for rows in zip(*figures, strict=True)
+        [statistics.fmean(pair[side][seed] for pair in decide) for seed in seeds] for side in (0, 1)
     )
-    return paired(one, other, "mean", shown[0].unit, claim.margin), shown
+    return paired(one, other, "mean", units[claim.measures[0]], claim.margin), shown
 
 
 def paired(
@@ -274,24 +281,25 @@ def paired(
     >>> found.mean, round(found.low, 2), round(found.high, 2), round(found.p, 3)
     (2.0, -0.48, 4.48, 0.074)
     >>> round(paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], margin=5).p, 3)
-    0.018
+    0.035
     """
     from scipy import stats
 
     gaps = [a - b for a, b in zip(better, worse, strict=True)]
     mean, count = statistics.fmean(gaps), len(gaps)
     error = statistics.stdev(gaps) / count**0.5
-    if error <= 1e-9 * max(map(abs, [*better, *worse])):
-        inside = abs(mean) < margin if margin is not None else mean != 0
-        low, high, p = mean, mean, 0.0 if inside else 1.0
+    rounding = 1e-9 * max(map(abs, [*better, *worse]))
+    if error <= rounding:
+        differs = abs(mean) > rounding if margin is None else abs(abs(mean) - margin) > rounding
+        low, high, p = mean, mean, 0.0 if differs else 1.0
     else:
         spread = stats.t(count - 1)
         half = error * float(spread.ppf(0.975))
         low, high = mean - half, mean + half
         if margin is None:
             p = 2 * float(spread.sf(abs(mean) / error))
-        else:  # two one-sided tests
-            p = float(spread.sf((margin - abs(mean)) / error))
+        else:  # two one-sided tests say that it is within, one that it is outside
+            p = min(1.0, 2 * float(spread.sf(abs(margin - abs(mean)) / error)))
     means = statistics.fmean(better), statistics.fmean(worse)
     return Difference(measure, unit, *means, mean, low, high, p, tuple(gaps), margin)
 
@@ -328,14 +336,16 @@ def _check_budgets(frame: pandas.DataFrame, claim: Claim) -> None:
     for column in _BUDGETS:
         if column not in frame.columns:
             continue
-        totals = []
-        for selection in (claim.ours, claim.theirs):
-            rows = _selected(frame, selection.split(" - ")[0], claim)
-            totals.append(statistics.fmean(map(float, rows[column])))
-        if max(totals) - min(totals) > BUDGET * max(totals):
+        totals = [
+            statistics.fmean(map(float, values))
+            for selection in (claim.ours, claim.theirs)
+            for part in selection.split(" - ")
+            if (values := [v for v in _selected(frame, part, claim)[column] if v is not None])
+        ]
+        if totals and max(totals) - min(totals) > BUDGET * max(totals):
             raise UserError(
                 f"{column} of both rows must not differ by more than {BUDGET:.0%}, got "
-                f"{totals[0]:,g} and {totals[1]:,g}"
+                + " and ".join(f"{total:,g}" for total in totals)
             )
 
 

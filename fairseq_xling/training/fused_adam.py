@@ -162,7 +162,8 @@ def copy_weights(optimizer: Any) -> None:
         return
     pairs = zip(optimizer.fp16_params, optimizer.fp32_params, strict=True)
     kept = [(half, weight) for half, weight in pairs if half.requires_grad]
-    torch._foreach_copy_([half for half, _ in kept], [weight for _, weight in kept])
+    if kept:
+        torch._foreach_copy_([half for half, _ in kept], [weight for _, weight in kept])
 
 
 def forget_gradients(optimizer: Any) -> None:

@@ -23,7 +23,7 @@ GROUP = "Start"
 class DemoOptions:
     scale: str = option(
         "mini",
-        "tiny (a smoke test of a minute), mini (about 5 minutes on two cores) or small (about "
+        "tiny (a smoke test of a minute), mini (5 to 10 minutes on two cores) or small (about "
         "20 minutes, with an autoregressive model to compare with)",
         metavar="SCALE",
     )

@@ -1,6 +1,6 @@
 """The measures of `fairseq-xling eval`: one file each, found by name.
 
-A measure is a class with ``options``, or with ``add_arguments(parser)`` for them, and
+A measure is a `Measure` with ``options``, or a class with ``add_arguments(parser)``, and
 ``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq. Its heavy
 imports belong inside ``run``: the options of all measures are declared before any is run.
 """

@@ -336,3 +336,9 @@ def test_named_copies_begin_alike_and_the_rest_as_it_did(make_model, make_task):
             assert torch.equal(tensor, first)
         if ".private.de." not in name or name.startswith("tokens."):
             assert torch.equal(tensor, usual[name])
+
+
+def test_an_output_of_its_own_begins_alike_as_well(make_model, make_task):
+    model = make_model(make_task(en=30, de=30), separate="softmax", separate_start="softmax")
+    table = model.encoder.output_tokens
+    assert torch.equal(table.select("en").weight, table.select("de").weight)

@@ -75,13 +75,13 @@ def test_a_language_may_be_called_like_a_method_of_torch():
 
 
 def test_copies_begin_alike_where_they_have_one_shape():
-    slot = Slot(linear, ["en", "de", "deu"], private=True)
-    en, de, deu = (slot.select(lang) for lang in ("en", "de", "deu"))
+    slot = Slot(linear, ["en", "de", "deu", "eng"], private=True)
+    en, de, deu, eng = (slot.select(lang) for lang in ("en", "de", "deu", "eng"))
     before = deu.weight.clone()
     assert not torch.equal(en.weight, de.weight)
     slot.begin_alike()
     assert torch.equal(en.weight, de.weight) and en.weight is not de.weight
-    assert torch.equal(deu.weight, before)
+    assert torch.equal(deu.weight, before) and torch.equal(eng.weight, before)
 
 
 @pytest.mark.parametrize("text", ["softmax", "positions,2", "emb"])

@@ -59,6 +59,7 @@ MAP, NONE = ("map", "LAS"), ("none", "LAS")
         ({"ours": "row=none", "theirs": "row=map"}, [3.0, 4.1, 5.0], [1.0, 2.0, 3.0], NOT_KEPT),
         ({}, [2.0, 3.0, 4.0], [1.0, 2.0, 3.0], KEPT),  # the same difference in all seeds
         ({}, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], UNDECIDED),
+        ({}, [0.3, 0.3, 0.3], [0.1 + 0.2] * 3, UNDECIDED),  # the same but for rounding
     ],
 )
 def test_a_verdict_follows_from_the_figures(claim, better, worse, state, tmp_path):
@@ -72,11 +73,14 @@ def test_differences_are_those_of_scipys_paired_tests():
     interval = expected.confidence_interval(0.95)
     assert found.p == pytest.approx(expected.pvalue)
     assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
-    one_sided = [
-        stats.ttest_rel(better, worse - 0.7, alternative="greater").pvalue,
-        stats.ttest_rel(better, worse + 0.7, alternative="less").pvalue,
+    within = [
+        stats.ttest_rel(better, worse - 3, alternative="greater").pvalue,
+        stats.ttest_rel(better, worse + 3, alternative="less").pvalue,
     ]
-    assert paired(better, worse, margin=0.7).p == pytest.approx(max(one_sided))
+    assert abs(found.mean) < 3
+    assert paired(better, worse, margin=3).p == pytest.approx(2 * max(within))
+    outside = stats.ttest_rel(better + 4, worse + 0.5, alternative="greater")
+    assert paired(better + 4, worse, margin=0.5).p == pytest.approx(2 * outside.pvalue)
 
 
 def test_the_mean_of_a_claims_measures_decides(tmp_path):
@@ -89,6 +93,21 @@ def test_the_mean_of_a_claims_measures_decides(tmp_path):
     assert [difference.measure for difference in verdict.shown] == ["LAS", "F1"]
     (verdict,) = judge([changed(measures=("F1",), also=("LAS",))], tmp_path)
     assert verdict.state == UNDECIDED and verdict.decides.measure == "F1"
+
+
+def test_measures_share_their_seeds_whatever_their_order(tmp_path):
+    figures = {1: 3.0, 2: 4.1, 3: 5.0, 4: 9.0}
+    rows = [
+        {"row": row, "measure": measure, "seed": seed, "value": shift + factor * figures[seed]}
+        for row, shift in (("map", 1.0), ("none", 0.0))
+        for measure, factor, seeds in (("LAS", 1, (1, 2, 3)), ("F1", 2, (4, 3, 2, 1)))
+        for seed in seeds
+    ]
+    record = {"frame": frame_to_json(make_frame(rows))}
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    (verdict,) = judge([changed(measures=("LAS", "F1"))], tmp_path)
+    assert verdict.decides.gaps == pytest.approx([1.0, 1.0, 1.0])
+    assert verdict.decides.better == pytest.approx(1 + 1.5 * (3.0 + 4.1 + 5.0) / 3)
 
 
 def test_rows_may_be_differences_and_means_over_other_columns(tmp_path):
@@ -167,6 +186,9 @@ def line(**values):
         ([HEADER, line(measures="")], r":2: a test needs a frame, both rows and measures"),
         ([HEADER, line(margin="2")], r":2: a claim that rows are alike, and only such, needs"),
         ([HEADER, line(direction="alike")], r":2: a claim that rows are alike"),
+        ([HEADER, line(central="Yes")], r":2: central must be yes or no, got 'Yes'"),
+        ([HEADER, line(ours="measure=a")], r":2: both rows must name their measure, or neither"),
+        ([HEADER, line(ours="a=1 - b=2 - c=3")], r":2: rows may be a difference of two"),
         ([HEADER, line(margin="wide")], r":2: margin must be a number, got 'wide'"),
         (
             [HEADER, line(frame="", ours="", theirs="", measures="")],
