@@ -133,6 +133,7 @@ def test_a_failing_import_is_one_line_with_its_place_each_time(code, cause, make
             "rum = add_arguments = 1",
             "must have `run`; did you mean 'rum'?",
         ),
+        ("verbs.units:units", "", "add_arguments = 1", "must have `options`"),
         (
             "objectives:objectives",
             "data.example:Objective",

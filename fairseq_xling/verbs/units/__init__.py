@@ -82,4 +82,4 @@ class Unit(Protocol):
         """Finish the files; returns what a reader needs to know about them."""
 
 
-units: Registry[type[Unit]] = Registry("`--unit`", __name__)
+units: Registry[type[Unit]] = Registry("`--unit`", __name__, needs=("options",))
