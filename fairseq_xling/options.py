@@ -261,7 +261,7 @@ def to_argv(config: Any, *names: str) -> list[str]:
     ... class Example:
     ...     data: str = argument("data folder", "DATA")
     ...     k: int = option(10, "neighbours")
-    ...     swap: bool = option(False, "the other way round")
+    ...     swap: bool = option(False, "in reverse")
     >>> to_argv(Example(data="d", swap=True)), to_argv(Example(data="d"), "k")
     (['d', '--swap'], ['--k', '10'])
     """

@@ -10,6 +10,7 @@ outside, each at half of the level. Holm's correction is over the claims of a pa
 import csv
 import dataclasses
 import functools
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,8 @@ import pandas
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.results.frame import frame_from_json
+from fairseq_xling.results.frame import by_seed, frame_from_json
+from fairseq_xling.results.paired import paired_difference, shown_p
 
 HIGHER, LOWER, ALIKE = "higher", "lower", "alike"
 KEPT, NOT_KEPT, UNDECIDED, EQUAL, NOT_RUN = STATES = (
@@ -236,14 +238,8 @@ def _differences(claim: Claim, frame: pandas.DataFrame) -> tuple[Difference, lis
     every: dict[str, tuple[dict[Any, float], dict[Any, float]]] = {}
     units: dict[str, str] = {}
     for name in (*claim.measures, *claim.also):
-        rows = frame[frame["measure"] == name]
-        if "measure=" in claim.ours:
-            rows = frame
-        elif rows.empty:
-            known = ", ".join(map(str, dict.fromkeys(frame["measure"])))
-            raise UserError(f"measure {name!r} is not in {claim.frame}; it has {known}")
-        every[name] = _of(rows, claim.ours, claim), _of(rows, claim.theirs, claim)
-        found = {unit for unit in rows["unit"] if unit is not None}
+        every[name] = _of(frame, claim.ours, name, claim), _of(frame, claim.theirs, name, claim)
+        found = {unit for unit in frame.loc[frame["measure"] == name, "unit"] if unit is not None}
         units[name] = found.pop().strip(" ()") if len(found) == 1 else ""
     decide = [every[name] for name in claim.measures]
     seeds = [s for s in decide[0][0] if all(s in row for pair in decide for row in pair)]
@@ -283,45 +279,44 @@ def paired(
     >>> round(paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], margin=5).p, 3)
     0.035
     """
-    from scipy import stats
+    found = paired_difference(better, worse)
+    mean, low, high, p = (found[name] for name in ("mean", "low", "high", "p"))
+    if p is None:
+        rounding = 1e-9 * max(map(abs, [*better, *worse]))
+        low = high = mean
+        p = 0.0 if abs(abs(mean) - (margin or 0.0)) > rounding else 1.0
+    elif margin is not None:
+        from scipy.stats import ttest_1samp
 
-    gaps = [a - b for a, b in zip(better, worse, strict=True)]
-    mean, count = statistics.fmean(gaps), len(gaps)
-    error = statistics.stdev(gaps) / count**0.5
-    rounding = 1e-9 * max(map(abs, [*better, *worse]))
-    if error <= rounding:
-        differs = abs(mean) > rounding if margin is None else abs(abs(mean) - margin) > rounding
-        low, high, p = mean, mean, 0.0 if differs else 1.0
-    else:
-        spread = stats.t(count - 1)
-        half = error * float(spread.ppf(0.975))
-        low, high = mean - half, mean + half
-        if margin is None:
-            p = 2 * float(spread.sf(abs(mean) / error))
-        else:  # two one-sided tests say that it is within, one that it is outside
-            p = min(1.0, 2 * float(spread.sf(abs(margin - abs(mean)) / error)))
+        # Against the nearer end of the margin. One side of it is the larger of the two one-sided
+        # tests that the difference is within, the other that it is outside.
+        p = float(ttest_1samp(found["gaps"], math.copysign(margin, mean)).pvalue)
     means = statistics.fmean(better), statistics.fmean(worse)
-    return Difference(measure, unit, *means, mean, low, high, p, tuple(gaps), margin)
+    return Difference(measure, unit, *means, mean, low, high, p, tuple(found["gaps"]), margin)
 
 
-def _of(frame: pandas.DataFrame, selection: str, claim: Claim) -> dict[Any, float]:
+def _of(frame: pandas.DataFrame, selection: str, measure: str, claim: Claim) -> dict[Any, float]:
     """By seed the figure of the rows that ``selection`` names: a mean over all that it leaves
     open."""
-    parts = [_selected(frame, part, claim) for part in selection.split(" - ")]
-    figures: list[dict[Any, float]] = []
-    for part in parts:
-        by_seed: dict[Any, list[float]] = {}
-        for seed, value in part[["seed", "value"]].itertuples(index=False, name=None):
-            if value is not None:
-                by_seed.setdefault(seed, []).append(float(value))
-        figures.append({seed: statistics.fmean(values) for seed, values in by_seed.items()})
-    if len(figures) == 1:
-        return figures[0]
-    first, second = figures
+    parts = [
+        by_seed(_selected(frame, part, measure, claim)).get((), {})
+        for part in selection.split(" - ")
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    first, second = parts
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def _selected(frame: pandas.DataFrame, selection: str, claim: Claim) -> pandas.DataFrame:
+def _selected(
+    frame: pandas.DataFrame, selection: str, measure: str, claim: Claim
+) -> pandas.DataFrame:
+    """The rows that ``selection`` names, of ``measure`` unless it names another."""
+    if "measure=" not in selection:
+        known = ", ".join(map(str, dict.fromkeys(frame["measure"])))
+        frame = frame[frame["measure"] == measure]
+        if frame.empty:
+            raise UserError(f"measure {measure!r} is not in {claim.frame}; it has {known}")
     for part in selection.split(";"):
         column, _, value = part.strip().partition("=")
         if column not in frame.columns:
@@ -336,12 +331,12 @@ def _check_budgets(frame: pandas.DataFrame, claim: Claim) -> None:
     for column in _BUDGETS:
         if column not in frame.columns:
             continue
-        totals = [
-            statistics.fmean(map(float, values))
+        rows = [
+            _selected(frame, part, claim.measures[0], claim)[column].dropna()
             for selection in (claim.ours, claim.theirs)
             for part in selection.split(" - ")
-            if (values := [v for v in _selected(frame, part, claim)[column] if v is not None])
         ]
+        totals = [statistics.fmean(map(float, values)) for values in rows if len(values)]
         if totals and max(totals) - min(totals) > BUDGET * max(totals):
             raise UserError(
                 f"{column} of both rows must not differ by more than {BUDGET:.0%}, got "
@@ -390,14 +385,10 @@ def table(verdicts: Iterable[Verdict]) -> Iterator[list[str]]:
     for verdict in verdicts:
         claim, decides = verdict.claim, verdict.decides
         ours, state = "", verdict.state
-        if decides is not None:
+        if decides is not None and verdict.p is not None:
             every = [decides] if decides.measure == "mean" else []
             ours = "; ".join(map(in_words, [*every, *verdict.shown]))
             ours += f" ({len(decides.gaps)} seeds)"
-            state += f", p {_shown(verdict.p)}"
+            state += f", p {shown_p(verdict.p)}"
         text = f"**{claim.text}**" if claim.central else claim.text
         yield [claim.place, text, claim.reported, ours, state, claim.note]
-
-
-def _shown(p: float | None) -> str:
-    return "< 0.001" if p is not None and p < 0.001 else f"= {p:.3f}"

@@ -87,22 +87,27 @@ def arranged(frame: pandas.DataFrame, *columns: str) -> pandas.DataFrame:
     return frame.iloc[sorted(range(len(keys)), key=lambda n: order[keys[n]])]
 
 
+def by_seed(frame: pandas.DataFrame, *columns: str) -> dict[tuple[Any, ...], dict[Any, float]]:
+    """By the values of ``columns``, the figure of each seed: the mean over all other columns."""
+    found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+    for *key, seed, value in frame[[*columns, "seed", "value"]].itertuples(index=False, name=None):
+        if value is not None:
+            found.setdefault(tuple(key), {}).setdefault(seed, []).append(value)
+    return {
+        key: {seed: statistics.fmean(values) for seed, values in seeds.items()}
+        for key, seeds in found.items()
+    }
+
+
 def figures(frame: pandas.DataFrame, *columns: str) -> dict[tuple[Any, ...], list[float]]:
-    """By the values of ``columns``, a figure of each seed: the mean over all other columns.
+    """The figures of `by_seed`, without their seeds.
 
     >>> rows = [("de", 1, 0.5), ("fr", 1, 1.5), ("de", 2, 3.0), ("fr", 2, 5.0)]
     >>> frame = make_frame({"row": "a", "target": t, "seed": s, "value": v} for t, s, v in rows)
     >>> figures(frame, "row"), figures(frame, "row", "target")[("a", "de")]
     ({('a',): [1.0, 4.0]}, [0.5, 3.0])
     """
-    found: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
-    for *key, seed, value in frame[[*columns, "seed", "value"]].itertuples(index=False, name=None):
-        if value is not None:
-            found.setdefault(tuple(key), {}).setdefault(seed, []).append(value)
-    return {
-        key: [statistics.fmean(values) for values in by_seed.values()]
-        for key, by_seed in found.items()
-    }
+    return {key: list(seeds.values()) for key, seeds in by_seed(frame, *columns).items()}
 
 
 def pivot(
