@@ -19,7 +19,7 @@ from pathlib import Path
 import torch
 from cdlm_memory import LONGEST, probe, repeat
 from cdlm_systems import Setting, System, bucketed, padded
-from common import Measured, heading, table, take_turns
+from common import Measured, check_device, heading, table, take_turns
 
 OURS, PADDED = "ours", "padded to 512"
 HERE = Path(__file__).resolve().parent
@@ -68,8 +68,7 @@ def parse() -> argparse.Namespace:
     args = parser.parse_args()
     if args.clock == "cpu" and (args.threads != 1 or args.device != "cpu"):
         parser.error("--clock cpu needs --threads 1 (waiting threads count too) and --device cpu")
-    if args.device == "cuda" and not torch.cuda.is_available():
-        parser.error("`--device` cuda: torch finds no accelerator on this machine")
+    check_device(parser, args)
     for file in [] if args.embedded else args.text:
         if not file.is_file():
             parser.error(f"`--text` {file}: no such file; --embedded needs none")

@@ -156,6 +156,23 @@ def peak_memory(step: Step, device: str) -> int:
     return int(fields["VmHWM"].split()[0]) * 1024 - before
 
 
+def check_device(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """Ends the program with one line if `--device` is an accelerator that is not here."""
+    if args.device == "cuda" and not torch.cuda.is_available():
+        parser.error("`--device` cuda: torch finds no accelerator on this machine")
+
+
+def operations(profile: Any, device: str) -> list[tuple[float, int, str]]:
+    """What ``device`` did in a finished profile, the longest first: seconds, calls, name."""
+    found = []
+    for event in profile.key_averages():
+        on_device = str(event.device_type).endswith("CUDA")
+        if on_device == (device == "cuda") and not getattr(event, "is_user_annotation", False):
+            spent = event.self_device_time_total if on_device else event.self_cpu_time_total
+            found.append((spent / 1e6, event.count, event.key))
+    return sorted(found, reverse=True)
+
+
 def heading(script: str, device: str) -> str:
     """When, with which command and on what machine figures were measured."""
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())

@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from common import heading, table
+from common import check_device, heading, operations, table
 from fairseq import utils
 from gemm import encoder_products
 from mlm_systems import (
@@ -322,19 +322,14 @@ class Bench:
                 step()
             self.wait()
             wall = time.perf_counter() - start
-        kept = []
-        for event in found.key_averages():
-            on_device = str(event.device_type).endswith("CUDA")
-            if on_device == self.gpu and not getattr(event, "is_user_annotation", False):
-                spent = event.self_device_time_total if on_device else event.self_cpu_time_total
-                kept.append((spent / 1e6, event.count, event.key))
+        kept = operations(found, self.args.device)
         busy = sum(spent for spent, _, _ in kept)
         self.operations[name] = [[key, spent / PROFILED, count] for spent, count, key in kept]
         self.profiles[name] = [
             ["all", f"{1000 * busy / PROFILED:.2f}", f"{busy / wall:.1%} of the time", ""],
             *(
                 [key[:70], f"{1000 * spent / PROFILED:.2f}", f"{spent / busy:.1%}", f"{count}"]
-                for spent, count, key in sorted(kept, reverse=True)[:OPERATIONS]
+                for spent, count, key in kept[:OPERATIONS]
             ),
         ]
 
@@ -463,8 +458,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--work", type=Path, default=HERE.parent / "runs" / "benchmarks")
     parser.add_argument("--output", type=Path, help="folder for gpu.md and gpu.json")
     args = parser.parse_args()
-    if args.device == "cuda" and not (torch.cuda.is_available() or args.prepare):
-        parser.error("`--device` cuda: torch finds no accelerator on this machine")
+    if not args.prepare:
+        check_device(parser, args)
     return args
 
 

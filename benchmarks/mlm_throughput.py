@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from common import Measured, heading, table, take_turns
+from common import Measured, check_device, heading, table, take_turns
 from gemm import encoder_products, product_steps
 from mlm_systems import Setting, System, hugging_face, loader, ours, stock
 from mlm_text import generated_lines, prepare
@@ -73,8 +73,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--lines", type=int, default=100_000, help="most lines of a text")
     parser.add_argument("--work", type=Path, default=HERE.parent / "runs" / "benchmarks")
     args = parser.parse_args()
-    if args.device == "cuda" and not torch.cuda.is_available():
-        parser.error("`--device` cuda: torch finds no accelerator on this machine")
+    check_device(parser, args)
     if args.clock == "cpu" and (args.threads != 1 or args.device != "cpu"):
         parser.error("--clock cpu needs --threads 1 (waiting threads count too) and --device cpu")
     if args.half and args.device == "cpu":
