@@ -29,7 +29,7 @@ class Segments(NamedTuple):
 
     bounds: Tensor
     longest: int
-    mean: int = 0
+    mean: int
 
 
 def segments_of(layout: Mapping[str, Any]) -> Segments:

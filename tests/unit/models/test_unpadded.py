@@ -161,7 +161,7 @@ def test_a_layer_computes_what_it_computes_with_padding_in_any_groups():
     mask = torch.arange(8) >= torch.tensor(lengths)[:, None]
     expected = layer(x, attention_mask(mask))[~mask]
     bounds = torch.tensor([0, 5, 6, 14, 14, 14], dtype=torch.int32)  # the last two are empty
-    found = layer(x[~mask], Segments(bounds, 128))
+    found = layer(x[~mask], Segments(bounds, 128, 0))
     torch.testing.assert_close(found, expected)
 
 
@@ -169,7 +169,7 @@ def test_attention_of_segments_drops_its_weights_at_their_rate():
     torch.manual_seed(3)
     qkv = torch.ones(2000, 3 * 4)
     bounds = torch.arange(0, 2001, 10, dtype=torch.int32)
-    mixed = attend_segments(qkv, 2, Segments(bounds, 128), 0.25)
+    mixed = attend_segments(qkv, 2, Segments(bounds, 128, 10), 0.25)
     assert mixed.unique().numel() > 2  # of 10 equal weights each is there or not
     assert mixed.mean().item() == pytest.approx(1, abs=0.02)
 
@@ -181,7 +181,7 @@ def test_a_gpus_kernels_take_these_arguments_and_have_gradients(short, rate, mon
     monkeypatch.setattr("fairseq_xling.models.unpadded._SHORT", short)
     parts = torch.empty(64, 3, 2, 8, dtype=torch.bfloat16, device="meta", requires_grad=True)
     bounds = torch.empty(5, dtype=torch.int32, device="meta")
-    mixed = _fused(parts, Segments(bounds, 128), rate)
+    mixed = _fused(parts, Segments(bounds, 128, 16), rate)
     assert mixed.shape == (64, 2, 8) and mixed.dtype == torch.bfloat16
     mixed.sum().backward()
     assert parts.grad.shape == parts.shape
