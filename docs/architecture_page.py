@@ -4,6 +4,7 @@ python docs/architecture_page.py architecture.svg
 """
 
 import ast
+import functools
 import sys
 from collections.abc import Mapping, Set
 from pathlib import Path
@@ -71,6 +72,7 @@ def about(package: str) -> str:
     return " ".join(first.split())
 
 
+@functools.cache
 def size(package: str) -> tuple[int, int]:
     """Its files and lines of Python."""
     files = list((ROOT / PACKAGE / package).rglob("*.py"))
@@ -180,6 +182,6 @@ def _places(
 
 
 if __name__ == "__main__":
-    layers, arrows = layers_of(imports()), reduced(imports())
+    graph = imports()
     with atomic_write(sys.argv[1], "w") as file:
-        file.write(draw(layers, arrows))
+        file.write(draw(layers_of(graph), reduced(graph)))
