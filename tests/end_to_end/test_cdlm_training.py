@@ -91,12 +91,14 @@ def test_validate_gives_the_losses_that_training_logged(trained, tiny_corpus, mo
     options += "--task cdlm --directions en-de,de-en --max-tokens 300 --cpu".split()
     monkeypatch.setattr(sys, "argv", ["fairseq-validate", *options, "--log-format", "json"])
     output, root = io.StringIO(), logging.getLogger()
-    handlers = list(root.handlers)  # fairseq-validate puts its own in their place
+    # fairseq-validate puts its own in their place.
+    handlers, level = list(root.handlers), root.level
     try:
         with contextlib.redirect_stdout(output):
             validate.cli_main()
     finally:
         root.handlers[:] = handlers
+        root.setLevel(level)
     (expected,), found = logged(trained[1], "valid"), logged(output.getvalue(), "valid")[-1]
     keys = [key for key in expected if key.endswith("_loss")]
     assert len(keys) == 5 + len(HEADS[1].split(","))
