@@ -118,3 +118,18 @@ def mean_difference(source: Tensor, target: Tensor) -> Tensor:
             f"got {tuple(source.shape)} and {tuple(target.shape)}"
         )
     return target - source
+
+
+def random_direction(difference: Tensor, seed: int) -> Tensor:
+    """A random vector for each layer, as long as its mean difference: the control of a shift.
+
+    Args:
+        difference: (L+1, D).
+
+    >>> control = random_direction(torch.tensor([[3.0, 4.0], [0.0, 0.0]]), seed=1)
+    >>> control.norm(dim=1).tolist()
+    [5.0, 0.0]
+    """
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(difference.shape, generator=generator, dtype=difference.dtype)
+    return drawn * (difference.norm(dim=1) / drawn.norm(dim=1))[:, None]

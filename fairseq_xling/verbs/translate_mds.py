@@ -44,6 +44,7 @@ from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, OutputFile
 from fairseq_xling.options import REQUIRED, argument, option
 from fairseq_xling.progress import progress
 from fairseq_xling.ranges import COUNT
+from fairseq_xling.seeds import SEEDS
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.eval import check_languages
@@ -89,6 +90,13 @@ class Options:
         words=2,
     )
     means_split: str = option("valid", "split of the data folder for the means", metavar="SPLIT")
+    random_direction: int | None = option(
+        None,
+        "a control: shift in a random direction instead, as far as the mean difference, with this "
+        "seed",
+        range=SEEDS,
+        metavar="SEED",
+    )
     vocabulary_split: str = option(
         "train", "split whose tokens are a language's, for the convert rate", metavar="SPLIT"
     )
@@ -103,7 +111,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.analysis.language_mean import mean_difference
+    from fairseq_xling.analysis.language_mean import mean_difference, random_direction
     from fairseq_xling.interop.encoder import Encoder
     from fairseq_xling.provenance import provenance
     from fairseq_xling.verbs.parts.mean_difference_result import write_single, write_table
@@ -132,6 +140,8 @@ def run(options: Options) -> None:
     with _work(options, pair, output, single) as work:
         found = given or tuple(_split_mean(options, encoder, data, lang, work) for lang in pair)
         job.difference = mean_difference(found[0].mean, found[1].mean)
+        if options.random_direction is not None:
+            job.difference = random_direction(job.difference, options.random_direction)
         files = {
             "checkpoint": options.checkpoint,
             "text": options.text,
@@ -322,6 +332,7 @@ def _split_mean(
 
 def _settings(options: Options, pair: tuple[str, str]) -> dict[str, Any]:
     """Everything that determines the scores of a cell."""
+    control = options.random_direction
     from fairseq_xling.analysis.sampled_bleu import tokenizer_for
 
     return {
@@ -332,5 +343,6 @@ def _settings(options: Options, pair: tuple[str, str]) -> dict[str, Any]:
         "reference": sha256(options.reference),
         "means": [sha256(path) for path in options.means] if options.means else options.means_split,
         "vocabulary": options.vocabulary_split,
+        **({} if control is None else {"random direction": control}),
         "tokenizer": tokenizer_for(pair[1], options.tokenizer or ""),
     }

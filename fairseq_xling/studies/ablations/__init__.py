@@ -31,6 +31,7 @@ STUDIES: Registry[type[Study]] = Registry(
     "study",
     __name__,
     "fairseq_xling.papers.clcr.ablations",
+    "fairseq_xling.papers.mbert",
     "fairseq_xling.papers.trelm.ablations",
 )
 

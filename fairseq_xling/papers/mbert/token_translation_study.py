@@ -1,0 +1,228 @@
+"""The study of token translation: does the mean difference of two languages make an encoder that
+has only seen text of each write the other, and does it help zero-shot transfer?
+
+Liu et al. 2020, sections 4.1 to 4.3. Layer and alpha are chosen on the validation sentences and
+scored on those of the test; a random direction of the same length is chosen and scored in the same
+way. Half of the layers are frozen where heads are trained, but in the row that says so.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import read_json
+from fairseq_xling.options import Items, items_of, option, reads
+from fairseq_xling.results.result import KINDS
+from fairseq_xling.runs.corpus_steps import (
+    eval_command,
+    prepare_step,
+    segment_options,
+    text_files,
+)
+from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.training_command import training_step
+from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText
+from fairseq_xling.studies.gold_tasks import parse_tasks, transfer_step
+from fairseq_xling.studies.study import Cell, Study, Table
+
+if TYPE_CHECKING:
+    import pandas
+
+RATE, BLEU, OTHER = "convert rate", "BLEU-1", "third language"
+SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
+HALF, MOVED, ALL = "lower half frozen", "lower half frozen, shifted", "all layers trained"
+_MASS = {"langmass_own": "mass on own words", "langmass_others": "mass on others' words"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(EncoderTraining, PreparedText):
+    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
+    languages: str = option("en,de,id", "the first is translated into each other one")
+    seeds: str = option("1,2,3", "seeds of training")
+    alphas: str = option("-1,1,2,3", "sizes of the shift, in mean differences", items=Items(float))
+    tasks: str = option("pos,parsing", "zero-shot tasks: nli, ner, pos, parsing")
+    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    precision: str = precision_option()
+    jobs: int = option(1, "steps that run at the same time", least=1)
+
+
+@KINDS.register("token-translation")
+@STUDIES.register("token-translation")
+class TokenTranslation(Study):
+    """A masked language model of several languages, its states shifted by their mean difference."""
+
+    name, paper, config = "token-translation", "mbert", Config
+    help = "translation of tokens and transfer by the mean difference of two languages"
+    title = "Token translation by the mean difference"
+    source = "Liu et al. (2020), section 4"
+    lead = "Encoders that have only seen text of each language, trained as masked language models."
+    spec_rows = ("S11", "S12", "S13")
+
+    def check(self, config: Config) -> Config:
+        if not (Path(config.data_text or ".") / "parallel").is_dir():
+            raise UserError(
+                "`--data-text` must be a folder with text in mono/ and parallel/, got "
+                f"{config.data_text!r}"
+            )
+        for task in parse_tasks("--tasks", config.tasks).values():
+            task.check(Path(config.data_text), config.language_list)
+        _ = config.seed_list, config.training, items_of(config, "alphas")  # raises for errors
+        return config
+
+    def plan(self, run: Path, config: Config) -> tuple[list[Step], list[Cell]]:
+        text, data, (source, *targets) = Path(config.data_text), run / "data", config.language_list
+        steps = [
+            prepare_step(
+                "prepare",
+                data,
+                config.language_list,
+                source=["--from", str(text)],
+                inputs=text_files(text, config.language_list),
+                mode="joint",
+                vocab_type=config.vocab_type,
+                vocab_size=config.vocab_size,
+                options=segment_options(config.segment, config.language_list),
+            )
+        ]
+        cells: list[Cell] = []
+        for seed in config.seed_list:
+            folder, log = run / "models" / str(seed), run / "logs" / f"train-{seed}.log"
+            best = folder / "checkpoint_best.pt"
+            where = (config.device, config.precision)
+            train = (config.training, data, folder, log, seed, source, (), *where)
+            steps.append(training_step(f"train-{seed}", *train))
+            about, of = {"source": source, "seed": seed}, (config, best, data, seed)
+            mass = run / "results" / f"mass-{seed}.json"
+            command = ["--measure", "langmass", "--device", config.device, "--output", mass]
+            command = eval_command([best], data, source, targets, *command)
+            steps.append(Step(f"mass-{seed}", [command], inputs=[data, folder], outputs=[mass]))
+            cells.append(Cell({**about, "row": NONE}, {"mass": mass}))
+            for target in targets:
+                for row in (SHIFT, CONTROL):
+                    own = [_grid(run, split, target, row, *of) for split in ("valid", "test")]
+                    steps += own
+                    valid, test = (step.outputs[0] / "results.json" for step in own)
+                    cells.append(
+                        Cell(
+                            {**about, "target": target, "row": row}, {"valid": valid, "test": test}
+                        )
+                    )
+            for name, task in parse_tasks("--tasks", config.tasks).items():
+                for row, frozen in ((HALF, config.layers // 2), (ALL, 0)):
+                    output = run / "tasks" / f"{name}-{frozen}-{seed}"
+                    options = ["--freeze-layers", str(frozen), "--device", config.device]
+                    options += ["--precision", config.precision]
+                    if frozen:  # alpha is chosen on sentences of the target language, as in 4.3
+                        options += ["--shift-layer", str(frozen)]
+                        dev = (f"{lang}={task.file(text, 'valid', lang)}" for lang in targets)
+                        options += [word for file in dev for word in ("--shift-dev", file)]
+                    tested = (output.name, task, output, text, config.language_list)
+                    steps.append(transfer_step(*tested, {"model": (best, data)}, "1", options))
+                    files = {"transfer": output / "results.json"}
+                    cells.append(Cell({**about, "row": row, "task": task.title}, files))
+        return steps, cells
+
+    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
+        found = {name: read_json(path) for name, path in cell.files.items()}
+        if "mass" in found:
+            (result,) = found["mass"]["results"]
+            measured = result["measures"]["langmass"]
+            for lang, scores in measured["scores"].items():
+                for name, title in _MASS.items():
+                    chance = measured["chance"][lang][name]
+                    about = {"target": lang, "measure": title, "chance": chance}
+                    yield {**about, "value": scores[name]}
+        elif "transfer" in found:
+            (result,) = found["transfer"]["results"]
+            (test,) = result["tests"]
+            metric = result["metric"]
+            for lang, scores in test["scores"].items():
+                about = {"target": lang, "measure": "transfer", "unit": "%"}
+                yield {**about, "value": scores[metric]}
+                if moved := test.get("shifted", {}).get(lang):
+                    yield {**about, "row": MOVED, "value": moved["scores"][metric]}
+        else:
+            valid, test = (
+                {Shift(one["layer"], one["alpha"]): one for one in found[split]["cells"]}
+                for split in ("valid", "test")
+            )
+            chosen = best_shift(valid)
+            where = {"chosen": f"layer {chosen.layer}, alpha {chosen.alpha:g}"}
+            yield from _scores(test[chosen], {**where, "cell": "chosen"})
+            if cell.about["row"] == SHIFT:
+                yield from _scores(test[NO_SHIFT], {"row": NONE, "cell": "chosen"})
+            for shift, scores in test.items():
+                if shift != NO_SHIFT:
+                    about = {"layer": shift.layer, "alpha": shift.alpha, "cell": "grid"}
+                    yield from _scores(scores, about)
+
+    def tables(self, frame: "pandas.DataFrame") -> Iterator[tuple[str, Table, list[str]]]:
+        from fairseq_xling.results.frame import pivot
+
+        rows, digits = {"": "row", "language": "target"}, {BLEU: 1, RATE: 3, OTHER: 3}
+        chosen = frame[frame["cell"] == "chosen"]
+        notes = [
+            "Means and standard deviations over seeds; layer and alpha are chosen by the precision "
+            "of words on the validation sentences, the figures are of the test.",
+            "Convert rate: share of the target's own words among those of one language alone. "
+            "Third language: share of all words that only other languages have.",
+        ]
+        yield "Token translation", pivot(chosen, rows, digits=digits, order=list(digits)), notes
+        mass = frame[frame["measure"].isin(_MASS.values())]
+        yield "Masked words", pivot(mass, {"language": "target"}, digits=3), []
+        if len(tuned := frame[frame["measure"] == "transfer"]):
+            yield "Zero-shot transfer (%)", pivot(tuned, {**rows, "task": "task"}, digits=1), []
+
+    def figures(self, frame: "pandas.DataFrame") -> Mapping[str, Any]:
+        def by_layer(frame: "pandas.DataFrame") -> Any:
+            from fairseq_xling.results.charts import curves
+
+            own = frame[(frame["cell"] == "grid") & (frame["row"] == SHIFT)]
+            own = own[own["measure"].isin([RATE, BLEU])]
+            panels = own["target"] + ": " + own["measure"]
+            lines = [f"alpha {alpha:g}" for alpha in own["alpha"]]
+            own = own.assign(panel=panels, line=lines)
+            return curves(
+                own,
+                lambda rows: rows["measure"].iat[0],
+                xlabel="layer that is shifted",
+                line="line",
+                panel="panel",
+                title=lambda rows: rows["target"].iat[0],
+                common=True,
+            )
+
+        return {"By layer and alpha": by_layer}
+
+
+def _grid(
+    run: Path, split: str, target: str, row: str, config: Config, best: Path, data: Path, seed: int
+) -> Step:
+    """Translations with every layer and alpha, of one set of sentences."""
+    source = config.language_list[0]
+    name = f"{'shift' if row == SHIFT else 'control'}-{target}-{split}-{seed}"
+    text, reference = (
+        Path(config.data_text) / "parallel" / f"{split}.{source}-{target}.{lang}.txt"
+        for lang in (source, target)
+    )
+    command = [
+        *("fairseq-xling", "translate", "mds", str(best), "--data", str(data)),
+        *("--from", source, "--to", target, "--text", str(text), "--reference", str(reference)),
+        *("--layers", f"1-{config.layers}", f"--alphas={config.alphas}"),
+        *(("--random-direction", str(seed)) if row == CONTROL else ()),
+        *("--device", config.device, "--output", str(run / "grids" / name)),
+    ]
+    inputs = [best.parent, data, text, reference]
+    return Step(name, [command], inputs=inputs, outputs=[run / "grids" / name], resumable=True)
+
+
+def _scores(scores: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    third = sum(scores["other_languages"].values()) / max(1, scores["tokens"])
+    yield {**about, "measure": RATE, "value": scores["convert_rate"]}
+    yield {**about, "measure": BLEU, "value": scores["bleu"], "unit": "%"}
+    yield {**about, "measure": OTHER, "value": third}
