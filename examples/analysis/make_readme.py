@@ -14,6 +14,7 @@ import numpy as np
 import pandas
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.papers.emerging.similarity_config import ROWS
 from fairseq_xling.results.frame import figures, frame_from_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.paired import in_words, paired_difference, verdict
@@ -26,7 +27,6 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.studies.mbert.similarity_config import ROWS
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))

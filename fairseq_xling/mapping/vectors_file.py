@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.array_file import ArrayFile, described_well
+from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.errors import UserError
 
+_TOKENS = 1 << 20  # tokens counted at a time
 _FILE = ArrayFile(
     "fairseq_xling.vectors",
     "a vectors file (as `fairseq-xling embed` writes it)",
@@ -105,3 +108,35 @@ def _check(array: np.ndarray, name: str, dtype: type, dimensions: int) -> None:
     if not np.isfinite(array).all():
         at = int((~np.isfinite(array)).reshape(len(array), -1).any(1).argmax())
         raise ValueError(f"`{name}` contains a value that is not finite, in row {at}")
+
+
+def count_ids(files: Sequence[TokenFile], size: int) -> np.ndarray:
+    """The count of each of ``size`` ids in ``files``, (V,) int64; 0 for special symbols."""
+    counts = np.zeros(size, dtype=np.int64)
+    for file in files:
+        for start in range(0, len(file.tokens), _TOKENS):
+            piece = np.asarray(file.tokens[start : start + _TOKENS])
+            counts += np.bincount(piece, minlength=size)
+    counts[:SPECIALS] = 0
+    return counts
+
+
+def fill_missing(vectors: np.ndarray, known: np.ndarray, seed: int) -> np.ndarray:
+    """Draw the rows of ids without a vector from the normal distribution of those with one.
+
+    ``x[i, d] ~ N(m_d, s_d^2)`` with the mean and the standard deviation of column d over the known
+    rows; ``seed`` and ``i`` determine the draw for row i.
+
+    Args:
+        vectors: (V, D); known: (V,) bool, with at least one True.
+
+    >>> x = fill_missing(np.array([[1, 5], [3, 5], [0, 0]], np.float32), np.array([1, 1, 0]) > 0, 1)
+    >>> x[:2].tolist(), float(x[2, 1])
+    ([[1.0, 5.0], [3.0, 5.0]], 5.0)
+    """
+    mean, spread = vectors[known].mean(0), vectors[known].std(0)
+    filled = vectors.copy()
+    for row in np.flatnonzero(~known):
+        drawn = np.random.default_rng((seed, int(row))).standard_normal(vectors.shape[1])
+        filled[row] = mean + spread * drawn
+    return filled

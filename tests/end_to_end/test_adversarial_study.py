@@ -5,8 +5,8 @@ import csv
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.papers.transfer.tagging.config import ROWS
 from fairseq_xling.results.result import find_results, make_page
-from fairseq_xling.studies.tagging.config import ROWS
 
 SMALL = (
     "--columns token=0,tag=2 --sentences 40 --valid-sentences 20 --few 10 --epochs 2 --held-out 20 "

@@ -1,8 +1,8 @@
 """The study of token translation: does the mean difference of two languages make an encoder that
 has only seen text of each write the other, and does it help zero-shot transfer?
 
-Liu et al. 2020, sections 4.1 to 4.3. Layer and alpha are chosen on the validation sentences and
-scored on those of the test; a random direction of the same length is chosen and scored in the same
+Liu et al. 2020, sections 4.1 to 4.3. Layer and a positive alpha are chosen on the validation sentences
+and scored on those of the test; a random direction of the same length is chosen and scored in the same
 way. Half of the layers are frozen where heads are trained, but in the row that says so.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.options import Items, items_of, option, reads
+from fairseq_xling.options import option, reads
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs.corpus_steps import (
     eval_command,
@@ -44,7 +44,7 @@ class Config(EncoderTraining, PreparedText):
     data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de,id", "the first is translated into each other one")
     seeds: str = option("1,2,3", "seeds of training")
-    alphas: str = option("-1,1,2,3", "sizes of the shift, in mean differences", items=Items(float))
+    alphas: str = option("-1,1,2,3", "sizes of the shift, in mean differences")
     tasks: str = option("pos,parsing", "zero-shot tasks: nli, ner, pos, parsing")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     precision: str = precision_option()
@@ -71,7 +71,7 @@ class TokenTranslation(Study):
             )
         for task in parse_tasks("--tasks", config.tasks).values():
             task.check(Path(config.data_text), config.language_list)
-        _ = config.seed_list, config.training, items_of(config, "alphas")  # raises for errors
+        _ = config.seed_list, config.training, parse_alphas(config.alphas)  # raises for errors
         return config
 
     def plan(self, run: Path, config: Config) -> tuple[list[Step], list[Cell]]:
@@ -151,7 +151,7 @@ class TokenTranslation(Study):
                 {Shift(one["layer"], one["alpha"]): one for one in found[split]["cells"]}
                 for split in ("valid", "test")
             )
-            chosen = best_shift(valid)
+            chosen = best_shift({shift: one for shift, one in valid.items() if shift.alpha > 0})
             where = {"chosen": f"layer {chosen.layer}, alpha {chosen.alpha:g}"}
             yield from _scores(test[chosen], {**where, "cell": "chosen"})
             if cell.about["row"] == SHIFT:

@@ -21,13 +21,18 @@ import numpy as np
 from scipy import sparse
 
 from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
-from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import Pairs
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.folders import work_folder
 from fairseq_xling.mapping.text_vectors import read_text_vectors
-from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.mapping.vectors_file import (
+    Vectors,
+    count_ids,
+    fill_missing,
+    read_vectors,
+    write_vectors,
+)
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.text.vocabularies import mode_of
@@ -36,18 +41,6 @@ if TYPE_CHECKING:
     from fairseq_xling.papers.trelm.skipgram import SkipGramOptions
 
 _PAIRS = 1 << 14  # sentence pairs counted at a time
-_TOKENS = 1 << 20  # tokens counted at a time
-
-
-def count_ids(files: Sequence[TokenFile], size: int) -> np.ndarray:
-    """The count of each of ``size`` ids in ``files``, (V,) int64; 0 for special symbols."""
-    counts = np.zeros(size, dtype=np.int64)
-    for file in files:
-        for start in range(0, len(file.tokens), _TOKENS):
-            piece = np.asarray(file.tokens[start : start + _TOKENS])
-            counts += np.bincount(piece, minlength=size)
-    counts[:SPECIALS] = 0
-    return counts
 
 
 def train_vectors(
@@ -131,27 +124,6 @@ def import_vectors(
     }
     table = fill_missing(table, known, seed)
     return _write(output, folder, languages, table, counts, settings, report, {"text": text})
-
-
-def fill_missing(vectors: np.ndarray, known: np.ndarray, seed: int) -> np.ndarray:
-    """Draw the rows of ids without a vector from the normal distribution of those with one.
-
-    ``x[i, d] ~ N(m_d, s_d^2)`` with the mean and the standard deviation of column d over the known
-    rows; ``seed`` and ``i`` determine the draw for row i.
-
-    Args:
-        vectors: (V, D); known: (V,) bool, with at least one True.
-
-    >>> x = fill_missing(np.array([[1, 5], [3, 5], [0, 0]], np.float32), np.array([1, 1, 0]) > 0, 1)
-    >>> x[:2].tolist(), float(x[2, 1])
-    ([[1.0, 5.0], [3.0, 5.0]], 5.0)
-    """
-    mean, spread = vectors[known].mean(0), vectors[known].std(0)
-    filled = vectors.copy()
-    for row in np.flatnonzero(~known):
-        drawn = np.random.default_rng((seed, int(row))).standard_normal(vectors.shape[1])
-        filled[row] = mean + spread * drawn
-    return filled
 
 
 def _checked(folder: DataFolder, languages: Sequence[str]) -> list[str]:

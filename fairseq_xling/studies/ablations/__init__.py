@@ -38,7 +38,7 @@ STUDIES: Registry[type[Study]] = Registry(
 
 class _ConfiguredStudy:
     """A study whose options are those of a run and the fields of ``config``, and which ``plan``
-    runs; both are ``module:name`` below this folder."""
+    runs; both are ``module:name`` of papers."""
 
     config: str
     plan: str
@@ -55,7 +55,7 @@ class _ConfiguredStudy:
 
 
 def _named(place: str) -> type:
-    return pkgutil.resolve_name(f"fairseq_xling.studies.{place}")
+    return pkgutil.resolve_name(f"fairseq_xling.papers.{place}")
 
 
 @STUDIES.register("adversarial-tagging")
@@ -64,8 +64,8 @@ class AdversarialTagging(_ConfiguredStudy):
 
     help = "mapped words and a language adversary for tagging: six rows of supervision"
     spec_rows = ("E12",)
-    config = "tagging.config:AdversarialTaggingConfig"
-    plan = "tagging.plan:run_adversarial_tagging"
+    config = "transfer.tagging.config:AdversarialTaggingConfig"
+    plan = "transfer.tagging.plan:run_adversarial_tagging"
 
 
 @STUDIES.register("emerging-structure")
@@ -89,8 +89,8 @@ class MappedLayers(_ConfiguredStudy):
         "Emerging Cross-lingual Structure"
     )
     spec_rows = ("S6",)
-    config = "mbert.mapped_layers_config:MappedLayersConfig"
-    plan = "mbert.mapped_layers_study:run_mapped_layers"
+    config = "emerging.mapped_layers_config:MappedLayersConfig"
+    plan = "emerging.mapped_layers_study:run_mapped_layers"
 
 
 @STUDIES.register("similarity")
@@ -103,8 +103,8 @@ class Similarity(_ConfiguredStudy):
         "Figure 7 of Emerging Cross-lingual Structure"
     )
     spec_rows = ("S9",)
-    config = "mbert.similarity_config:SimilarityConfig"
-    plan = "mbert.similarity_study:run_similarity"
+    config = "emerging.similarity_config:SimilarityConfig"
+    plan = "emerging.similarity_study:run_similarity"
 
 
 @STUDIES.register("size-window")

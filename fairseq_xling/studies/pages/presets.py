@@ -19,7 +19,7 @@ from fairseq_xling.studies.pages.rows import check_codes, parse_codes
 # modules with SPEC_ROWS by name, and how a user asks for one of these names
 _NAMED = {
     "fairseq_xling.papers.transfer.config": "fairseq-xling eval transfer --preset {}",
-    "fairseq_xling.studies.emerging.config": "fairseq-xling ablate emerging-structure --preset {}",
+    "fairseq_xling.papers.emerging.config": "fairseq-xling ablate emerging-structure --preset {}",
     "fairseq_xling.papers.clcr.config": "fairseq-xling clcr run --preset {}",
     "fairseq_xling.papers.trelm.config": "fairseq-xling trelm run --preset {}",
     "fairseq_xling.models.separable_transformer": "fairseq-train --arch {}",

@@ -6,11 +6,11 @@ import re
 import pytest
 
 from fairseq_xling.guards import prepare_engine
+from fairseq_xling.papers.emerging import config as ablation_config
+from fairseq_xling.papers.emerging import mapped_layers_config, similarity_config
 from fairseq_xling.papers.trelm import config as run_config
 from fairseq_xling.runs.command_line import build_parser, verbs
-from fairseq_xling.studies.emerging import config as ablation_config
 from fairseq_xling.studies.encoder_training import PAPER
-from fairseq_xling.studies.mbert import mapped_layers_config, similarity_config
 from tests.end_to_end.pages import DOCS
 
 TEXT = (DOCS / "explanation" / "deviations.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SEP, SPECIALS, DataFolder
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_items
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.vectors_file import read_vectors
+from fairseq_xling.mapping.vectors_file import count_ids, read_vectors
 from fairseq_xling.papers.trelm.skipgram import (
     FastTextOptions,
     FastTextSubwords,
@@ -16,7 +16,7 @@ from fairseq_xling.papers.trelm.skipgram import (
     SkipGramOptions,
     embedders,
 )
-from fairseq_xling.papers.trelm.vectors import count_ids, train_vectors
+from fairseq_xling.papers.trelm.vectors import train_vectors
 
 # Ids of two families of subwords, each in its own frame; the last of each never occurs.
 FAMILIES = (

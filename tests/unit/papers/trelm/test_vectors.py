@@ -9,7 +9,13 @@ from fairseq_xling.data.folder import SEP, SPECIALS, DataFolder
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_items
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
-from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.mapping.vectors_file import (
+    Vectors,
+    count_ids,
+    fill_missing,
+    read_vectors,
+    write_vectors,
+)
 from fairseq_xling.papers.trelm import skipgram
 from fairseq_xling.papers.trelm.skipgram import (
     SkipGram,
@@ -17,9 +23,7 @@ from fairseq_xling.papers.trelm.skipgram import (
     mixed_sentences,
 )
 from fairseq_xling.papers.trelm.vectors import (
-    count_ids,
     count_links,
-    fill_missing,
     import_vectors,
     link_vectors,
     mean_of_linked,

@@ -54,9 +54,9 @@ def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
 
 
 def test_the_ablation_table(tmp_path):
-    from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig
-    from fairseq_xling.studies.emerging.result import SharingModel as Model
-    from fairseq_xling.studies.emerging.result import write_ablation
+    from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig
+    from fairseq_xling.papers.emerging.result import SharingModel as Model
+    from fairseq_xling.papers.emerging.result import write_ablation
 
     cells = []
     for setting in SETTINGS[:2]:
@@ -75,9 +75,9 @@ def test_the_ablation_table(tmp_path):
 
 
 def test_the_table_of_sizes_and_windows(tmp_path):
-    from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
-    from fairseq_xling.studies.mbert.size_window_study import WindowModel as Model
-    from fairseq_xling.studies.mbert.size_window_study import write_size_window
+    from fairseq_xling.papers.mbert.size_window_config import SizeWindowConfig
+    from fairseq_xling.papers.mbert.size_window_study import WindowModel as Model
+    from fairseq_xling.papers.mbert.size_window_study import write_size_window
 
     cells = []
     for window, score in ((64, 0.5), (8, 0.4)):

@@ -7,12 +7,12 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from fairseq_xling.papers.emerging.similarity_config import Pair, SimilarityConfig
+from fairseq_xling.papers.emerging.similarity_lexicon import contexts_step
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
-from fairseq_xling.studies.mbert.similarity_config import Pair, SimilarityConfig
-from fairseq_xling.studies.mbert.similarity_lexicon import contexts_step
 from fairseq_xling.text.vocabularies import modes
 
 # Equal seeds and shapes would give encoders of two languages the same initial weights, and so

@@ -4,19 +4,19 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.results import tables
-from fairseq_xling.studies.mbert.mapped_layers_config import (
+from fairseq_xling.papers.emerging.mapped_layers_config import (
     PRESETS,
     MappedLayersConfig,
     check_config,
 )
-from fairseq_xling.studies.mbert.mapped_layers_study import (
+from fairseq_xling.papers.emerging.mapped_layers_study import (
     MappedHead,
     draw,
     mapped_layers_steps,
     measurements,
     table,
 )
+from fairseq_xling.results import tables
 from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 
 

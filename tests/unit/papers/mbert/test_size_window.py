@@ -6,11 +6,8 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.results.tables import cell
-from fairseq_xling.runs.options import load_config
-from fairseq_xling.runs.step import digests
-from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
-from fairseq_xling.studies.mbert.size_window_study import (
+from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowConfig
+from fairseq_xling.papers.mbert.size_window_study import (
     WindowModel,
     check_config,
     drop,
@@ -18,6 +15,9 @@ from fairseq_xling.studies.mbert.size_window_study import (
     size_window_steps,
     table,
 )
+from fairseq_xling.results.tables import cell
+from fairseq_xling.runs.options import load_config
+from fairseq_xling.runs.step import digests
 from tests.unit.studies.paper_fields import NO_FILES
 
 

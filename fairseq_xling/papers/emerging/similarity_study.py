@@ -15,6 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.files import read_json
+from fairseq_xling.papers.emerging.similarity_config import (
+    PRESETS,
+    EncoderKind,
+    Pair,
+    SimilarityConfig,
+    check_config,
+)
+from fairseq_xling.papers.emerging.similarity_lexicon import lexicon_step
+from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -23,15 +32,6 @@ from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.encoder_training import counted
-from fairseq_xling.studies.mbert.similarity_config import (
-    PRESETS,
-    EncoderKind,
-    Pair,
-    SimilarityConfig,
-    check_config,
-)
-from fairseq_xling.studies.mbert.similarity_lexicon import lexicon_step
-from fairseq_xling.studies.mbert.similarity_models import EncoderSide, Models
 
 if TYPE_CHECKING:
     import pandas

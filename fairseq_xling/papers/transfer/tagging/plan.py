@@ -14,6 +14,13 @@ import numpy as np
 from fairseq_xling import USER_DIR
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write
+from fairseq_xling.papers.transfer.tagging.config import (
+    AdversarialTaggingConfig,
+    TaggingRow,
+    check_config,
+)
+from fairseq_xling.papers.transfer.tagging.result import FILES, write_tagging
+from fairseq_xling.papers.transfer.tagging.test import TaggingModel, measure
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, segment_options
 from fairseq_xling.runs.launcher import run_steps
@@ -21,13 +28,6 @@ from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
-from fairseq_xling.studies.tagging.config import (
-    AdversarialTaggingConfig,
-    TaggingRow,
-    check_config,
-)
-from fairseq_xling.studies.tagging.result import FILES, write_tagging
-from fairseq_xling.studies.tagging.test import TaggingModel, measure
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.items import parse_columns, parse_files
 from fairseq_xling.tasks.tagging import read_text

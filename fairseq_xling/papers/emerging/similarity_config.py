@@ -1,6 +1,7 @@
 """The rows of the similarity study, which encoders are compared, and its options, checked at once.
 
-A row is one entry; the families of encoders are in `fairseq_xling.studies.mbert.similarity_models`.
+A row is one entry; the families of encoders are in
+`fairseq_xling.papers.emerging.similarity_models`.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
-from fairseq_xling.studies.mbert.ready_encoders import Ready, ready_encoders
+from fairseq_xling.studies.ready_encoders import Ready, ready_encoders
 from fairseq_xling.text.vocabularies import modes
 
 SPLITS = ("valid", "test")  # of parallel text: maps are fitted on one, measured on the other

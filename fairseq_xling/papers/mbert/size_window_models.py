@@ -18,8 +18,14 @@ from fairseq_xling.analysis.static_encoder import StaticEncoder
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.files import write_json
-from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.papers.trelm.vectors import count_ids, fill_missing
+from fairseq_xling.mapping.vectors_file import (
+    Vectors,
+    count_ids,
+    fill_missing,
+    read_vectors,
+    write_vectors,
+)
+from fairseq_xling.papers.mbert.static_classifier import classifies, classify
 from fairseq_xling.progress import progress
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import Registry
@@ -28,14 +34,13 @@ from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, training_step
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
-from fairseq_xling.studies.mbert.ready_encoders import Ready
-from fairseq_xling.studies.mbert.static_classifier import classifies, classify
+from fairseq_xling.studies.ready_encoders import Ready
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.eval import FORMAT
 from fairseq_xling.verbs.measures import MEASURES
 
 if TYPE_CHECKING:
-    from fairseq_xling.studies.mbert.size_window_config import SizeWindowConfig
+    from fairseq_xling.papers.mbert.size_window_config import SizeWindowConfig
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,11 +3,11 @@ import dataclasses
 import pytest
 
 from fairseq_xling.files import write_json
+from fairseq_xling.papers.emerging.config import CLAIMS, SETTINGS
+from fairseq_xling.papers.emerging.result import SharingModel, measurements, sharing_claims, table
 from fairseq_xling.results import tables
 from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.results.paired import paired_difference
-from fairseq_xling.studies.emerging.config import CLAIMS, SETTINGS
-from fairseq_xling.studies.emerging.result import SharingModel, measurements, sharing_claims, table
 
 
 @pytest.fixture

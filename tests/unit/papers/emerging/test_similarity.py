@@ -6,11 +6,9 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.results import tables
-from fairseq_xling.results.frame import listed
-from fairseq_xling.studies.mbert.similarity_config import PRESETS, SimilarityConfig, check_config
-from fairseq_xling.studies.mbert.similarity_lexicon import split_entries, write_lexicon
-from fairseq_xling.studies.mbert.similarity_study import (
+from fairseq_xling.papers.emerging.similarity_config import PRESETS, SimilarityConfig, check_config
+from fairseq_xling.papers.emerging.similarity_lexicon import split_entries, write_lexicon
+from fairseq_xling.papers.emerging.similarity_study import (
     BY_LAYER,
     Comparison,
     draw,
@@ -18,6 +16,8 @@ from fairseq_xling.studies.mbert.similarity_study import (
     similarity_steps,
     table,
 )
+from fairseq_xling.results import tables
+from fairseq_xling.results.frame import listed
 from tests.unit.studies.paper_fields import TRAINING
 
 TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")

@@ -19,6 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.files import atomic_write, read_json, read_lines, write_json
+from fairseq_xling.papers.emerging.mapped_layers_config import (
+    PRESETS,
+    MappedLayersConfig,
+    check_config,
+)
+from fairseq_xling.papers.emerging.similarity_config import EncoderKind, Pair
+from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
+from fairseq_xling.papers.emerging.similarity_study import BY_LAYER, LAYER, files_of
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
@@ -30,14 +38,6 @@ from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.encoder_training import counted
 from fairseq_xling.studies.gold_tasks import transfer_mean, transfer_step
-from fairseq_xling.studies.mbert.mapped_layers_config import (
-    PRESETS,
-    MappedLayersConfig,
-    check_config,
-)
-from fairseq_xling.studies.mbert.similarity_config import EncoderKind, Pair
-from fairseq_xling.studies.mbert.similarity_models import EncoderSide, Models
-from fairseq_xling.studies.mbert.similarity_study import BY_LAYER, LAYER, files_of
 from fairseq_xling.text.options import parse_segmentation
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ import numpy as np
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig, Setting, load_config
+from fairseq_xling.papers.emerging.result import SharingModel, write_ablation
 from fairseq_xling.runs.corpus_steps import (
     eval_command,
     prepare_step,
@@ -22,8 +24,6 @@ from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
-from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig, Setting, load_config
-from fairseq_xling.studies.emerging.result import SharingModel, write_ablation
 from fairseq_xling.studies.gold_tasks import transfer_step
 from fairseq_xling.text.vocabularies import modes
 

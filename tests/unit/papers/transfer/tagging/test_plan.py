@@ -7,12 +7,17 @@ import pytest
 from scipy.stats import ttest_rel
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.papers.transfer.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
+from fairseq_xling.papers.transfer.tagging.plan import sample_items, split_text
+from fairseq_xling.papers.transfer.tagging.result import (
+    AdversarialTagging,
+    _notes,
+    map_note,
+    measurements,
+)
 from fairseq_xling.results.frame import frame_to_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.tables import cell
-from fairseq_xling.studies.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
-from fairseq_xling.studies.tagging.plan import sample_items, split_text
-from fairseq_xling.studies.tagging.result import AdversarialTagging, _notes, map_note, measurements
 from fairseq_xling.tasks.formats.conll import Conll
 
 CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")

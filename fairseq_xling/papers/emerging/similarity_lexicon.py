@@ -11,11 +11,11 @@ import numpy as np
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.papers.emerging.similarity_config import Pair
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.mbert.similarity_config import Pair
 
 if TYPE_CHECKING:
-    from fairseq_xling.studies.mbert.similarity_config import SimilarityConfig
+    from fairseq_xling.papers.emerging.similarity_config import SimilarityConfig
 
 Entries = list[tuple[str, str]]
 

@@ -3,8 +3,8 @@ import itertools
 import pytest
 
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig
-from fairseq_xling.studies.emerging.plan import ablation_steps
+from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig
+from fairseq_xling.papers.emerging.plan import ablation_steps
 
 
 def by_code(layers):

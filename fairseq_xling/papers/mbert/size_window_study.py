@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
+from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
@@ -32,7 +33,6 @@ from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import transfer_mean
-from fairseq_xling.studies.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.studies.task_options import check_tasks
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def check_config(config: SizeWindowConfig) -> None:
     """Reject settings that cannot work, before anything runs."""
     from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
     from fairseq_xling.data.folder import DataFolder
-    from fairseq_xling.studies.mbert.size_window_models import MODELS
+    from fairseq_xling.papers.mbert.size_window_models import MODELS
 
     if not (Path(config.data_text or ".") / "mono").is_dir():
         raise UserError(
@@ -111,7 +111,7 @@ def check_config(config: SizeWindowConfig) -> None:
 
 def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
     """One vocabulary for all, slices for each size and window, models, the table."""
-    from fairseq_xling.studies.mbert.size_window_models import MODELS, Place, ready_steps
+    from fairseq_xling.papers.mbert.size_window_models import MODELS, Place, ready_steps
     from fairseq_xling.text.vocabularies import modes
 
     text, full = Path(config.data_text), run / "data" / "full"

@@ -9,6 +9,8 @@ from typing import Any
 import pandas
 
 from fairseq_xling.files import read_json
+from fairseq_xling.papers.transfer.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
+from fairseq_xling.papers.transfer.tagging.test import TaggingModel
 from fairseq_xling.results.charts import bars, curves
 from fairseq_xling.results.frame import figures, make_frame, pivot, spread
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
@@ -16,8 +18,6 @@ from fairseq_xling.results.paired import claim_verdicts
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
-from fairseq_xling.studies.tagging.test import TaggingModel
 
 FILES = ("table.md", "table.csv", "curves.csv", "results.json", "plot.svg", "report.html")
 SOURCE = "the transfer note, 2.1 and 2.2"

@@ -6,10 +6,10 @@ from pathlib import Path
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, reads
+from fairseq_xling.papers.emerging.similarity_config import ROWS, SimilarityConfig, check_encoders
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
-from fairseq_xling.studies.mbert.similarity_config import ROWS, SimilarityConfig, check_encoders
 from fairseq_xling.studies.task_options import TaskOptions, check_tasks
 
 # How links of the two directions of alignment are combined.

@@ -9,9 +9,9 @@ from fairseq_xling.models.separable_transformer import (
     SeparableTransformerConfig,
     separable_transformer_base,
 )
+from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig, load_config
+from fairseq_xling.papers.emerging.plan import ablation_steps
 from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
-from fairseq_xling.studies.emerging.config import SETTINGS, AblationConfig, load_config
-from fairseq_xling.studies.emerging.plan import ablation_steps
 from tests.unit.studies.paper_fields import TRAINING
 
 
@@ -148,8 +148,8 @@ def test_sizes_that_do_not_fit_are_refused(load, options, message):
 
 
 def test_all_fields_can_be_set_by_a_preset():
-    from fairseq_xling.studies.emerging import config as ablation_config
-    from fairseq_xling.studies.mbert import mapped_layers_config, similarity_config
+    from fairseq_xling.papers.emerging import config as ablation_config
+    from fairseq_xling.papers.emerging import mapped_layers_config, similarity_config
 
     for module, config in (
         (ablation_config, AblationConfig),

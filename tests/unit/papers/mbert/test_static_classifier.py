@@ -10,9 +10,9 @@ from fairseq_xling.cli import main
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
+from fairseq_xling.papers.mbert import static_classifier
+from fairseq_xling.papers.mbert.static_classifier import NETWORKS, OfMeans, StaticPairs, classify
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
-from fairseq_xling.studies.mbert import static_classifier
-from fairseq_xling.studies.mbert.static_classifier import NETWORKS, OfMeans, StaticPairs, classify
 
 WORDS, LANGUAGES = 30, ["en", "de", "zh"]
 LABELS = ("entailment", "neutral", "contradiction")

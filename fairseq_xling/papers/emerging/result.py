@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairseq_xling.files import read_json
+from fairseq_xling.papers.emerging.config import CLAIMS, AblationConfig, Setting
 from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section, claims_section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_log import parameter_count
-from fairseq_xling.studies.emerging.config import CLAIMS, AblationConfig, Setting
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
 

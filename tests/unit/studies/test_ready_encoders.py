@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.studies.mbert.ready_encoders import ready_encoders
+from fairseq_xling.studies.ready_encoders import ready_encoders
 
 
 def test_one_file_may_serve_several_pairs_and_each_seed_may_have_its_own():

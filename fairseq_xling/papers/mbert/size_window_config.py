@@ -9,7 +9,7 @@ from fairseq_xling.languages import parse_languages
 from fairseq_xling.options import option, reads
 from fairseq_xling.runs.options import parse_numbers, parse_seeds
 from fairseq_xling.runs.settled import precision_option
-from fairseq_xling.studies.mbert.ready_encoders import Ready
+from fairseq_xling.studies.ready_encoders import Ready
 from fairseq_xling.studies.task_options import TaskOptions
 
 # The paper's reported settings: languages, subwords (mBERT's are 119,547), texts, widths.

@@ -1,1 +1,0 @@
-"""The studies of multilingual BERT: size and window, similarity of languages, mapped layers."""
