@@ -20,7 +20,8 @@ PRESET_HELP = "values of the published study: paper"
 BATCHES, SENTENCES = "batches", "sentences"
 # Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.1. The architecture has the
 # sizes, GELU and dropout .1. The paper's "200 epochs of 200k batches" are 40 million updates if
-# read literally; in XLM, with which it was trained, an epoch is a number of sentences.
+# read literally; in XLM, with which it was trained, an epoch is a number of sentences, of
+# which each process counts its own.
 PAPER: Mapping[str, Any] = {
     "vocab_type": "bpe",
     "vocab_size": 80_000,
@@ -76,8 +77,8 @@ class EncoderTraining:
     epoch_size: int = option(200_000, "size of an epoch, in --epoch-unit", least=1)
     epoch_unit: str = option(
         SENTENCES,
-        "what an epoch is counted in: batches (optimiser steps), or sentences (rows of a batch, "
-        "which are blocks with --block)",
+        "what an epoch is counted in: batches (optimiser steps), or sentences (rows of a batch of "
+        "one process, which are blocks with --block)",
         choices=(BATCHES, SENTENCES),
     )
     block: int = option(
@@ -115,24 +116,21 @@ class EncoderTraining:
 def counted(config: Config) -> Config:
     """``config`` with its epochs, if it has any, as ``updates`` and ``every``.
 
-    An epoch of sentences is a whole number of steps, so the last validation comes a few steps after
-    the last whole epoch.
+    Sentences are those of one batch: in XLM each process counts its own. An epoch of them is a
+    whole number of steps, so the last validation comes a few steps after the last whole epoch.
     """
     if not config.epochs:
         return config
     rows = 1
     if config.epoch_unit == SENTENCES:
-        if not config.batch_size or not (config.processes or config.device == "cpu"):
-            raise UserError(
-                "`--epoch-unit sentences` needs `--batch-size` and `--processes`, got "
-                f"{config.batch_size} and {config.processes}"
-            )
-        rows = config.batch_size * config.update_freq * max(1, config.processes)
-    updates = config.epochs * config.epoch_size // rows
+        if not config.batch_size:
+            raise UserError("`--epoch-unit sentences` needs `--batch-size`, got 0")
+        rows = config.batch_size
+    updates = round(config.epochs * config.epoch_size / rows)
     every = min(updates, config.epoch_size // rows)
     if every < 1:
         raise UserError(
-            f"`--epoch-size` must be at least the {rows} rows of a step, got {config.epoch_size}"
+            f"`--epoch-size` must be at least the {rows} rows of a batch, got {config.epoch_size}"
         )
     return dataclasses.replace(config, updates=updates, every=every)
 

@@ -3,10 +3,10 @@
 A subclass is registered twice, as a study of `fairseq-xling ablate` and as a kind of result, under
 one name. It has
 
-- ``config``, a frozen dataclass of options with ``output``'s place taken by ``run``;
+- ``config``: a frozen dataclass of its options;
 - ``plan(run, config)``: the steps, and the `Cell`s that they leave;
 - ``read(cell)``: what was measured there, row by row of the frame;
-- ``tables(frame)``: the tables of its page, and what is drawn of it.
+- ``tables(frame)`` and ``figures(frame)``: what its page shows.
 
 Everything else is done here: presets and YAML files, number format, launchers, dry runs, resuming,
 the step of the table, the record with its frame and provenance, and the page.
@@ -54,6 +54,7 @@ class Study(Kind):
         title, source, lead: of the page; help: what the list of studies says.
         presets: values of the options by name, where ``config`` has a field ``preset``.
         spec_rows: rows of the specification that it implements.
+        drawn: how figures show several seeds, as in `seeds_in_words`.
     """
 
     paper: ClassVar[str] = ""
@@ -64,6 +65,7 @@ class Study(Kind):
     config: ClassVar[type]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     spec_rows: ClassVar[tuple[str, ...]] = ()
+    drawn: ClassVar[str] = "bands"
 
     # ---- what a study says
 
@@ -134,7 +136,7 @@ class Study(Kind):
         from fairseq_xling.results.frame import listed
 
         frame, seeds = result.frame, result.record["config"].get("seeds", "")
-        facts = [seeds_in_words(seeds, "dots")] if seeds else []
+        facts = [seeds_in_words(seeds, self.drawn)] if seeds else []
         sections = []
         for number, (title, (header, rows), notes) in enumerate(self.tables(frame)):
             name = "" if number else "table"

@@ -44,6 +44,9 @@ MORE: dict[str, Sequence[str]] = {
         f"--config {ROOT}/examples/analysis/six_languages.yaml --languages en,de",
     ),
     "ablate size-window": ("--sizes 10,20 --windows 2,4", "--models word2vec,glove --seeds 1,2"),
+    "ablate token-translation": (
+        f"--config {ROOT}/examples/transfer/token_translation.yaml --seeds 1",
+    ),
     **{
         f"ablate trelm-{study}": (
             "--seeds 1,2",

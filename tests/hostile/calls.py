@@ -74,6 +74,7 @@ VERBS = {
     "--output out --dry-run",
     "ablate size-window": f"{_STUDY} --models glove --sizes 20 --windows 8,4 --vocab-type word "
     "--vocab-size 300 --dim 4 --vector-epochs 1 --ready m={w}/lm.pt:{w}/data --dry-run",
+    "ablate token-translation": f"{_STUDY} --tasks pos --dry-run",
     **{
         f"ablate trelm-{study}": f"{_TRELM} --tasks pos,parsing --dry-run"
         for study in (

@@ -144,6 +144,12 @@ class _Compared:
     )
     dictionary: str = reads("", "TSV or folder of them (default: that of data-text)")
     settings: str = option("", "codes of the settings to run (default: all that the text allows)")
+    separate_start: str = option(
+        "",
+        "alike: private parts other than the embeddings of words begin with equal weights "
+        "(default: each language's own)",
+        choices=("", "alike"),
+    )
     seeds: str = option("1,2,3", "seeds of training")
 
 

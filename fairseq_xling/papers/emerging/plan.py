@@ -60,6 +60,9 @@ def choose_settings(config: AblationConfig) -> list[Setting]:
         if setting.code in asked and missing:
             raise UserError(f"setting {setting.code} needs {missing}")
         if setting.code in asked or (not asked and not missing):
+            if config.separate_start and setting.separate:
+                start = ("--separate-start", config.separate_start)
+                setting = dataclasses.replace(setting, options=(*setting.options, *start))
             chosen.append(setting.at_depth(config.layers))
     return chosen
 

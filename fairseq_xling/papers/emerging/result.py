@@ -307,6 +307,7 @@ def _notes(record: Mapping[str, Any], frame: pandas.DataFrame) -> list[str]:
         f"{', '.join(record['tasks'])}: fine-tuned and selected on {source} alone, with private "
         "parts frozen; tested on the target language (%)."
     ]
+    alike = "Private parts other than the embeddings of words begin with equal weights."
     return [
         f"Mean ± standard deviation over seeds {config['seeds']}; Δ is the mean difference "
         f"to {first} over the target languages; parameters are also means.",
@@ -318,6 +319,7 @@ def _notes(record: Mapping[str, Any], frame: pandas.DataFrame) -> list[str]:
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they are shown only for orientation.",
         *(zero_shot if record["tasks"] else ()),
+        *([alike] if config.get("separate_start") else ()),
     ]
 
 

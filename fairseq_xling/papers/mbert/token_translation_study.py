@@ -1,9 +1,10 @@
 """The study of token translation: does the mean difference of two languages make an encoder that
 has only seen text of each write the other, and does it help zero-shot transfer?
 
-Liu et al. 2020, sections 4.1 to 4.3. Layer and a positive alpha are chosen on the validation sentences
-and scored on those of the test; a random direction of the same length is chosen and scored in the same
-way. Half of the layers are frozen where heads are trained, but in the row that says so.
+Liu et al. 2020, sections 4.1 to 4.3. Layer and a positive alpha are chosen on the validation
+sentences and scored on those of the test; a random direction of the same length is chosen and
+scored in the same way. Half of the layers are frozen where heads are trained, but in the row that
+says otherwise.
 """
 
 import dataclasses

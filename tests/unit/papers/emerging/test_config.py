@@ -10,7 +10,7 @@ from fairseq_xling.models.separable_transformer import (
     separable_transformer_base,
 )
 from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig, load_config
-from fairseq_xling.papers.emerging.plan import ablation_steps
+from fairseq_xling.papers.emerging.plan import ablation_steps, choose_settings
 from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
 from tests.unit.studies.paper_fields import TRAINING
 
@@ -46,9 +46,10 @@ def test_every_field_of_the_paper_preset(load, tmp_path):
         "languages": "en,fr,ru,zh",  # Table 1
         "dictionary": "",
         "settings": "",
+        "separate_start": "",
         "seeds": "1,2,3",
-        "updates": 52_083,  # 200 epochs of 200k in batches of 768
-        "every": 260,
+        "updates": 416_667,  # 200 epochs of 200k in batches of 96; a process has its own
+        "every": 2083,
         "words_limit": 5000,
         "test_splits": "test",
         "tasks": "nli,ner,parsing",
@@ -73,7 +74,7 @@ def test_the_commands_of_the_paper_preset(load, tmp_path):
         "--batch-size 96 --distributed-world-size 8",
         "--optimizer adam",
         "--lr 0.0001 --lr-scheduler inverse_sqrt --warmup-updates 30000",
-        "--max-update 52083 --epoch-updates 260",
+        "--max-update 416667 --epoch-updates 2083",
         "--best-checkpoint-metric mlm_en_ppl",
         "--encoder-layers 8",
         "--fp16",
@@ -107,11 +108,11 @@ def test_an_epoch_is_counted_in_batches_or_in_sentences(load):
     literal = load(preset="paper", epoch_unit="batches")
     assert (literal.updates, literal.every) == (40_000_000, 200_000)
     one = load(preset="paper", processes="1", update_freq="8")
-    assert (one.updates, one.every) == (52_083, 260)
+    assert (one.updates, one.every) == (416_667, 2083)
     cpu = load(
         epochs="3", epoch_size="100", batch_size="10", update_freq="2", epoch_unit="sentences"
     )
-    assert (cpu.updates, cpu.every) == (15, 5)
+    assert (cpu.updates, cpu.every) == (30, 10)
     assert (load(updates="10", every="5").updates, load().every) == (10, 200)
 
 
@@ -125,10 +126,10 @@ def test_streams_are_an_option_and_sentences_the_default(load):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 2}, "`--epoch-unit sentences` needs `--batch-size` and `--processes`, got 0"),
+        ({"epochs": 2}, "`--epoch-unit sentences` needs `--batch-size`, got 0"),
         (
             {"epochs": 2, "batch_size": 96, "epoch_size": 90},
-            "`--epoch-size` must be at least the 96 rows of a step, got 90",
+            "`--epoch-size` must be at least the 96 rows of a batch, got 90",
         ),
         ({"max_tokens": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
         ({"block": 1}, "`--block` must be 0 or at least 2, got 1"),
@@ -157,3 +158,11 @@ def test_all_fields_can_be_set_by_a_preset():
         (mapped_layers_config, mapped_layers_config.MappedLayersConfig),
     ):
         config(**module.PRESETS["paper"])
+
+
+def test_private_parts_may_begin_alike(load, tmp_path):
+    settings = choose_settings(load(settings="A1,A6,A10", separate_start="alike"))
+    given = [" ".join(setting.train_options) for setting in settings]
+    assert "--separate" not in given[0]
+    assert all(words.endswith("--separate-start alike") for words in given[1:])
+    assert all("--separate-start" not in " ".join(s.train_options) for s in choose_settings(load()))
