@@ -1,6 +1,6 @@
 """The non-autoregressive generator behind `fairseq-generate --task cdlm` and fairseq-interactive.
 
-TreLM (Li et al., 2021), Section 5.3: the lower half encodes the sentence, an ordering determines
+TreLM (Li et al., 2021), Appendix A.7: the lower half encodes the sentence, an ordering determines
 the translation's length and the source position of each of its positions, and the TRILayer and the
 upper half predict all of it at once, from which the model's emission reads the words.
 

@@ -6,7 +6,7 @@ from fairseq_xling.generation.orderings import Candidates, Ordering, Sources, or
 
 @orderings.register("identity")
 class Identity(Ordering):
-    """Target position u gets source position u: TreLM's method of translation (Section 5.3, Table
+    """Target position u gets source position u: TreLM's method of translation (Appendix A.7, Table
     6), with the source's own order and length."""
 
     def __call__(self, sources: Sources) -> Candidates:

@@ -1,6 +1,6 @@
 """The target's length and word order, learnt from the alignments together with CdLM.
 
-TreLM trains with the target's word order and translates without it (Section 5.3): this head
+TreLM trains with the target's word order and translates without it (Appendix A.7): this head
 predicts one for translation. It reads the middle states and predicts the three parts of `slots`:
 
     fertility  a class per source position

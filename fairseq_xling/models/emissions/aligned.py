@@ -1,6 +1,6 @@
 """A word at each slot: every position of the translation is one, and an ordering arranges them.
 
-TreLM (Li et al., 2021), Section 5.3: consecutive repeats are collapsed, and everything after the
+TreLM (Li et al., 2021), Appendix A.7: consecutive repeats are collapsed, and everything after the
 first ``</s>`` is cut.
 """
 
@@ -68,7 +68,7 @@ def kept(tokens: Tensor, real: Tensor, keep_repeats: bool = False) -> Tensor:
     """Which of the predicted ``tokens`` (R, W) the translation consists of, (R, W) bool.
 
     Everything after the first ``</s>`` is left out, and so are consecutive repeats (TreLM,
-    Section 5.3, Table 6), unless ``keep_repeats``.
+    Appendix A.7, Table 6), unless ``keep_repeats``.
 
     Args:
         real: (R, W), False at padding.
