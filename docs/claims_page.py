@@ -1,15 +1,53 @@
-"""The page of the papers' claims, and the front page's table of them, from committed frames.
+"""The page of the papers' claims, and the front page's tables of them, from committed frames.
 
-python docs/claims_page.py      puts the table into README.md
+python docs/claims_page.py      puts the tables into README.md
 """
 
 from pathlib import Path
 
 from fairseq_xling.files import atomic_write
-from fairseq_xling.results.claims import STATES, Verdict, counts, every_paper, judge, table
+from fairseq_xling.results.claims import (
+    STATES,
+    Verdict,
+    counts,
+    digits_of,
+    every_paper,
+    judge,
+    table,
+)
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
+FIGURES, END_OF_FIGURES = "<!-- figures: the same -->\n", "<!-- end of figures -->\n"
+# What the front page shows: a claim, its measure, the row that is beaten and the one that beats it,
+# in words, and the script that repeats it.
+FRONT = (
+    *(
+        (
+            "ECS-T1-1",
+            measure,
+            "embeddings and three quarters of the layers private",
+            "all shared",
+            "examples/emerging_structure/1_synthetic.sh",
+        )
+        for measure in ("sentence P@1", "LAS")
+    ),
+    (
+        "ECS-T1-5",
+        "sentence P@1",
+        "words of both languages as they are",
+        "some replaced by their translations",
+        "examples/emerging_structure/1_synthetic.sh",
+    ),
+    (
+        "ECS-F6-1",
+        "retrieval P@1",
+        "encoders trained independently, not mapped",
+        "mapped",
+        "examples/analysis/5_paraphrases.sh",
+    ),
+    ("CLCR-T4-1", "accuracy in German", "T", "T+E+R", "examples/clcr/7_readings.sh"),
+)
 TITLES = {
     "emerging": "Emerging Cross-lingual Structure",
     "trelm": "TreLM",
@@ -76,11 +114,27 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
+def figures(found: dict[str, list[Verdict]]) -> str:
+    """The figures of `FRONT`, means over seeds, with the verdict on the claim."""
+    by_code = {verdict.claim.code: verdict for judged in found.values() for verdict in judged}
+    lines = [["Measure", "Baseline", "", "Compared", "", "Verdict", "Repeated by"]]
+    lines.append(["---", "---", "--:", "---", "--:", "---", "---"])
+    for code, measure, worse, better, command in FRONT:
+        verdict = by_code[code]
+        (shown,) = [one for one in verdict.shown if one.measure == measure]
+        low, high = (f"{value:.{digits_of(shown)}f}" for value in (shown.worse, shown.better))
+        lines.append([measure, worse, low, better, high, verdict.state, f"`{command}`"])
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
+
+
 def with_table(readme: str) -> str:
-    """The text of a README with the table in its place."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{summary(verdicts())}\n\n{END}{after}"
+    """The text of a README with the tables in their places."""
+    found = verdicts()
+    for begin, end, made in ((FIGURES, END_OF_FIGURES, figures), (BEGIN, END, summary)):
+        before, _, rest = readme.partition(begin)
+        _, _, after = rest.partition(end)
+        readme = f"{before}{begin}\n{made(found)}\n\n{end}{after}"
+    return readme
 
 
 if __name__ == "__main__":

@@ -57,16 +57,21 @@ def _flip_a_number(record):
 
 @pytest.mark.parametrize("change", [_swap_rows, _flip_a_number])
 def test_another_number_in_a_frame_is_another_page(change, claims_page, copied):
-    before = claims_page.claims_pages(), claims_page.summary(claims_page.verdicts())
+    before = claims_page.claims_pages(), claims_page.with_table("")
     record = json.loads(copied.read_text(encoding="utf-8"))
     change(record)
     copied.write_text(json.dumps(record), encoding="utf-8")
     assert claims_page.claims_pages() != before[0]
     if change is _swap_rows:
-        assert claims_page.summary(claims_page.verdicts()) != before[1]
+        assert claims_page.with_table("") != before[1]
 
 
 def test_a_page_without_one_of_its_frames_is_not_made(claims_page, copied):
     copied.unlink()
     with pytest.raises(UserError, match=r"^ECS-T1-1: .*synthetic\.json: no such file"):
         claims_page.claims_pages()
+
+
+def test_the_front_page_names_scripts_that_are_there(claims_page):
+    for *_, command in claims_page.FRONT:
+        assert (ROOT / command).is_file(), command
