@@ -61,7 +61,14 @@ class SizeWindowConfig(TaskOptions):
     )
     arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
     layers: int = option(4, "depth of the masked LM", least=1)
-    updates: int = option(1600, "optimiser steps, the same for every size", least=1)
+    updates: int = option(
+        1600, "optimiser steps; with --equal passes of the smallest size", least=1
+    )
+    equal: str = option(
+        "updates",
+        "what encoders of every size have as many of: updates, or passes over their text",
+        choices=("updates", "passes"),
+    )
     every: int = option(200, "steps between validations; a divisor of updates", least=1)
     max_tokens: int = option(2048, "tokens per step", least=1)
     lr: float = option(0.003, "peak learning rate", least=0)
@@ -92,6 +99,11 @@ class SizeWindowConfig(TaskOptions):
     @property
     def size_list(self) -> list[int]:
         return sorted(parse_numbers("--sizes", self.sizes, int))
+
+    def updates_of(self, size: int) -> int:
+        """The optimiser steps of an encoder, a multiple of ``every``."""
+        more = size / min(self.size_list) if self.equal == "passes" else 1
+        return round(more * self.updates / self.every) * self.every
 
     @property
     def window_list(self) -> list[int]:

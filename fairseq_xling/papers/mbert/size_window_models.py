@@ -52,7 +52,7 @@ class Place:
         slices: the data folder that it is trained on.
         contexts: the one whose training text has the contexts of the dictionary's words, in
             segments of the same window.
-        seed: of its training.
+        seed: of its training; updates: optimiser steps, where it is an encoder.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Place:
     slices: Path
     contexts: Path
     seed: int
+    updates: int = 0
 
     @property
     def result(self) -> Path:
@@ -194,7 +195,7 @@ class Encoder:
         extra += ("--max-positions", str(max(config.window_list) + 2))
         training = Training(
             config.arch,
-            config.updates,
+            place.updates,
             config.every,
             config.max_tokens,
             config.lr,

@@ -149,7 +149,7 @@ def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
             for model in config.model_list:
                 for seed in config.seed_list:
                     name = f"{model}-{size}-{window}-{seed}"
-                    place = Place(name, run, slices, contexts, seed)
+                    place = Place(name, run, slices, contexts, seed, config.updates_of(size))
                     steps += MODELS[model]().steps(config, place)
                     learnt = MODELS[model].learns
                     found = {n: place.task(n) for n, t in config.task_table.items() if learnt(t)}
@@ -256,7 +256,7 @@ class SizeWindow(Kind):
                     "Table",
                     header=header,
                     rows=rows,
-                    notes=[*_notes(frame), f"{result.machine}."],
+                    notes=[*_notes(frame, config), f"{result.machine}."],
                     name="table",
                 ),
                 Section(
@@ -354,7 +354,7 @@ def _name(model: str, sentences: int | None) -> str:
     return model if sentences is None else f"{model}, {sentences:,}"
 
 
-def _notes(frame: "pandas.DataFrame") -> list[str]:
+def _notes(frame: "pandas.DataFrame", config: Mapping[str, Any]) -> list[str]:
     notes = [
         "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
         "over the target languages; for the masked LM at its best layer for each language. "
@@ -363,6 +363,8 @@ def _notes(frame: "pandas.DataFrame") -> list[str]:
         "contexts in the same text for every model, in segments of the model's own window.",
         "Drop: (longest - shortest) / longest window, of the means.",
     ]
+    if config.get("equal") == "passes":
+        notes.append("Masked LMs of every size read their text equally often.")
     if frame["task"].notna().any():
         notes.append(
             "Tasks: models learn in the first language and are tested in the targets; the mean "

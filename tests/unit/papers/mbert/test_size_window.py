@@ -273,6 +273,7 @@ def test_every_field_of_the_papers_preset():
         "arch": "separable_transformer_base",
         "layers": 12,  # as mBERT
         "updates": 1600,
+        "equal": "updates",
         "every": 200,
         "max_tokens": 8192,
         "lr": 1e-4,
@@ -284,3 +285,15 @@ def test_every_field_of_the_papers_preset():
         "precision": "auto",
         "jobs": 1,
     }
+
+
+def test_every_size_may_have_as_many_passes_over_its_text(config, tmp_path):
+    sizes = {"sizes": "10,40", "updates": 20, "every": 10, "models": "encoder", "windows": "8,4"}
+    for equal, wanted in (("updates", ["20", "20"]), ("passes", ["20", "80"])):
+        steps = size_window_steps(tmp_path / "run", config(**sizes, equal=equal))
+        found = [
+            step.commands[0][step.commands[0].index("--max-update") + 1]
+            for step in steps
+            if step.name in ("train-encoder-10-8-1", "train-encoder-40-8-1")
+        ]
+        assert found == wanted
