@@ -59,6 +59,8 @@ every() {
         "$runs/transfer/adversarial-synthetic"
     run transfer-structures "$here/transfer/5_structures.sh" synthetic "$runs/transfer/structures"
     run transfer-measures "$here/transfer/6_measures.sh" "$runs/transfer/measures"
+    run transfer-token-translation "$here/transfer/7_token_translation.sh" \
+        "$runs/transfer/token-translation"
 
     on_data emerging-multi30k "$here/emerging_structure/2_multi30k.sh" "$data" "$runs/emerging/multi30k"
     on_data trelm-multi30k "$here/trelm/2_multi30k.sh" "$data/multi30k" "$runs/trelm/multi30k"
