@@ -51,7 +51,8 @@ class Claim:
         regime: what encoder, data and steps must be for a run to test this claim at all.
         frame: path of the record whose frame tests it, below the folder of recipes; may be empty.
         ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
-            with `` - `` between them. Rows that name their ``measure`` are of that one.
+            with `` - `` between them. Rows that name their ``measure`` are of that one; with a part
+            ``chance`` it is that of the rows, not their figure, which is compared.
         measures: of the frame; the verdict is on their mean, so they have one unit.
         margin: within which rows are `ALIKE`, in that unit; else None.
         also: further measures that are shown without a say.
@@ -318,6 +319,9 @@ def _selected(
         if frame.empty:
             raise UserError(f"measure {measure!r} is not in {claim.frame}; it has {known}")
     for part in selection.split(";"):
+        if part.strip() == "chance":
+            frame = frame.assign(value=frame["chance"])
+            continue
         column, _, value = part.strip().partition("=")
         if column not in frame.columns:
             raise UserError(f"{claim.frame} has no column {column!r}")

@@ -140,6 +140,13 @@ def test_rows_may_be_of_two_measures(tmp_path):
     assert verdict.state == KEPT and verdict.decides.measure == "LAS"
 
 
+def test_rows_may_be_compared_with_their_chance(tmp_path):
+    write(tmp_path, {MAP: [3.0, 4.1, 5.0]}, chance=2.0)
+    (verdict,) = judge([changed(theirs="row=map;chance")], tmp_path)
+    assert verdict.decides.worse == 2.0
+    assert verdict.decides.gaps == pytest.approx((1.0, 2.1, 3.0))
+
+
 @pytest.mark.parametrize(
     "claim, message",
     [
