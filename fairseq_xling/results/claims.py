@@ -49,7 +49,8 @@ class Claim:
             figure of it, or both are `ALIKE`.
         reported: the paper's figures, better first.
         regime: what encoder, data and steps must be for a run to test this claim at all.
-        frame: path of the record whose frame tests it, below the folder of recipes; may be empty.
+        frame: path of the record whose frame tests it, below the folder of recipes, or of several,
+            with `` + `` between them; may be empty.
         ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
             with `` - `` between them. Rows that name their ``measure`` are of that one; with a part
             ``chance`` it is that of the rows, not their figure, which is compared.
@@ -197,7 +198,9 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
             or measures that are not in its frame, fewer than `SEEDS` seeds, or rows whose budgets
             are recorded (a column ``updates`` or ``budget``) and differ.
     """
-    frames = functools.cache(lambda path: _frame(folder / path))
+    frames = functools.cache(
+        lambda paths: pandas.concat(map(_frame, (folder / path for path in paths.split(" + "))))
+    )
     found: dict[str, tuple[Difference, list[Difference]]] = {}
     for claim in claims:
         if claim.frame:

@@ -140,6 +140,13 @@ def test_rows_may_be_of_two_measures(tmp_path):
     assert verdict.state == KEPT and verdict.decides.measure == "LAS"
 
 
+def test_rows_may_be_of_two_records(tmp_path):
+    write(tmp_path, {MAP: [3.0, 4.1, 5.0]})
+    write(tmp_path, {NONE: [1.0, 2.0, 3.0]}, "b.json", task="x")
+    (verdict,) = judge([changed(frame="a.json + b.json")], tmp_path)
+    assert verdict.state == KEPT and verdict.decides.worse == 2.0
+
+
 def test_rows_may_be_compared_with_their_chance(tmp_path):
     write(tmp_path, {MAP: [3.0, 4.1, 5.0]}, chance=2.0)
     (verdict,) = judge([changed(theirs="row=map;chance")], tmp_path)
