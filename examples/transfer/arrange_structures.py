@@ -41,12 +41,13 @@ from fairseq_xling.papers.transfer.structures.fit import micro_scores
 from fairseq_xling.papers.transfer.structures.formats import NO_RELATION
 from fairseq_xling.papers.transfer.structures.sentence import NONE
 from fairseq_xling.papers.transfer.transfer_result import Transfer
+from fairseq_xling.results.frame import frame_to_json
 from fairseq_xling.results.result import write_results
-from fairseq_xling.results.statistics import mean_and_spread
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import FramesItem
 from fairseq_xling.tasks.heads.srl import sense_number
 from fairseq_xling.tasks.items import parse_files
+from fairseq_xling.verbs.parts.struct_matrix_result import Structures, measurements
 
 Scores = dict[int, dict[str, dict[str, float]]]  # by seed and language
 
@@ -98,15 +99,15 @@ def arrange_head(run: Path, output: Path, files: Path) -> None:
     """results.json of `struct matrix`, of one training set and test file."""
     record, test = finished(run), files / "test.txt"
     gold = Reader("relations", "kbp37", needs_trees=False).read("en", test).gold
-    structures = []
+    trainings: list[dict[str, Any]] = []
     for path in sorted((run / "predictions").glob("*/*/en.tsv")):
         labels = [line.rsplit("\t", 1)[1] for line in read_lines(path)]
         found = micro_scores([NONE if one == NO_RELATION else one for one in labels], gold)
-        scores = {"en.test.txt": {"language": "en", "sha256": sha256(test), **found.values()}}
         seed = int(path.parent.name.rsplit("-", 1)[1])
-        structures.append({"network": "classification head", "variant": "", "row": "en",
-                           "seed": seed, "epoch": 0, "scores": scores})  # fmt: skip
-    f1 = [100 * one["scores"]["en.test.txt"]["f1"] for one in structures]
+        trainings.append({"network": "classification head", "variant": "", "row": "en",
+                          "seed": seed, "epoch": 0,
+                          "scores": {"en.test.txt": found.values()}})  # fmt: skip
+    sources, languages = {"en": ["en"]}, {"en.test.txt": "en"}
     read = {"train en0": "train.txt", "valid en0": "dev.txt", "test en.test.txt": "test.txt"}
     inputs = {
         role: {"path": str(files / name), "sha256": sha256(files / name)}
@@ -114,20 +115,19 @@ def arrange_head(run: Path, output: Path, files: Path) -> None:
     }
     config = record["config"]
     write_json(output / "results.json", {
+        "kind": Structures.name,
         "title": "Classification head: relations",
         "config": {"task": "relations", "seeds": config["seeds"]},
         "facts": f"Head `{config['head']}` on the text with its marks, the encoder fine-tuned with "
                  f"it; learning rate {config['lrs']}, batches of {config['batch_sizes']}, "
                  f"{config['epochs']} epochs, of which the one with the best accuracy on dev is "
                  f"tested; {config['precision']}.",
-        "header": ["model", "trained on", "en"],
-        "rows": [["classification head", "en", mean_and_spread(f1, 1)]],
         "notes": ["micro F1 in percent, pairs without a label not counted, mean ± standard "
                   f"deviation over seeds {config['seeds']}"],
-        "sources": {"en": ["en"]},
-        "languages": {"en.test.txt": "en"},
-        "structures": structures,
-        "majority": {},
+        "sources": sources,
+        "languages": languages,
+        "always": {},
+        "frame": frame_to_json(measurements(trainings, sources, languages, {})),
         "provenance": {**record["provenance"], "inputs": inputs},
     })  # fmt: skip
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from comparisons import comparisons, is_compared
+from pandas import DataFrame
 
 from fairseq_xling.papers.transfer.transfer_result import lines_of
 from fairseq_xling.results.frame import figures as by_row
@@ -34,13 +35,7 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.verbs.parts.struct_matrix_result import (
-    AWAY,
-    compared,
-    figures,
-    model_name,
-    models_of,
-)
+from fairseq_xling.verbs.parts.struct_matrix_result import AWAY, compared, scores_of
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -91,7 +86,7 @@ def body(record: dict[str, Any]) -> list[str]:
     config = record["config"]
     if record.get("kind") == "adversarial-tagging":
         return [_tagging(config), "", "![By epoch](plot.svg)", "", *table_lines(record)]
-    if "structures" in record:
+    if record.get("kind") == "structures":
         return _structures(record)
     if "settings" in config:
         record = {**record, **_turned(record["header"], record["rows"])}
@@ -172,8 +167,11 @@ def _structures(record: dict[str, Any]) -> list[str]:
         f"{config['features']}, {config['layers']} layers of {config['width']}, "
         f"{config['optimizer']}, at most {config['epochs']} epochs."
     )
-    lines = [facts, "", *table_lines(record), *_paired(record), *_by_training_set(record), ""]
-    for network in dict.fromkeys(one["network"] for one in record["structures"]):
+    frame = frame_from_json(record["frame"])
+    own = scores_of(frame)
+    lines = [facts, "", *table_lines(record), *_paired(compared(frame))]
+    lines += [*_by_training_set(config["task"], own), ""]
+    for network in dict.fromkeys(own["network"]):
         if len(record["languages"]) > 1:
             lines += [f"![{network}](heat-map.{network}.svg)", ""]
     if len(record["languages"]) > 1:
@@ -183,30 +181,31 @@ def _structures(record: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _paired(record: dict[str, Any]) -> list[str]:
+def _paired(differences: Sequence[Mapping[str, Any]]) -> list[str]:
     """The first network against each other one, over languages not trained on, and against the
     models of other runs, paired by seed."""
     found = []
-    for one in compared(record, {}) + [x for x in record.get("paired", []) if x["run"]]:
-        if one["other"][1] or (not one["run"] and one["file"] != AWAY):
+    for one in differences:
+        if ", " in one["other"] or (not one["run"] and one["file"] != AWAY):  # a variant's name
             continue
         where = "languages not trained on" if one["file"] == AWAY else f"trained on {one['row']}"
         other = one["run"] and f" ({one['run']})"
-        found.append(f"- {one['model'][0]} over {one['other'][0]}{other}, {where}: {in_words(one)}")
+        found.append(f"- {one['model']} over {one['other']}{other}, {where}: {in_words(one)}")
     return found
 
 
-def _by_training_set(record: dict[str, Any]) -> list[str]:
-    """What is said of training sets, by the first network's figures of one language."""
-    task, model = record["config"].get("task"), models_of(record["structures"])[0]
+def _by_training_set(task: str, own: DataFrame) -> list[str]:
+    """What is said of training sets, by the first model's figures of one language."""
+    model = own["model"].iat[0]
+    found = by_row(own[own["model"] == model], "target", "row")
     return [
         f"- {line}"
-        for file, lang in record["languages"].items()
+        for lang in dict.fromkeys(own["target"])
         if (task, lang) in _TRAINING_SETS
         for line in claim_verdicts(
             [_TRAINING_SETS[task, lang]],
-            {row: figures(record, model, row, file) for row in record["sources"]},
-            f"points, {model_name(*model)} tested on {lang}",
+            {row: figures for (of, row), figures in found.items() if of == lang},
+            f"points, {model} tested on {lang}",
             difference="trained on {} minus {}",
         )
     ]

@@ -11,7 +11,10 @@ none there stay as they are.
 from collections.abc import Sequence
 from typing import Any
 
+import pandas
+
 from fairseq_xling.errors import UserError
+from fairseq_xling.papers.trelm.results import each, totals
 from fairseq_xling.papers.trelm.run_result import bleu_table, phase_table
 from fairseq_xling.papers.trelm.study_result import (
     decodings_notes,
@@ -19,6 +22,7 @@ from fairseq_xling.papers.trelm.study_result import (
     study_claims,
     too_many,
 )
+from fairseq_xling.results.frame import frame_from_json, split
 from fairseq_xling.results.result import Result
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import (
@@ -69,7 +73,8 @@ def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run, or of a study of runs."""
     if "migrations" not in record:
         raise UserError("is no run of `trelm run`, nor a study of it")
-    lines = _study(record) if "study" in record else _run(record)
+    frame = frame_from_json(record["frame"])
+    lines = _study(record, frame) if "study" in record else _run(frame)
     return [_facts(record["config"]), "", *lines]
 
 
@@ -89,33 +94,32 @@ def _facts(config: dict[str, Any]) -> str:
     )
 
 
-def _run(record: dict[str, Any]) -> list[str]:
-    found = record["migrations"]
-    lines = [markdown_table(*phase_table(found)), ""]
-    header, rows = bleu_table(found)
+def _run(frame: pandas.DataFrame) -> list[str]:
+    lines = [markdown_table(*phase_table(frame)), ""]
+    header, rows = bleu_table(frame)
     if rows:
         lines += [markdown_table(header, rows), ""]
-    for one in found:
-        total = one["cost"]["sums"]
+    for words, own in each(frame):
+        total = totals(own)
         lines.append(
-            f"- To {one['target']}, seed {one['seed']}: {total['steps']:,} steps as run, "
+            f"- T{words[1:]}: {total['steps']:,} steps as run, "
             f"{total['steps_as_the_paper_counts']:,} as the paper counts them, "
             f"{total['tokens']:,} tokens, {total['seconds'] / 60:.0f} minutes of training."
         )
     return lines
 
 
-def _study(record: dict[str, Any]) -> list[str]:
+def _study(record: dict[str, Any], frame: pandas.DataFrame) -> list[str]:
     times = []
-    for label, found in record["migrations"].items():
-        seconds = [one["cost"]["sums"]["seconds"] for one in found]
+    for label, found in split(frame.sort_values("row", kind="stable"), "row"):
+        seconds = [totals(own)["seconds"] for _, own in each(found)]
         times.append(f"{label} {sum(seconds) / len(seconds) / 60:.0f}")
     lines = [f"{record['study']}.", "", *table_lines(record)]
     lines.append(f"- Minutes of training, with other work running: {', '.join(times)}.")
-    lines += section_lines(study_claims(record))
-    if too_many(record):
-        notes = (f"- {note}" for note in decodings_notes(record))
-        lines += ["", markdown_table(*decodings_table(record)), "", *notes]
+    lines += section_lines(study_claims(record, frame))
+    if too_many(frame):
+        notes = (f"- {note}" for note in decodings_notes(frame))
+        lines += ["", markdown_table(*decodings_table(frame)), "", *notes]
     return lines
 
 

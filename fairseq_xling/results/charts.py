@@ -92,9 +92,13 @@ def dots(
     panel: str = "measure",
     title: Words = "",
     chance: Words = "",
+    rows: Sequence[Any] = (),
 ) -> Figure:
-    """A row for each ``row`` with a dot for each seed and their mean; arguments as of `curves`."""
-    names = list(dict.fromkeys(frame[row]))
+    """A row for each ``row`` with a dot for each seed and their mean; arguments as of `curves`.
+
+    ``rows`` are their order, if it is not that of the frame.
+    """
+    names = rows or list(dict.fromkeys(frame[row]))
     panels = []
     for name, own in split(frame, panel):
         found = figures(own, row)

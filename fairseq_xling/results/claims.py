@@ -49,9 +49,11 @@ class Claim:
             figure of it, or both are `ALIKE`.
         reported: the paper's figures, better first.
         regime: what encoder, data and steps must be for a run to test this claim at all.
-        frame: path of the record whose frame tests it, below the folder of recipes; may be empty.
+        frame: path of the record whose frame tests it, below the folder of recipes, or of several,
+            with `` + `` between them; may be empty.
         ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
-            with `` - `` between them. Rows that name their ``measure`` are of that one.
+            with `` - `` between them. Rows that name their ``measure`` are of that one; with a part
+            ``chance`` it is that of the rows, not their figure, which is compared.
         measures: of the frame; the verdict is on their mean, so they have one unit.
         margin: within which rows are `ALIKE`, in that unit; else None.
         also: further measures that are shown without a say.
@@ -196,7 +198,9 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
             or measures that are not in its frame, fewer than `SEEDS` seeds, or rows whose budgets
             are recorded (a column ``updates`` or ``budget``) and differ.
     """
-    frames = functools.cache(lambda path: _frame(folder / path))
+    frames = functools.cache(
+        lambda paths: pandas.concat(map(_frame, (folder / path for path in paths.split(" + "))))
+    )
     found: dict[str, tuple[Difference, list[Difference]]] = {}
     for claim in claims:
         if claim.frame:
@@ -318,6 +322,9 @@ def _selected(
         if frame.empty:
             raise UserError(f"measure {measure!r} is not in {claim.frame}; it has {known}")
     for part in selection.split(";"):
+        if part.strip() == "chance":
+            frame = frame.assign(value=frame["chance"])
+            continue
         column, _, value = part.strip().partition("=")
         if column not in frame.columns:
             raise UserError(f"{claim.frame} has no column {column!r}")

@@ -8,7 +8,9 @@ import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.papers.clcr import classify
-from fairseq_xling.papers.clcr.classify_result import table
+from fairseq_xling.papers.clcr.classify_result import accuracies
+from fairseq_xling.results.frame import figures
+from fairseq_xling.results.result import find_results, make_page
 from tests.sequence_folder import OrderTask, write_folder
 
 SMALL = "--hidden 16 --dropout 0.1 --lr 0.015 --epochs 8 --patience 8".split()
@@ -65,22 +67,17 @@ def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
     given = options(task, output, "--seeds", "1,2", *rows(task, ("T+E", "TE"), ("T+E+R", "TER")))
     assert main(given) == 0
     printed = capsys.readouterr().out
-    record = json.loads((output / "results.json").read_text())
-    header, found = table(record)
+    (result,) = find_results(output)
+    first = make_page(result).sections[0]
+    header, found = first.header, first.rows
     assert header == ["row", "dev", "en", "xx", "gap xx"]
     names = [row[0] for row in found]
     assert names[0].startswith("always ") and names[1:] == ["T+E", "T+E+R"]
     assert "T+E+R" in printed and "gap xx" in printed
-    by_row = {}
-    for one in record["classified"]:
-        by_row.setdefault(one["row"], []).append(one["accuracy"])
-    for seed in range(2):
-        assert by_row["T+E+R"][seed]["xx.test.xx.tsv"] > 90
-        assert by_row["T+E"][seed]["xx.test.xx.tsv"] < 70
-    means = [
-        np.mean([one[f"{lang}.test.{lang}.tsv"] for one in by_row["T+E+R"]])
-        for lang in ("en", "xx")
-    ]
+    by_row = figures(accuracies(result.frame), "row", "target", "task")
+    assert min(by_row["T+E+R", "xx", "xx.test.xx.tsv"]) > 90
+    assert max(by_row["T+E", "xx", "xx.test.xx.tsv"]) < 70
+    means = [np.mean(by_row["T+E+R", x, f"{x}.test.{x}.tsv"]) for x in ("en", "xx")]
     assert found[2][4].mean == pytest.approx(means[0] - means[1])
     # Predictions are the tested file with another label; the table counts them.
     (folder,) = (output / "predictions").glob("T+E+R-seed1-*")
@@ -88,7 +85,7 @@ def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
     ours = [line.split("\t") for line in (folder / "xx.test.xx.tsv").read_text().splitlines()]
     assert [row[:2] for row in ours] == [row[:2] for row in gold]
     right = np.mean([x == y for x, y in zip(ours, gold, strict=True)])
-    assert 100 * right == pytest.approx(by_row["T+E+R"][0]["xx.test.xx.tsv"])
+    assert 100 * right == pytest.approx(by_row["T+E+R", "xx", "xx.test.xx.tsv"][0])
     with open(output / "table.csv") as file:
         assert len(list(csv.DictReader(file))) == 2 * 2 * 3
     assert (output / "plot.svg").read_text().startswith("<?xml") and (output / "table.md").exists()
@@ -129,7 +126,7 @@ def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_pa
     assert main(options(task, tmp_path / "run", *short)) == 0
     assert len(calls) == 3
     found = [
-        json.loads((tmp_path / name / "results.json").read_text())["classified"]
+        json.loads((tmp_path / name / "results.json").read_text())["frame"]
         for name in ("whole", "run")
     ]
     assert found[0] == found[1]
@@ -144,8 +141,8 @@ def test_every_seed_may_have_sequences_of_its_own(task, tmp_path):
     pattern = ["--vectors", f"T+E={tmp_path}/model{{seed}}/{{name}}.{{lang}}.{{side}}"]
     given = options(task, tmp_path / "run", "--seeds", "1,2", *pattern, "--epochs", "7")
     assert main(given) == 0
-    found = json.loads((tmp_path / "run" / "results.json").read_text())["classified"]
-    first, second = (one["accuracy"]["xx.test.xx.tsv"] for one in found)
+    (result,) = find_results(tmp_path / "run")
+    first, second = figures(accuracies(result.frame), "task")[("xx.test.xx.tsv",)]
     assert first < 70 < second
 
 
@@ -157,8 +154,9 @@ def test_settings_may_stand_in_a_file(task, tmp_path):
     )
     given = ["--config", str(tmp_path / "nli.yaml"), "--output", str(tmp_path / "run")]
     assert main(["clcr", "classify", *given]) == 0
-    record = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert table(record)[0] == ["row", "dev", "xx"]  # no file of the source, so no gap
+    (result,) = find_results(tmp_path / "run")
+    header = make_page(result).sections[0].header
+    assert header == ["row", "dev", "xx"]  # no file of the source, so no gap
 
 
 def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, monkeypatch):

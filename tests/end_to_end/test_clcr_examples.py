@@ -10,6 +10,8 @@ import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.results.exports import read_study
+from fairseq_xling.results.frame import figures
+from fairseq_xling.results.result import find_results
 from tests.end_to_end.engine import launch, load, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "clcr"
@@ -141,9 +143,10 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     page = output.read_text().partition("## readings")[2]
     assert "\n| finetune |" in page and "zh-pivots" in page
-    pivots = json.loads((tmp_path / "readings-measures/zh-pivots.json").read_text())
-    own = {one["row"]: one["accuracy"]["en.roles.test.en.tsv"] for one in pivots["classified"]}
-    assert own["T+pGA-target"] == own["T"]  # to English alone nothing happens
+    (pivots,) = find_results(tmp_path / "readings-measures/zh-pivots.json")
+    own = figures(pivots.frame, "row", "task")
+    english = "en.roles.test.en.tsv"
+    assert own["T+pGA-target", english] == own["T", english]  # to English alone nothing happens
     looked = {"LANGUAGE": "zh", "PAIRS": "120", "STEPS": "2"}
     script(tmp_path, "6_sentence.sh", "run", "pairs", "sentence", **looked)
     done = python("make_readme.py", tmp_path / "sentence", "--output", output)

@@ -14,9 +14,11 @@ import pytest
 from fairseq_xling import USER_DIR
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
+from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.paired import in_words
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
+from fairseq_xling.verbs.parts.struct_matrix_result import compared
 from tests.end_to_end.engine import launch, run, run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
@@ -310,12 +312,11 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
         (folder / "en.tsv").write_text("".join(lines))
     arrange("arrange_structures.py", "head", tmp_path / "run", tmp_path / "head", "--files", files)
     record = read_json(tmp_path / "head/results.json")
-    scores = {one["seed"]: one["scores"]["en.test.txt"] for one in record["structures"]}
+    scores = {one["seed"]: one for one in frame_from_json(record["frame"]).to_dict("records")}
     assert scores[1]["f1"] == 1
     # One of three predicted is right, of three that are annotated.
     assert (scores[2]["right"], scores[2]["predicted"], scores[2]["gold"]) == (1, 3, 3)
     assert scores[2]["f1"] == pytest.approx(1 / 3)
-    assert record["rows"] == [["classification head", "en", "66.7 ± 47.1"]]
     arrange("make_readme.py", tmp_path / "head", "--output", tmp_path / "README.md")
     assert "| classification head | en | 66.7 ± 47.1 |" in (tmp_path / "README.md").read_text()
     # A matrix of the same files.
@@ -327,8 +328,8 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
         *("--test", f"en={files}/test.txt", "--vectors", f"en={tmp_path}/x.vec"),
         *("--compare", str(tmp_path / "head"), "--output", str(tmp_path / "words")),
     )
-    (one,) = read_json(tmp_path / "words/results.json")["paired"]
-    assert one["other"] == ["classification head", ""] and one["seeds"] == [1, 2]
+    (one,) = compared(frame_from_json(read_json(tmp_path / "words/results.json")["frame"]))
+    assert one["other"] == "classification head" and one["seeds"] == [1, 2]
     arrange("make_readme.py", tmp_path / "words", "--output", tmp_path / "README.md")
     page = (tmp_path / "README.md").read_text()
     assert f"- gcn over classification head (head), trained on en: {in_words(one)}" in page

@@ -16,6 +16,9 @@ from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.models.phases import LOWER, REST, UPPER, part_of
+from fairseq_xling.papers.trelm.results import part, target_bits, totals
+from fairseq_xling.results.frame import split
+from fairseq_xling.results.result import find_results
 from fairseq_xling.text.encoder import TextEncoder
 from tests.end_to_end.engine import command, kill, load, run, start
 from tests.kill.disturb import wait_for_locks
@@ -202,19 +205,22 @@ def test_bits_per_word_and_translations_are_printed(migrated):
 @pytest.mark.row("G9", "T25")
 def test_the_numbers_lie_beside_the_report(migrated):
     folder, _ = migrated
-    record = json.loads((folder / "results.json").read_text())
-    (one,) = record["migrations"]
-    assert [phase["steps"] for phase in one["phases"]] == [0, 6, 6, 6, 0, 6]
-    assert one["phases"][-1]["bpw"]["de"] < one["uniform_bpw"]["de"] + 1
-    assert one["cost"]["sums"]["steps"] == 30
-    assert one["cost"]["sums"]["steps_as_the_paper_counts"] == 18
-    assert one["data"]["pairs"] == {"en-de": 100}
+    (result,) = find_results(folder)
+    frame, (one,) = result.frame, result.record["migrations"]
+    bits = target_bits(frame)
+    assert bits["steps"].tolist() == [0, 6, 6, 6, 0, 6]
+    assert bits["value"].iat[-1] < bits["chance"].iat[-1] + 1
+    assert totals(frame)["steps"] == 30 and {*frame["updates"]} == {30}
+    assert totals(frame)["steps_as_the_paper_counts"] == 18
+    pairs = frame[frame["measure"] == "training pairs"]
+    assert pairs[["language", "value"]].values.tolist() == [["en-de", 100]]
     assert [found["best_seed"] in (1, 2) for found in one["maps"]] == [True]
-    assert set(one["translation"]) == {"identity", "predicted", "oracle", "lattice"}
+    orderings = {*part(frame, "translation")["ordering"]}
+    assert orderings == {"identity", "predicted", "oracle", "lattice"}
     assert len(one["samples"]) == 10
-    costs = {cost["phase"]: cost for cost in one["cost"]["trainings"]}
-    assert costs["commonality"]["trained"] < costs["forward"]["trained"]
-    assert costs["language"]["trained"] == costs["language"]["parameters"]
+    costs = part(frame, "cost").set_index(["phase", "measure"])["value"]
+    assert costs["commonality", "trained"] < costs["forward", "trained"]
+    assert costs["language", "trained"] == costs["language", "parameters"]
     html = (folder / "report.html").read_text(encoding="utf-8")
     for title in ("after each phase", "forward model", "Map of the", "Cost of de", "commands"):
         assert title in html
@@ -399,16 +405,17 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
     again = ablate(world, "trelm-init", "--rows", "random,random-2x", *quick)
     assert "init-de-1-random: done before" in again
     assert "commonality-de-1-random-2x: done in" in again
-    record = json.loads((world / "init/results.json").read_text())
-    assert list(record["migrations"]) == ["random", "random-2x"]
-    steps = [
-        record["migrations"][code][0]["cost"]["sums"]["steps"] for code in ("random", "random-2x")
-    ]
-    assert steps == [6, 12]
-    for code, (one,) in record["migrations"].items():
+    (result,) = find_results(world / "init")
+    rows = dict(split(result.frame, "row"))
+    assert {code: totals(own)["steps"] for code, own in rows.items()} == {
+        "random": 6,
+        "random-2x": 12,
+    }
+    for code, own in rows.items():
         (task,) = (world / "init/tasks").glob(f"task-parsing-de-1-{code}")
         scores = json.loads((task / "results.json").read_text())["results"][0]["tests"][0]["scores"]
-        assert one["tasks"] == [["UAS", scores["de"]["uas"]], ["LAS", scores["de"]["las"]]]
+        figures = part(own, "task")[["measure", "value"]].values.tolist()
+        assert figures == [["UAS", scores["de"]["uas"]], ["LAS", scores["de"]["las"]]]
     for name in ("table.csv", "plot.svg", "report.html"):
         assert (world / "init" / name).is_file()
 
@@ -458,13 +465,14 @@ def test_transfers_of_a_multilingual_encoder_run_with_all_their_rows(world):
     longer = ("--longer", "2", "--output", "transfers")
     ablate(world, "trelm-transfers", *many, *quick, *longer)
     folder = world / "transfers"
-    record = json.loads((folder / "results.json").read_text())
-    assert len(record["migrations"]) == 9
-    for code, (one,) in record["migrations"].items():
-        near, far = one["distances"].values()
+    (result,) = find_results(folder)
+    rows = dict(split(result.frame, "row"))
+    assert len(rows) == 9
+    for code, own in rows.items():
+        near, far = part(own, "distance")["value"]
         assert near > 0 and far > 0, code
-        assert [title for title, _ in one["tasks"]] == ["UAS", "LAS"]
-    bits = [record["migrations"][code][0]["phases"][-1]["bpw"] for code in ("as-is", "mim")]
+        assert part(own, "task")["measure"].tolist() == ["UAS", "LAS"]
+    bits = [part(rows[code], "bits")["value"].tolist() for code in ("as-is", "mim")]
     assert bits[0] == bits[1]  # a map below a head leaves the encoder as it is
     table = "encoder.tokens.shared.weight"
     theirs = load(world / "many" / "checkpoint_last.pt")["model"][table]
@@ -510,12 +518,9 @@ def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrate
         assert ours.keys() == theirs.keys()
         for name, tensor in ours.items():
             assert torch.equal(tensor, theirs[name]), (phase, name)
-    measured = [
-        json.loads((folder / "results.json").read_text())["migrations"][0]
-        for folder in (whole, world / "killed")
-    ]
-    for name in ("translation", "samples", "uniform_bpw"):
-        assert measured[0][name] == measured[1][name]
-    words = [[phase["bpw"] for phase in found["phases"]] for found in measured]
-    assert words[0] == words[1]
+    (ours,), (theirs,) = (find_results(folder) for folder in (whole, world / "killed"))
+    for kind in ("bits", "translation"):
+        assert part(ours.frame, kind).equals(part(theirs.frame, kind))
+    ours, theirs = (one.record["migrations"][0]["samples"] for one in (ours, theirs))
+    assert ours == theirs
     assert Path(world / "killed/report.html").is_file()

@@ -1,10 +1,10 @@
 """Translation into a language whose order is nothing like the source's (SPEC T18)."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from fairseq_xling.results.result import find_results
 from tests.end_to_end.engine import BIN, environment, run
 
 SOURCE = Path(__file__).parents[2] / "examples" / "trelm" / "source.sh"
@@ -44,8 +44,7 @@ def test_prediction_wins_most_of_what_a_wholly_other_order_costs(tmp_path, monke
     run(SOURCE, "source", *mono, "800", *vocabulary.split(), *arch.split())
     Path("run.yaml").write_text(MIGRATION)
     run("fairseq-xling", *"trelm run run.yaml --output out --seeds 1 --jobs 2".split())
-    found = json.loads(Path("out/results.json").read_text())["migrations"][0]["translation"]
-    identity, predicted, oracle = (
-        found[order]["bleu"] for order in ("identity", "predicted", "oracle")
-    )
+    (result,) = find_results(Path("out"))
+    bleu = result.frame[result.frame["measure"] == "BLEU"].set_index("ordering")["value"]
+    identity, predicted, oracle = (bleu[order] for order in ("identity", "predicted", "oracle"))
     assert predicted - identity >= 0.8 * (oracle - identity) > 0

@@ -12,14 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.files import read_json
+from fairseq_xling.papers.clcr.classify_result import accuracies
 from fairseq_xling.papers.clcr.run_result import read_artifacts
 from fairseq_xling.papers.trelm.results import read_cost
 from fairseq_xling.results.figures import Line, Panel, draw
-from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.paired import in_words, paired_difference, paired_verdict
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS, Kind, write_results
+from fairseq_xling.results.result import KINDS, Kind, find_results, write_results
 from fairseq_xling.runs.step import Step
 from fairseq_xling.verbs.parts.probe_result import shown
 
@@ -77,10 +77,9 @@ def read_parts(
             rows += measured(_trained(artifacts, found, pair), **about)
             tabled += measured(tables(found), **about)
         if part.classified is not None:
-            classified = read_json(part.classified / RESULTS)
-            tests = {name: classified[name] for name in ("source", "tests", "majority")}
-            for one in classified["classified"]:
-                rows += accuracies(one, row=part.row)
+            (result,) = find_results(part.classified)
+            tests = {name: result.record[name] for name in ("source", "tests", "majority")}
+            rows += _classified(accuracies(result.frame), part.row)
         rows += tabled
     return make_frame(rows, paper="clcr"), tests
 
@@ -90,12 +89,13 @@ def measured(figures: Mapping[str, float | None], **about: Any) -> list[dict[str
     return [{**about, "measure": x, "value": v} for x, v in figures.items() if v is not None]
 
 
-def accuracies(trained: Record, **about: Any) -> list[dict[str, Any]]:
-    """Rows of a frame for the accuracies of one trained classifier, by file."""
+def _classified(own: pandas.DataFrame, row: Any) -> list[dict[str, Any]]:
+    """Rows of a frame for the accuracies of classifiers, by file."""
     found = []
-    for file, value in trained["accuracy"].items():
-        one = {**about, "seed": trained["seed"], "model": trained["row"], "task": file}
-        found += measured({f"accuracy, {trained['row']}, {file}": value}, **one)
+    columns = own[["row", "task", "seed", "value"]]
+    for model, file, seed, value in columns.itertuples(index=False, name=None):
+        one = {"row": row, "seed": seed, "model": model, "task": file}
+        found.append({**one, "measure": f"accuracy, {model}, {file}", "value": value})
     return found
 
 

@@ -1,74 +1,102 @@
 """The results of `fairseq-xling clcr classify`: kinds of sequences down, languages across."""
 
+from __future__ import annotations
+
 import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
 from fairseq_xling.papers.transfer.transfer_result import lines_of
 from fairseq_xling.provenance import machine
-from fairseq_xling.results.figures import DotPanel, draw_dots
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
-from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.verbs.parts.probe_result import shown
 
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
 FILES = ("results.json", "table.md", "table.csv", "plot.svg", "report.html")
 SOURCE = "CLCR, 4.2"
-LONG = ["row", "seed", "epoch", "file", "language", "accuracy", "vectors", "empty"]
+# heading of every accuracy's table: column of the frame
+_LONG = {"row": "row", "seed": "seed", "epoch": "epoch", "file": "task", "language": "target"}
+_LONG |= {"accuracy": "value", "vectors": "vectors", "empty": "empty"}
 
 
-def lines_of_record(record: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Sequence[float]]]]:
-    """The rows of the table, each with the accuracies in percent of every seed, by file: the most
-    frequent label, rows of other runs, and the trained rows."""
-    always, trained = record["majority"], record["classified"]
-    lines = [(f"always {always['label']}", {x: [v] for x, v in always["accuracy"].items()})]
-    lines += [(one["row"], one["accuracy"]) for one in record["beside"]]
-    for name in dict.fromkeys(one["row"] for one in trained):
-        own = [one["accuracy"] for one in trained if one["row"] == name]
-        lines.append((name, {file: [one[file] for one in own] for file in own[0]}))
-    return lines
+def measurements(
+    record: Mapping[str, Any],
+    trained: Sequence[Mapping[str, Any]],
+    beside: Sequence[Mapping[str, Any]] = (),
+) -> pandas.DataFrame:
+    """A row for each classifier and file, and for each epoch's accuracy on the dev file, in
+    percent; those of other runs, as `lines_beside` has them, come first.
 
-
-def gaps(
-    values: Mapping[str, Sequence[float]], languages: Mapping[str, str], source: str
-) -> dict[str, list[float]]:
-    """The gap in points of each test file of another language to the source's, for every seed.
-
-    >>> gaps({"en": [80.0, 82.0], "zh": [71.0, 74.0]}, {"en": "en", "zh": "zh"}, "en")
-    {'zh': [9.0, 8.0]}
+    ``task`` is a file, ``vectors`` how many its sentences have in the mean, ``empty`` how many
+    sentences have none.
     """
-    own = [values[file] for file in values if languages.get(file) == source]
-    base = [statistics.fmean(seed) for seed in zip(*own, strict=True)]
-    return {
-        file: [b - x for b, x in zip(base, found, strict=True)]
-        for file, found in values.items()
-        if own and languages.get(file, source) != source and len(found) == len(base)
-    }
+    from fairseq_xling.results.frame import make_frame
+
+    languages, always = dict(record["tests"]), record["majority"]["accuracy"]
+
+    def about(file: str) -> dict[str, Any]:
+        found = {"task": file, "target": languages.get(file, record["source"])}
+        return {**found, "measure": "accuracy", "chance": always.get(file)}
+
+    rows = [{**one, **about(one["task"]), "beside": True} for one in beside]
+    for one in trained:
+        of = {"row": one["row"], "seed": one["seed"], "beside": False}
+        for file in one["empty"]:
+            counts = {"vectors": one["vectors"][file], "empty": one["empty"][file]}
+            value = one["accuracy"].get(file)
+            rows.append({**of, **about(file), **counts, "epoch": one["epoch"], "value": value})
+        for epoch, value in enumerate(one.get("dev", ()), 1):
+            rows.append({**of, "measure": "dev accuracy", "epoch": epoch, "value": value})
+    return make_frame(rows, paper="clcr", unit="%")
 
 
-def table(record: Mapping[str, Any]) -> Table:
+def accuracies(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The rows of files that have labels."""
+    return frame[(frame["measure"] == "accuracy") & frame["value"].notna()]
+
+
+def shown_figures(record: Mapping[str, Any], frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The cells of the table by ``row`` and ``column``: accuracies of the most frequent label, of
+    other runs and of what was trained; and by how much each is behind the source's, seed by seed.
+    """
+    from fairseq_xling.results.frame import by_seed, make_frame
+
+    always, languages, source = record["majority"], dict(record["tests"]), record["source"]
+    columns = {VALID: "dev", **{file: shown(languages, file) for file in languages}}
+    label, cells = f"always {always['label']}", accuracies(frame).to_dict("records")
+    cells = [{"row": label, "task": x, "value": v} for x, v in always["accuracy"].items()] + cells
+    for one in cells:
+        one |= {"column": columns[one["task"]], "target": languages.get(one["task"], source)}
+    own = make_frame(x for x in cells if x["target"] == source and x["task"] != VALID)
+    best = by_seed(own, "row")
+    gaps = [
+        {**one, "column": f"gap {one['column']}", "value": found[one.get("seed")] - one["value"]}
+        for one in cells
+        if one["target"] != source and one.get("seed") in (found := best.get((one["row"],), {}))
+    ]
+    return make_frame([*cells, *gaps])
+
+
+def table(record: Mapping[str, Any], cells: pandas.DataFrame) -> Table:
     """Means over seeds with deviations; a column for each test file, and one for its gap."""
-    lines, languages, source = lines_of_record(record), dict(record["tests"]), record["source"]
-    scored = [name for name in languages if any(name in values for _, values in lines)]
-    gapped = [name for name in scored if languages[name] != source]
-    gapped = gapped if any(languages[name] == source for name in scored) else []
-    header = ["row", "dev", *(shown(languages, name) for name in scored)]
-    header += [f"gap {shown(languages, name)}" for name in gapped]
-    rows: list[list[Any]] = []
-    for row, values in lines:
-        behind = gaps(values, languages, source)
-        cells = [values.get(name, ()) for name in (VALID, *scored)]
-        cells += [behind.get(name, ()) for name in gapped]
-        rows.append([row, *(OverSeeds.of(found, 1) for found in cells)])
-    return header, rows
+    from fairseq_xling.results.frame import pivot
+
+    files = ["dev", *(shown(dict(record["tests"]), file) for file, _ in record["tests"])]
+    known = {*cells["column"]}
+    order = [name for name in (*files, *(f"gap {file}" for file in files)) if name in known]
+    return pivot(cells, {"row": "row"}, "column", order=order, digits=1)
 
 
 def named_runs(texts: Sequence[str]) -> dict[str, str]:
@@ -131,7 +159,7 @@ def _model_name(model: Mapping[str, Any], called: str, models: int) -> str:
 def lines_beside(
     beside: Sequence[tuple[str, Sequence[str], Mapping[str, Any]]], files: Sequence[LabelledFile]
 ) -> list[dict[str, Any]]:
-    """Their rows: figures of languages in the table, under the single file of each.
+    """Their accuracies in the languages of the table, each under the single file of it.
 
     Raises:
         UserError: if a language has several files, since a run names only languages.
@@ -145,12 +173,12 @@ def lines_beside(
             )
         by_language[file.lang] = file.name
     return [
-        {
-            "row": line.name,
-            "accuracy": {by_language[x]: v for x, v in line.values.items() if x in by_language},
-        }
+        {"row": line.name, "task": by_language[lang], "seed": seed, "value": value}
         for name, sources, result in beside
         for line in lines_of(name, sources, result)
+        for lang, values in line.values.items()
+        if lang in by_language
+        for seed, value in zip(sorted({x["seed"] for x in result["tests"]}), values, strict=True)
     ]
 
 
@@ -175,12 +203,11 @@ def write_classified(
         "tests": [[file.name, file.lang] for file in tests],
         "config": dataclasses.asdict(config),
         "majority": {"label": label, "accuracy": chance},
-        "beside": lines_beside(beside, tests),
-        "classified": results,
     }
-    write_results(ClcrClassify, output, record, inputs)
-    print(text_table(*table(record)))
-    notes = _notes(config.seeds, record["source"], results)
+    frame = measurements(record, results, lines_beside(beside, tests))
+    write_results(ClcrClassify, output, record, inputs, frame=frame)
+    print(text_table(*table(record, shown_figures(record, frame))))
+    notes = _notes(config.seeds, record["source"], frame)
     print("\n".join(f"({note})" for note in [*notes, machine()]))
     print(f"written to {output}: {', '.join(FILES)}, predictions/")
 
@@ -192,9 +219,13 @@ class ClcrClassify(Kind):
     name = "clcr-classify"
 
     def page(self, result: Result) -> Page:
-        record, seeds = result.record, result.record["config"]["seeds"]
-        header, rows = table(record)
-        notes = [*_notes(seeds, record["source"], record["classified"]), result.machine]
+        from fairseq_xling.results.frame import listed
+
+        record, frame, seeds = result.record, result.frame, result.record["config"]["seeds"]
+        cells = shown_figures(record, frame)
+        header, rows = table(record, cells)
+        notes = [*_notes(seeds, record["source"], frame), result.machine]
+        own = accuracies(frame)
         return Page(
             title="Inference on frozen sequences",
             source=SOURCE,
@@ -206,69 +237,52 @@ class ClcrClassify(Kind):
                 Section("Table", header=header, rows=rows, notes=notes, name="table"),
                 Section(
                     "Accuracy",
-                    figure=partial(draw_dots, _panels(record)),
+                    figure=partial(_draw, record, cells),
                     notes=caption(result, SOURCE, seeds_in_words(seeds, "dots")),
                     name="plot",
                 ),
             ],
-            tables={"table": (LONG, list(_long_rows(record)))},
-            measured=list(_measured(record)),
+            tables={"table": listed(own[~own["beside"].astype(bool)], _LONG)},
+            measured=list(_measured(cells)),
         )
 
 
-def _panels(record: Mapping[str, Any]) -> list[DotPanel]:
+def _draw(record: Mapping[str, Any], cells: pandas.DataFrame) -> Figure:
     """Every seed of every row, a panel for each test file."""
-    languages, majority = dict(record["tests"]), record["majority"]
-    lines = lines_of_record(record)[1:]
-    return [
-        DotPanel(
-            [row for row, _ in lines],
-            [values.get(name, []) for _, values in lines],
-            xlabel="accuracy (%)",
-            title=shown(languages, name),
-            chance=(majority["accuracy"][name], f"always {majority['label']}"),
-        )
-        for name in languages
-        if any(name in values for _, values in lines)
-    ]
+    from fairseq_xling.results.charts import dots
+
+    always, *names = dict.fromkeys(cells["row"])
+    places = {file: place for place, (file, _) in enumerate(record["tests"])}
+    tested = cells["task"].isin(places) & (cells["row"] != always)
+    drawn = cells[tested & ~cells["column"].str.startswith("gap ")]
+    drawn = drawn.sort_values("task", key=lambda files: files.map(places), kind="stable")
+    title = lambda own: own["column"].iat[0]  # noqa: E731
+    return dots(drawn, "accuracy (%)", panel="task", title=title, chance=always, rows=names)
 
 
-def _long_rows(record: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """A line for each row, seed and file."""
-    languages = dict(record["tests"])
-    for one in record["classified"]:
-        for name, value in one["accuracy"].items():
-            about = [one["row"], one["seed"], one["epoch"], name]
-            lang = languages.get(name, record["source"])
-            yield [*about, lang, value, one["vectors"][name], one["empty"][name]]
-
-
-def _measured(record: Mapping[str, Any]) -> Iterator[Measured]:
+def _measured(cells: pandas.DataFrame) -> Iterator[Measured]:
     """Of the last row, which is the whole pipeline, accuracy and gap."""
-    *_, (row, values) = lines_of_record(record)
-    languages = dict(record["tests"])
-    for name, found in values.items():
-        if name != VALID:
-            what = f"accuracy (%) in {languages[name]}, {row}"
-            yield Measured("C15", what, statistics.fmean(found))
-    for name, found in gaps(values, languages, record["source"]).items():
-        what = f"gap (points) of {languages[name]}, {row}"
-        yield Measured("C15", what, statistics.fmean(found))
+    from fairseq_xling.results.frame import figures
+
+    *_, row = dict.fromkeys(cells["row"])
+    own = cells[(cells["row"] == row) & (cells["task"] != VALID)]
+    for (column, lang, _), values in figures(own, "column", "target", "task").items():
+        what = "gap (points) of" if column.startswith("gap ") else "accuracy (%) in"
+        yield Measured("C15", f"{what} {lang}, {row}", statistics.fmean(values))
 
 
-def _notes(seeds: str, source: str, results: Sequence[Mapping[str, Any]]) -> list[str]:
+def _notes(seeds: str, source: str, frame: pandas.DataFrame) -> list[str]:
+    from fairseq_xling.results.frame import figures
+
     many = "," in seeds
     spread = f"{'mean ± standard deviation over seeds' if many else 'seed'} {seeds}"
     found = [
         f"accuracy in percent, {spread}; trained on {source}, the epoch selected on its dev file",
         f"gap: points behind {source}, of the same seed",
     ]
-    empty: dict[tuple[str, str], list[int]] = {}
-    for one in results:
-        for name, count in one["empty"].items():
-            empty.setdefault((one["row"], name), []).append(count)
+    empty = figures(frame.assign(value=frame["empty"]), "row", "task")
     for (row, name), counts in empty.items():
-        least, most = min(counts), max(counts)
+        least, most = int(min(counts)), int(max(counts))
         number = f"{most:,}" if least == most else f"{least:,} to {most:,}, by seed, of the"
         if most:
             found.append(

@@ -293,6 +293,14 @@ class TrelmConfig(TargetTasks):
         return segment_parts(self.segment, [self.source_lang, target])
 
 
+@dataclasses.dataclass(frozen=True)
+class HeadlessConfig(TrelmConfig):
+    """Of studies that compare CdLM with what has no heads: their losses reach the encoder."""
+
+    auxiliary: str = option("", "heads trained together with CdLM, in its rows alone")
+    orderings: str = option("identity,oracle", "orderings of translation, comma-separated")
+
+
 def names_in(text: str) -> list[str]:
     """Names separated by commas.
 

@@ -1,26 +1,37 @@
-"""All measurements of a migration, read from its files, as JSON values.
+"""All measurements of a migration, read from its files as rows of a frame.
 
 The cost is TreLM's Table 4, from the logs of the trainings. The paper counts 120K steps (20K, 20K
 and 80K); but the transfer phase trains two models, so 140K are run. Both sums are reported.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.analysis.sampled_bleu import read_samples, score, tokenizer_for
+import pandas
+
+from fairseq_xling.analysis.sampled_bleu import ORDERS, read_samples, score, tokenizer_for
 from fairseq_xling.analysis.translation_faults import faults
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts, task_figures
+from fairseq_xling.results.frame import make_frame, split, spread
 from fairseq_xling.runs.training_log import read_curves, read_records
 
 PAPER = "TreLM (Li et al., 2021)"
+BITS = "bits per word"
 SHOWN = 10
-Migration = Mapping[str, Any]  # as of `read_artifacts`
+PRECISIONS = tuple(f"{order}-gram precision" for order in range(1, ORDERS + 1))
+# Headings of the other scores of a translation.
+SCORES = {
+    **{"BLEU": "bleu", "brevity penalty": "brevity_penalty", "length ratio": "length_ratio"},
+    **{"chrF": "chrf", "words": "words", "order": "order", "repeated": "repeated"},
+}
+_COLUMNS = ("phase", "steps", "language", "ordering", "signature", "split")
+_NO_PERCENT = ("brevity penalty", "length ratio", "sentences translated")
 _PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+) \(num\. trained: ([\d,]+)\)")
 _DEVICES = re.compile(r"training on (\d+) devices")
 _SECONDS_PER_DAY = 86_400
@@ -28,56 +39,95 @@ _SECONDS_PER_DAY = 86_400
 _NOT_COUNTED = ("backward", "translator")
 
 
-def read_artifacts(config: TrelmConfig, artifacts: Artifacts) -> dict[str, Any]:
-    """The measurements of one migration.
+def measure(
+    config: TrelmConfig, artifacts: Iterable[tuple[str | None, Artifacts]], study: str
+) -> tuple[pandas.DataFrame, list[dict[str, Any]]]:
+    """What migrations measured, each by the row that it is of, and what of them is no figure.
 
-    ``phases``: of each checkpoint in turn, its phase, its training steps and the bits per word of
-    both languages; ``orderings``: the names of the translations; ``translation``: by these, as
-    `sampled_bleu.score`; ``samples``: some sentences of the first translated split, with every
-    forward ordering's output, and ``samples_backward`` with the backward ones, if there are any;
-    ``tasks``: titles and figures; ``distances``: of words, by title, if measured; ``cost``;
-    ``maps``: the quality of the map; ``curves``: by phase, split and name, points of update and
-    value.
+    Beside the columns of every frame there are: ``kind`` (`bits` per word after each phase;
+    `translation`, `task`, `distance` of words, `cost` of a training, `loss`, `text`), ``phase`` and
+    ``steps`` of it, ``language``, ``ordering`` and sacrebleu's ``signature``, ``split``, and
+    ``updates`` of all trainings together, None where nothing is trained.
     """
-    measured = [entry["measures"]["bpw"] for entry in read_json(artifacts.bpw)["results"]]
-    phases = [
-        {
-            "phase": phase,
-            "checkpoint": str(path),
-            "steps": artifacts.updates.get(phase, 0),
-            "bpw": {lang: found["bpw"] for lang, found in entry["scores"].items()},
-        }
-        for (phase, path), entry in zip(artifacts.checkpoints.items(), measured, strict=True)
-    ]
+    found = [read_artifacts(config, one, row) for row, one in artifacts]
+    rows = [row for own, _ in found for row in own]
+    about = {"paper": "trelm", "study": study, "source": config.source_lang}
+    return make_frame(rows, **about, **dict.fromkeys(_COLUMNS)), [facts for _, facts in found]
+
+
+def read_artifacts(
+    config: TrelmConfig, artifacts: Artifacts, row: str | None = None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The measurements of one migration as rows of a frame, and its facts: data folder,
+    checkpoints by phase, ``maps`` as their reports have them, and ``samples``: some sentences of
+    the first translated split with every forward ordering's output, and ``samples_backward``."""
     there = [name for name in artifacts.translations if name not in artifacts.backward]
     tokenizer = tokenizer_for(artifacts.target, config.bleu_tokenizer)
     scores, samples = _read_translations(config, artifacts, there, tokenizer)
     tokenizer = tokenizer_for(config.source_lang)
     back, samples_back = _read_translations(config, artifacts, artifacts.backward, tokenizer)
-    return {
-        "target": artifacts.target,
-        "seed": artifacts.seed,
-        "label": artifacts.label,
-        "data": {**_text_sizes(artifacts.data), "path": str(artifacts.data)},
-        "phases": phases,
-        "orderings": list(artifacts.translations),
-        "uniform_bpw": {lang: found["bpw"] for lang, found in measured[0]["chance"].items()},
-        "translation": scores | back,
+    costs = [read_cost(phase, log) for phase, log in artifacts.logs.items()]
+    rows = [
+        *_bits(artifacts),
+        *_scored({name: (scores | back)[name] for name in artifacts.translations}),
+        *(
+            {"kind": "task", "measure": title, "value": value, "unit": "%"}
+            for title, value in task_figures(config, artifacts).items()
+        ),
+        *(_distances(artifacts.distances) if artifacts.distances else ()),
+        *(
+            {"kind": "cost", "phase": cost.phase, "measure": name, "value": value}
+            for cost in costs
+            for name, value in cost.figures.items()
+        ),
+        *_text_sizes(artifacts.data),
+        *(point for phase in sorted(artifacts.logs) for point in _losses(phase, artifacts)),
+    ]
+    of = {"row": row, "target": artifacts.target, "seed": artifacts.seed}
+    updates = sum(cost.steps for cost in costs) or None
+    return [{**of, **one, "updates": updates} for one in rows], {
+        **of,
+        "data": str(artifacts.data),
+        "checkpoints": {phase: str(path) for phase, path in artifacts.checkpoints.items()},
+        "maps": [found for path in artifacts.vectors if (found := _read_map(path))],
         "samples": samples,
         **({"samples_backward": samples_back} if back else {}),
-        "tasks": list(task_figures(config, artifacts).items()),
-        **({"distances": _read_distances(artifacts.distances)} if artifacts.distances else {}),
-        "cost": cost_record([read_cost(phase, log) for phase, log in artifacts.logs.items()]),
-        "maps": [found for path in artifacts.vectors if (found := _read_map(path))],
-        "curves": {phase: _read_curves(log) for phase, log in artifacts.logs.items()},
     }
 
 
-def _read_distances(path: Path) -> dict[str, float]:
+def _bits(artifacts: Artifacts) -> Iterator[dict[str, Any]]:
+    results = read_json(artifacts.bpw)["results"]
+    for phase, entry in zip(artifacts.checkpoints, results, strict=True):
+        found = entry["measures"]["bpw"]
+        for lang in sorted(found["scores"]):
+            yield {
+                **{"kind": "bits", "phase": phase, "steps": artifacts.updates.get(phase, 0)},
+                **{"language": lang, "measure": BITS, "value": found["scores"][lang]["bpw"]},
+                "chance": results[0]["measures"]["bpw"]["chance"][lang]["bpw"],
+            }
+
+
+def _scored(scores: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The figures of each ordering."""
+    for ordering, found in scores.items():
+        of = {"kind": "translation", "ordering": ordering}
+        figures = dict(zip(PRECISIONS, found["precisions"], strict=True))
+        figures |= {heading: found[name] for heading, name in SCORES.items()}
+        cumulative = found["cumulative"][:-1]  # the last is BLEU
+        figures |= {f"BLEU-{n}, cumulative": value for n, value in enumerate(cumulative, 1)}
+        figures["sentences translated"] = found["sentences"]
+        for name, value in figures.items():
+            signature = found["chrf_signature" if name == "chrF" else "signature"]
+            unit = None if name in _NO_PERCENT else "%"
+            yield {**of, "measure": name, "value": value, "unit": unit, "signature": signature}
+
+
+def _distances(path: Path) -> Iterator[dict[str, Any]]:
     """The mean squared distances of words after the last layer, aligned and at random."""
     curves = read_json(path)["curves"]
     titles = {"aligned": "distance of aligned words", "random": "distance of words at random"}
-    return {title: curves[name][-1] for name, title in titles.items()}
+    for name, title in titles.items():
+        yield {"kind": "distance", "measure": title, "value": curves[name][-1]}
 
 
 def _read_translations(
@@ -94,16 +144,14 @@ def _read_translations(
     return scores, _shown(first)
 
 
-def _text_sizes(data: Path) -> dict[str, Any]:
+def _text_sizes(data: Path) -> Iterator[dict[str, Any]]:
     meta = read_json(data / "meta.json")
-    return {
-        "sentences": {
-            lang: found.get("sentences") for lang, found in meta["mono"].get("train", {}).items()
-        },
-        "pairs": {
-            pair: found.get("pairs") for pair, found in meta["parallel"].get("train", {}).items()
-        },
-    }
+    for part, count, name in (
+        ("mono", "sentences", "training sentences"),
+        ("parallel", "pairs", "training pairs"),
+    ):
+        for lang, found in sorted(meta[part].get("train", {}).items()):
+            yield {"kind": "text", "language": lang, "measure": name, "value": found.get(count)}
 
 
 def _shown(texts: dict[str, Sequence[Any]]) -> list[dict[str, str]]:
@@ -134,20 +182,38 @@ def _read_map(path: Path) -> dict[str, Any] | None:
     return {"vectors": str(path), **{name: found[name] for name in kept}}
 
 
-def _read_curves(log: Path) -> dict[str, Any]:
-    curves = {}
-    for split, tag in (("train", "train_inner"), ("valid", "valid")):
-        found = read_curves(log, tag)
-        curves[split] = {key: points for key, points in found.items() if key.endswith("loss")}
-    return curves
+def _losses(phase: str, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
+    for text, tag in (("train", "train_inner"), ("valid", "valid")):
+        for name, points in sorted(read_curves(artifacts.logs[phase], tag).items()):
+            of = {"kind": "loss", "phase": phase, "split": text, "measure": name}
+            for steps, value in points if name.endswith("loss") else ():
+                yield {**of, "steps": steps, "value": value}
 
 
-def which(one: Migration) -> str:
-    return f"to {one['target']}, seed {one['seed']}"
+def part(frame: pandas.DataFrame, kind: str) -> pandas.DataFrame:
+    """The rows of a ``kind``, see `measure`."""
+    return frame[frame["kind"] == kind]
 
 
-def seeds_of(found: Sequence[Migration]) -> str:
-    return f"Seed {', '.join(dict.fromkeys(str(one['seed']) for one in found))}."
+def each(frame: pandas.DataFrame) -> Iterator[tuple[str, pandas.DataFrame]]:
+    """The rows of each migration, and what it is called."""
+    for (target, seed), own in frame.groupby(["target", "seed"], sort=False):
+        yield which(target, seed), own
+
+
+def which(target: str, seed: int) -> str:
+    return f"to {target}, seed {seed}"
+
+
+def last_bits(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """Bits per word of the target after the last phase, a row for each migration."""
+    own = target_bits(frame)
+    return own.drop_duplicates(["row", "target", "seed"], keep="last")
+
+
+def target_bits(frame: pandas.DataFrame) -> pandas.DataFrame:
+    bits = part(frame, "bits")
+    return bits[bits["language"] == bits["target"]]
 
 
 @dataclass(frozen=True)
@@ -175,6 +241,12 @@ class Cost:
     @property
     def device_days(self) -> float:
         return self.seconds * self.devices / _SECONDS_PER_DAY
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """By name, in the order of the tables."""
+        found = asdict(self) | {"device_days": self.device_days}
+        return {name: value for name, value in found.items() if name != "phase"}
 
 
 def read_cost(phase: str, log: str | Path) -> Cost:
@@ -210,37 +282,45 @@ def _read_head(log: str | Path) -> tuple[tuple[int, int], int]:
     return sizes, devices
 
 
-def cost_table(record: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """Header and rows of a `cost_record`, the sums last."""
+def totals(frame: pandas.DataFrame) -> dict[str, Any]:
+    """Sums over the trainings of one migration; the paper's count of steps leaves one direction and
+    the translator out."""
+    costs = {name: own for name, own in split(part(frame, "cost"), "measure")}
+    sums = {
+        name: sum(costs[name]["value"]) if costs else 0
+        for name in ("steps", "tokens", "seconds", "device_days")
+    }
+    counted = (one for one in part(frame, "cost").itertuples() if one.phase not in _NOT_COUNTED)
+    return sums | {
+        "steps_as_the_paper_counts": sum(one.value for one in counted if one.measure == "steps")
+    }
+
+
+def cost_table(frame: pandas.DataFrame) -> tuple[list[str], list[list[Any]]]:
+    """Header and rows of the trainings of one migration, the sums last."""
     header = ["phase", "parameters", "of them trained", "steps", "sentences a step", "tokens"]
     header += ["ms a step", "minutes", "devices", "device-days"]
-    rows: list[list[Any]] = [
-        [
-            *(cost["phase"], cost["parameters"], cost["trained"], cost["steps"]),
-            round(cost["sentences"] / max(cost["steps"], 1), 1),
-            cost["tokens"],
-            round(1000 * cost["seconds"] / max(cost["steps"], 1), 1),
-            round(cost["seconds"] / 60, 1),
-            cost["devices"],
-            f"{cost['device_days']:.4f}",
-        ]
-        for cost in record["trainings"]
-    ]
-    found = record["sums"]
-    minutes, days = round(found["seconds"] / 60, 1), f"{found['device_days']:.4f}"
-    counted, tokens = found["steps_as_the_paper_counts"], found["tokens"]
+    names, found = spread(part(frame, "cost"), {"phase": "phase"})
+    rows: list[list[Any]] = []
+    for values in found:
+        cost = dict(zip(names, values, strict=True))
+        steps = max(cost["steps"], 1)
+        rows.append(
+            [
+                *(cost["phase"], cost["parameters"], cost["trained"], cost["steps"]),
+                round(cost["sentences"] / steps, 1),
+                cost["tokens"],
+                round(1000 * cost["seconds"] / steps, 1),
+                round(cost["seconds"] / 60, 1),
+                cost["devices"],
+                f"{cost['device_days']:.4f}",
+            ]
+        )
+    sums = totals(frame)
+    minutes, days = round(sums["seconds"] / 60, 1), f"{sums['device_days']:.4f}"
+    counted, tokens = sums["steps_as_the_paper_counts"], sums["tokens"]
     rows += [
-        ["all, as run", None, None, found["steps"], None, tokens, None, minutes, None, days],
+        ["all, as run", None, None, sums["steps"], None, tokens, None, minutes, None, days],
         ["as the paper counts", None, None, counted, *[None] * 6],
     ]
     return header, rows
-
-
-def cost_record(costs: list[Cost]) -> dict[str, Any]:
-    """All trainings as JSON values, and their sums; the paper's count of steps leaves one direction
-    and the translator out."""
-    sums = {"steps_as_the_paper_counts": sum(c.steps for c in costs if c.phase not in _NOT_COUNTED)}
-    for name in ("steps", "tokens", "seconds", "device_days"):
-        sums[name] = sum(getattr(cost, name) for cost in costs)
-    trainings = [{**asdict(cost), "device_days": cost.device_days} for cost in costs]
-    return {"trainings": trainings, "sums": sums}

@@ -72,7 +72,7 @@ def with_baselines(plan: MigrationPlan) -> None:
 def run_study(study: Study, args: argparse.Namespace) -> None:
     """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``."""
     run = Path(args.output)
-    config, settled = settle_config(run, read_config(args, study.translates))
+    config, settled = settle_config(run, read_config(args, study.translates, study.settings))
     rows = study.rows(config, args)
     chosen = choose_rows(rows, args.rows, bool(config.data))
     left_out = [row.code for row in rows if row not in chosen]

@@ -1,9 +1,13 @@
 """The results of ``trelm run``: bits per word, translations, losses and the cost."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import pandas
+from matplotlib.figure import Figure
 
 from fairseq_xling.analysis.sampled_bleu import ORDERS
 from fairseq_xling.files import atomic_write
@@ -11,18 +15,22 @@ from fairseq_xling.interop.sources import folder_family
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts
 from fairseq_xling.papers.trelm.results import (
+    BITS,
     PAPER,
-    Cost,
-    Migration,
+    PRECISIONS,
+    SCORES,
     cost_table,
-    read_artifacts,
-    seeds_of,
+    each,
+    last_bits,
+    measure,
+    part,
+    totals,
     which,
 )
-from fairseq_xling.results.figure_file import Drawing
+from fairseq_xling.results.charts import bars
 from fairseq_xling.results.figures import Line, Panel, draw
+from fairseq_xling.results.frame import listed, split, spread
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import merge_seeds
@@ -38,8 +46,8 @@ FILES = (
 # The row of what was migrated from another family of encoders than BERT's.
 FAMILY_ROWS = {"xlm": "T24"}
 
-
 _BACKWARD = "samples_backward"  # of a migration that translates in both directions
+_OF = {"target": "target", "seed": "seed"}  # columns that tell migrations apart
 
 FAULTS = (
     "Words: F1 of the words, whatever their order. Order: pairs of unambiguous words in the order "
@@ -51,14 +59,14 @@ def write_run(
     run: Path, config: TrelmConfig, artifacts: Sequence[Artifacts], steps: Sequence[Step]
 ) -> None:
     """Write `FILES` into ``run``."""
-    found = [read_artifacts(config, one) for one in artifacts]
-    record = {"config": dataclasses.asdict(config), "migrations": found}
+    frame, migrations = measure(config, ((None, one) for one in artifacts), "run")
+    record = {"config": dataclasses.asdict(config), "migrations": migrations}
     record["source_family"] = folder_family(config.source)
-    write_results(TrelmRun, run, record, {}, steps)
+    write_results(TrelmRun, run, record, {}, steps, frame)
     tables = {
-        "Bits per word": phase_table(found),
-        f"Translation, {translators(found)}": bleu_table(found),
-        "Tasks": task_table(found),
+        "Bits per word": phase_table(frame),
+        f"Translation, {translators(migrations)}": bleu_table(frame),
+        "Tasks": task_table(frame),
     }
     with atomic_write(run / "summary.txt", "w") as file:
         for title, table in tables.items():
@@ -73,55 +81,54 @@ class TrelmRun(Kind):
     name = "trelm-run"
 
     def page(self, result: Result) -> Page:
-        config, found = result.record["config"], result.record["migrations"]
-        targets = ", ".join(dict.fromkeys(one["target"] for one in found))
+        config, frame = result.record["config"], result.frame
+        found = result.record["migrations"]
+        source, targets = frame["source"].iat[0], ", ".join(dict.fromkeys(frame["target"]))
         losses = caption(result, PAPER, "Unit: bits per predicted subword.")
+        phases = {"phase": "phase", "steps": "steps", "language": "language", BITS: "value"}
+        points = {"phase": "phase", "split": "split", "curve": "measure", "update": "steps"}
         return Page(
             title=f"Migration to {targets}",
             source=f"{PAPER}, Algorithm 1",
             lead=[
-                f"The encoder {config['source']} was migrated from {_source(found)} to {targets}: "
+                f"The encoder {config['source']} was migrated from {source} to {targets}: "
                 "new words, then commonality training, transfer in both directions, combination, "
                 f"and training on the target language alone ({PAPER}, Algorithm 1)."
             ],
             sections=[
-                _bits(result, found),
-                *translation_sections(result, [one for one in found if one["translation"]]),
-                *_tasks(found),
+                _bits(result, part(frame, "bits")),
+                *_translations(result, part(frame, "translation")),
+                *_tasks(frame),
                 *maps(found),
                 *(
-                    Section(f"Loss, {which(one)}", figure=_losses(one), notes=losses)
-                    for one in found
+                    Section(f"Loss, {words}", figure=partial(_losses, own), notes=losses)
+                    for words, own in each(frame)
                 ),
-                *map(_cost, found),
+                *(_cost(own) for _, own in each(frame)),
             ],
             tables={
-                "curves": _curve_rows(found),
-                "phases": _phase_rows(found),
-                "translation": bleu_rows(found),
-                "cost": _cost_rows(found),
+                "curves": listed(part(frame, "loss"), {**_OF, **points, "value": "value"}),
+                "phases": listed(part(frame, "bits"), {**_OF, **phases}),
+                "translation": bleu_rows(frame),
+                "cost": spread(part(frame, "cost"), {**_OF, "phase": "phase"}),
             },
             # Runs of before name no family.
-            measured=list(_measured(found, result.record.get("source_family", ""))),
+            measured=list(_measured(frame, result.record.get("source_family", ""))),
         )
 
 
-def phase_table(found: Sequence[Migration]) -> Table:
+def phase_table(frame: pandas.DataFrame) -> Table:
     """Bits per word of both languages after each phase, over seeds."""
-    source = _source(found)
-    header = ["target", "seed", "after", "steps", f"bits per word, {source}"]
-    rows = [
-        [
-            *(one["target"], one["seed"], phase["phase"], phase["steps"]),
-            *(phase["bpw"][source], phase["bpw"][one["target"]]),
-        ]
-        for one in found
-        for phase in one["phases"]
+    bits = part(frame, "bits")
+    names = [f"{BITS}, {bits['source'].iat[0]}", f"{BITS}, target"]
+    headings = [
+        names[lang == to] for lang, to in zip(bits["language"], bits["target"], strict=True)
     ]
-    return merge_seeds([*header, "bits per word, target"], rows, [3, 3])
+    of = {**_OF, "after": "phase", "steps": "steps"}
+    return merge_seeds(*spread(bits.assign(heading=headings), of, "heading", names), [3, 3])
 
 
-def maps(found: Sequence[Migration]) -> list[Section]:
+def maps(found: Sequence[Mapping[str, Any]]) -> list[Section]:
     """The map of each target's embeddings; none if they are not mapped."""
     rows = [
         [
@@ -140,78 +147,73 @@ def maps(found: Sequence[Migration]) -> list[Section]:
 TASKS = "Tasks are trained and tested in the target language, from the last checkpoint; in percent."
 
 
-def task_table(found: Sequence[Migration]) -> Table:
+def task_table(frame: pandas.DataFrame) -> Table:
     """The figures of the tasks of each migration; no rows if there are no tasks."""
-    # Runs of before have none.
-    titles = list(dict.fromkeys(title for one in found for title, _ in one.get("tasks", ())))
-    rows = [
-        [one["target"], one["seed"], *(value for _, value in one["tasks"])]
-        for one in found
-        if titles
-    ]
-    return merge_seeds(["target", "seed", *titles], rows, [2] * len(titles))
+    header, rows = spread(part(frame, "task"), _OF)
+    return merge_seeds(header, rows, [2] * (len(header) - len(_OF)))
 
 
-def _tasks(found: Sequence[Migration]) -> Iterator[Section]:
-    header, rows = task_table(found)
+def _tasks(frame: pandas.DataFrame) -> Iterator[Section]:
+    header, rows = task_table(frame)
     if rows:
         yield Section("Tasks", text=TASKS, header=header, rows=rows)
 
 
-def _source(found: Sequence[Migration]) -> str:
-    """The source language."""
-    one = found[0]
-    return next(lang for lang in one["phases"][0]["bpw"] if lang != one["target"])
-
-
-def _bits(result: Result, found: Sequence[Migration]) -> Section:
-    unit, split = "bits per masked subword", result.record["config"]["bpw_split"]
-    header, rows = phase_table(found)
-    source, panels = _source(found), []
-    for one in found:
-        chance = one["uniform_bpw"][one["target"]]
-        bars = [
-            Bars(
-                f"{lang} (target)" if lang == one["target"] else lang,
-                [phase["bpw"][lang] for phase in one["phases"]],
-            )
-            for lang in (source, one["target"])
-        ]
-        names, words = [phase["phase"] for phase in one["phases"]], f"chance ({chance:.1f})"
-        panels.append(BarPanel(names, bars, unit, which(one), (chance, words)))
-    notes = caption(result, f"{PAPER}, Algorithm 1 and A.7", seeds_of(found), f"Unit: {unit}.")
-    for one in found:
-        chance = one["uniform_bpw"]
-        values = ", ".join(f"{chance[lang]:.2f} ({lang})" for lang in (source, one["target"]))
-        notes.append(f"Chance is {values} bits per word with the words of {one['target']}.")
-    text = f"With the same masks of the {split} text for all checkpoints; lower is better."
-    title, figure = "Bits per word after each phase", partial(draw_bars, panels)
-    return Section(title, text, figure, header, rows, notes=list(dict.fromkeys(notes)))
-
-
-def _losses(one: Migration) -> Drawing:
+def _bits(result: Result, bits: pandas.DataFrame) -> Section:
+    unit, split_name = "bits per masked subword", result.record["config"]["bpw_split"]
+    seeds = ", ".join(dict.fromkeys(map(str, bits["seed"])))
+    notes = caption(result, f"{PAPER}, Algorithm 1 and A.7", f"Seed {seeds}.", f"Unit: {unit}.")
     panels = []
-    for phase in (cost["phase"] for cost in one["cost"]["trainings"]):
-        lines, splits = [], one["curves"][phase]
-        keys = sorted({key for found in splits.values() for key in found} - UNDRAWN)
-        for style, key in enumerate(keys):
-            for split, found in splits.items():
-                if points := found.get(key):
-                    x, y = zip(*points, strict=True)
-                    lines.append(Line(curve_words(key, split), x, y, style, split == "valid"))
-        panels.append(
-            Panel(lines, xlabel="optimiser steps", ylabel="bits per predicted subword", title=phase)
-        )
-    return partial(draw, panels)
-
-
-def _cost(one: Migration) -> Section:
-    header, rows = cost_table(one["cost"])
-    sentences = ", ".join(f"{n:,} of {lang}" for lang, n in one["data"]["sentences"].items())
-    pairs = ", ".join(f"{n:,} of {pair}" for pair, n in one["data"]["pairs"].items()) or "none"
+    for words, own in each(bits):
+        target = own["target"].iat[0]
+        own = own.sort_values("language", key=lambda names: names == target, kind="stable")
+        chance = dict(zip(own["language"], own["chance"], strict=True))
+        values = ", ".join(f"{value:.2f} ({lang})" for lang, value in chance.items())
+        notes.append(f"Chance is {values} bits per word with the words of {target}.")
+        series = own["language"].replace(target, f"{target} (target)")
+        panels.append(own.assign(panel=words, series=series, chance=chance[target]))
     return Section(
-        f"Cost of {one['target']}, seed {one['seed']}",
-        text=f"Training sentences: {sentences}; sentence pairs: {pairs}. Both directions of "
+        "Bits per word after each phase",
+        text=f"With the same masks of the {split_name} text for all checkpoints; lower is better.",
+        figure=partial(
+            *(bars, pandas.concat(panels), unit),
+            **{"row": "phase", "series": "series", "panel": "panel"},
+            title=lambda own: own["panel"].iat[0],
+            chance="chance ({:.1f})",
+        ),
+        **dict(zip(("header", "rows"), phase_table(bits), strict=True)),
+        notes=list(dict.fromkeys(notes)),
+    )
+
+
+def _losses(own: pandas.DataFrame) -> Figure:
+    curves, panels = part(own, "loss"), []
+    for phase in dict.fromkeys(part(own, "cost")["phase"]):
+        found = curves[(curves["phase"] == phase) & ~curves["measure"].isin(UNDRAWN)]
+        lines = [
+            Line(
+                curve_words(key, name),
+                *(points["steps"].tolist(), points["value"].tolist()),
+                *(style, name == "valid"),
+            )
+            for style, key in enumerate(sorted(set(found["measure"])))
+            for name, points in split(found[found["measure"] == key], "split")
+        ]
+        axes = {"xlabel": "optimiser steps", "ylabel": "bits per predicted subword"}
+        panels.append(Panel(lines, **axes, title=phase))
+    return draw(panels)
+
+
+def _cost(own: pandas.DataFrame) -> Section:
+    header, rows = cost_table(own)
+    sizes = {
+        name: ", ".join(f"{one.value:,} of {one.language}" for one in found.itertuples())
+        for name, found in split(part(own, "text"), "measure")
+    }
+    return Section(
+        f"Cost of {own['target'].iat[0]}, seed {own['seed'].iat[0]}",
+        text=f"Training sentences: {sizes.get('training sentences', '')}; sentence pairs: "
+        f"{sizes.get('training pairs', 'none')}. Both directions of "
         "transfer are trained; the paper counts them as one.",
         header=header,
         rows=rows,
@@ -219,146 +221,92 @@ def _cost(one: Migration) -> Section:
     )
 
 
-def _curve_rows(found: Sequence[Migration]) -> Table:
-    return ["target", "seed", "phase", "split", "curve", "update", "value"], [
-        [one["target"], one["seed"], phase, split, key, update, value]
-        for one in found
-        for phase, curves in one["curves"].items()
-        for split, keys in curves.items()
-        for key, points in keys.items()
-        for update, value in points
-    ]
-
-
-def _phase_rows(found: Sequence[Migration]) -> Table:
-    return ["target", "seed", "phase", "steps", "language", "bits per word"], [
-        [one["target"], one["seed"], phase["phase"], phase["steps"], lang, value]
-        for one in found
-        for phase in one["phases"]
-        for lang, value in phase["bpw"].items()
-    ]
-
-
-def _cost_rows(found: Sequence[Migration]) -> Table:
-    header = [*(field.name for field in dataclasses.fields(Cost)), "device_days"]
-    return ["target", "seed", *header], [
-        [one["target"], one["seed"], *map(cost.get, header)]
-        for one in found
-        for cost in one["cost"]["trainings"]
-    ]
-
-
-def _measured(found: Sequence[Migration], family: str) -> Iterator[Measured]:
-    for one in found:
-        target, days = one["target"], one["cost"]["sums"]["device_days"]
-        last = one["phases"][-1]["bpw"][target]
+def _measured(frame: pandas.DataFrame, family: str) -> Iterator[Measured]:
+    for _, own in each(frame):
+        target = own["target"].iat[0]
+        last = last_bits(own)["value"].iat[0]
         row = FAMILY_ROWS.get(family, "T9")
-        yield Measured(row, f"bits per word of {target} at the end", last)
-        if target != found[0]["target"]:
-            yield Measured("T26", f"bits per word of the further target {target} at the end", last)
+        yield Measured(row, f"{BITS} of {target} at the end", last)
+        if target != frame["target"].iat[0]:
+            yield Measured("T26", f"{BITS} of the further target {target} at the end", last)
+        days = totals(own)["device_days"]
         yield Measured("T25", f"device-days of a migration to {target}", days)
-        if scores := one["translation"].get("identity"):
-            what = f"1-gram precision to {target} in the source's order, percent"
-            yield Measured("T18", what, scores["precisions"][0])
-        if scores := one["translation"].get("identity, backward"):
-            what = f"1-gram precision from {target} in its own order, percent"
-            yield Measured("T18", what, scores["precisions"][0])
+        words = own[own["measure"] == PRECISIONS[0]].set_index("ordering")["value"]
+        for ordering, what in (
+            ("identity", f"to {target} in the source's order"),
+            ("identity, backward", f"from {target} in its own order"),
+        ):
+            if ordering in words:
+                yield Measured("T18", f"1-gram precision {what}, percent", words[ordering])
 
 
-def bleu_table(found: Sequence[Migration]) -> Table:
+def bleu_table(frame: pandas.DataFrame) -> Table:
     """n-gram precisions, the cumulative score and where it is lost, of every ordering, over
     seeds."""
-    header, rows = bleu_rows(found)
+    header, rows = bleu_rows(frame)
     digits = [1] * ORDERS + [2, 3, 3, 2, 1, 1, 1]
     return merge_seeds(header[:-1], [row[:-1] for row in rows], digits)
 
 
-def translation_sections(result: Result, found: Sequence[Migration]) -> Iterator[Section]:
-    """Scores of all, then sentences of each migration; nothing if none has translated."""
-    if not found:
-        return
-    header, rows = bleu_table(found)
-    names = [*(f"{n}-gram precision" for n in range(1, ORDERS + 1)), "BLEU"]
-    panels = [
-        BarPanel(
-            names,
-            [
-                Bars(name, [*scores["precisions"], scores["bleu"]])
-                for name in one["orderings"]
-                if (scores := one["translation"][name])
-            ],
-            "percent",
-            which(one),
-        )
-        for one in found
+def bleu_rows(frame: pandas.DataFrame) -> Table:
+    """The same as numbers, with sacrebleu's signature."""
+    scores, of = part(frame, "translation"), {**_OF, "ordering": "ordering"}
+    header, rows = spread(scores, of, order=[*PRECISIONS, *SCORES])
+    signatures = scores.loc[scores["measure"] == "BLEU", "signature"]
+    return [*header, "signature"], [
+        [*row, signature] for row, signature in zip(rows, signatures, strict=True)
     ]
+
+
+def _translations(result: Result, scores: pandas.DataFrame) -> Iterator[Section]:
+    """Scores of all, then sentences of each migration; nothing if none has translated."""
+    if scores.empty:
+        return
+    found = [one for one in result.record["migrations"] if one["samples"]]
+    header, rows = bleu_table(scores)
+    shown = scores[scores["measure"].isin([*PRECISIONS, "BLEU"])]
+    titles = [which(*of) for of in zip(shown["target"], shown["seed"], strict=True)]
+    seeds = ", ".join(dict.fromkeys(map(str, scores["seed"])))
     yield Section(
         f"Translation with the {translators(found)}",
         text="All words are predicted at once; the orderings differ in the source position of each "
         "target word.",
-        figure=partial(draw_bars, panels),
+        figure=partial(
+            *(bars, shown.assign(panel=titles), "percent"),
+            **{"row": "measure", "series": "ordering", "panel": "panel"},
+            title=lambda own: own["panel"].iat[0],
+        ),
         header=header,
         rows=rows,
         notes=[
-            *caption(result, f"{PAPER}, Table 6", seeds_of(found)),
+            *caption(result, f"{PAPER}, Table 6", f"Seed {seeds}."),
             "Precisions as printed by sacrebleu, in percent, without smoothing; BLEU is their "
             "geometric mean times the brevity penalty. References are the data folder's subwords "
             "joined again.",
             FAULTS,
-            f"sacrebleu {'; '.join(signatures(found))}",
+            f"sacrebleu {'; '.join(signatures(scores))}",
         ],
     )
+    orderings = list(dict.fromkeys(scores["ordering"]))
     for one in found:
-        yield _samples(one, "samples", f"Translations {which(one)}")
+        words = which(one["target"], one["seed"])
+        yield _samples(one["samples"], orderings, f"Translations {words}")
         if _BACKWARD in one:
-            yield _samples(one, _BACKWARD, f"Translations from {one['target']}, seed {one['seed']}")
+            title = f"Translations from {one['target']}, seed {one['seed']}"
+            yield _samples(one[_BACKWARD], orderings, title)
 
 
-def signatures(found: Sequence[Migration]) -> list[str]:
+def signatures(frame: pandas.DataFrame) -> list[str]:
     """Those that sacrebleu gave the scores."""
-    return sorted(
-        {
-            value
-            for one in found
-            for scores in one["translation"].values()
-            for name, value in scores.items()
-            if name.endswith("signature")
-        }
-    )
+    return sorted(set(part(frame, "translation")["signature"]))
 
 
-def _samples(one: Migration, name: str, title: str) -> Section:
-    samples = one[name]
-    header = ["source", "reference", *(n for n in one["orderings"] if n in samples[0])]
+def _samples(samples: Sequence[Mapping[str, str]], orderings: list[str], title: str) -> Section:
+    header = ["source", "reference", *(name for name in orderings if name in samples[0])]
     return Section(title, header=header, rows=[[sample[n] for n in header] for sample in samples])
 
 
-def translators(found: Sequence[Migration]) -> str:
+def translators(found: Sequence[Mapping[str, Any]]) -> str:
     """The models that translate."""
     both = any(_BACKWARD in one for one in found)
     return "forward and backward model" if both else "forward model"
-
-
-def bleu_rows(found: Sequence[Migration]) -> Table:
-    """The same as numbers, with sacrebleu's signature."""
-    precisions = [f"{order}-gram precision" for order in range(1, ORDERS + 1)]
-    # By column. Runs of before have no chrF and no faults.
-    names = {
-        "BLEU": "bleu",
-        "brevity penalty": "brevity_penalty",
-        "length ratio": "length_ratio",
-        "chrF": "chrf",
-        "words": "words",
-        "order": "order",
-        "repeated": "repeated",
-        "signature": "signature",
-    }
-    return ["target", "seed", "ordering", *precisions, *names], [
-        [
-            *(one["target"], one["seed"], ordering, *scores["precisions"]),
-            *map(scores.get, names.values()),
-        ]
-        for one in found
-        for ordering in one["orderings"]
-        if (scores := one["translation"][ordering])
-    ]

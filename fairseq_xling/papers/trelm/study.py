@@ -50,6 +50,7 @@ class Study:
     notes: Sequence[str] = ()
     spec_rows: Sequence[str] = ()
     translates: bool = False  # whether its rows have translators unless the settings say so
+    heads: bool = True  # whether CdLM trains heads to translate unless the settings say so
 
     def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
         """All variations of the settings ``config``; the others are compared with the first."""
@@ -66,11 +67,16 @@ class Study:
 
     axis: str = ""  # what `size` is
 
+    @property
+    def settings(self) -> type["TrelmConfig"]:
+        from fairseq_xling.papers.trelm.config import HeadlessConfig, TrelmConfig
+
+        return TrelmConfig if self.heads else HeadlessConfig
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.papers.trelm.config import TrelmConfig
         from fairseq_xling.runs.launcher import add_run_arguments
         from fairseq_xling.runs.options import add_options
 
         add_run_arguments(parser)
         parser.add_argument("--rows", metavar="CODES", help="rows to run (default: all)")
-        add_options(parser, TrelmConfig)
+        add_options(parser, self.settings)

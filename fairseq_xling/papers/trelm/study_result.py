@@ -12,13 +12,22 @@ from matplotlib.figure import Figure
 
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts
-from fairseq_xling.papers.trelm.results import PAPER, read_artifacts
+from fairseq_xling.papers.trelm.results import (
+    BITS,
+    PAPER,
+    each,
+    last_bits,
+    measure,
+    part,
+    target_bits,
+    totals,
+)
 from fairseq_xling.papers.trelm.run_result import FAULTS, TASKS, bleu_table, signatures
 from fairseq_xling.papers.trelm.study import Study, Variation
 from fairseq_xling.results.charts import dots
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import Line, Panel, draw
-from fairseq_xling.results.frame import figures, make_frame, split
+from fairseq_xling.results.frame import figures, listed, make_frame, split
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.results.report import Section, claims_section
@@ -27,8 +36,7 @@ from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
-BITS = "bits per word"
-_DIGITS = {"bits": 3, "bleu": 2, "task": 2, "distance": 3}  # after the point
+_DIGITS = {"bits": 3, "translation": 2, "task": 2, "distance": 3}  # after the point
 _COLUMNS = 4  # of a study's table: the three orderings, and an autoregressive model
 _SCORES = ("BLEU", "chrF", "length ratio", "words", "order", "repeated")
 _SHOWN = ("target", "seeds", "ordering", *_SCORES)
@@ -44,6 +52,8 @@ def write_study(
 ) -> None:
     """Write `FILES` into ``run``."""
     rows = [row for row, _ in artifacts]
+    every = ((row.code, one) for row, many in artifacts for one in many)
+    frame, migrations = measure(config, every, study.title)
     record = {
         "study": study.title,
         "source": f"{PAPER}, {study.help.rpartition('TreLM, ')[2]}",
@@ -55,9 +65,7 @@ def write_study(
             {"row": row.code, "name": row.name, "changes": dict(row.changes), "paper": row.paper}
             for row in rows
         ],
-        "migrations": {
-            row.code: [read_artifacts(config, one) for one in many] for row, many in artifacts
-        },
+        "migrations": migrations,
     }
     claims = study.claims(rows)
     if claims:
@@ -65,7 +73,7 @@ def write_study(
     if study.axis:
         sizes = {row.code: study.size(row) for row in rows}
         record["axis"] = {"title": study.axis, "sizes": sizes}
-    write_results(TrelmStudyKind, run, record, {}, steps)
+    write_results(TrelmStudyKind, run, record, {}, steps, frame)
 
 
 @KINDS.register("trelm-study")
@@ -75,9 +83,9 @@ class TrelmStudyKind(Kind):
     name = "trelm-study"
 
     def page(self, result: Result) -> Page:
-        record = result.record
+        record, frame = result.record, result.frame
         seeds, source, axis = record["config"]["seeds"], record["source"], record.get("axis", {})
-        header, rows = study_table(record)
+        header, rows = study_table(record, frame)
         notes = caption(result, source, seeds_in_words(seeds, "bands" if axis else "dots"))
         drawn = [
             Section(
@@ -85,30 +93,33 @@ class TrelmStudyKind(Kind):
                 figure=partial(draw_measure, own, axis.get("title", "")),
                 notes=notes,
             )
-            for what, own in split(measurements(record), "measure")
+            for what, own in split(shown_figures(record, frame), "measure")
         ]
-        apart = too_many(record)
+        apart = too_many(frame)
         if apart:
             of_dots = caption(result, source, seeds_in_words(seeds, "dots"))
-            drawn.insert(0, decodings_section(record, of_dots))
+            drawn.insert(0, decodings_section(frame, of_dots))
         drawn[0] = dataclasses.replace(drawn[0], name="plot")
         changes = [
             (one["row"], one["name"], ", ".join(f"{k} = {v}" for k, v in one["changes"].items()))
             for one in record["variations"]
         ]
-        about = [*record["notes"], *_notes(record)]
+        about = [*record["notes"], *_notes(record, frame)]
         about.append(f"{result.machine}.")
-        about += [TASKS] if any(one.get("tasks") for one in migrations_of(record)) else []
+        about += [] if part(frame, "task").empty else [TASKS]
         bits, first = header.index("tokens") + 1, rows[0]
+        paper = {one["row"]: one["paper"] for one in record["variations"]}
+        columns = {name: name for name in ("row", "target", "seed", "phase", "steps")}
+        of, phases = listed(target_bits(frame), {**columns, BITS: "value"})
         return Page(
             title=record["study"],
             source=source,
             lead=[record["lead"]],
             sections=[
                 Section("Table", header=header, rows=rows, notes=about, name="table"),
-                *filter(None, [study_claims(record)]),
+                *filter(None, [study_claims(record, frame)]),
                 *drawn,
-                *([] if apart else _translations(record)),
+                *([] if apart else _translations(frame)),
                 Section(
                     "Settings of the rows",
                     text="Differences from the settings of the study.",
@@ -116,7 +127,7 @@ class TrelmStudyKind(Kind):
                     rows=changes,
                 ),
             ],
-            tables={"table": _long_table(record)},
+            tables={"table": ([*of, "paper"], [[*row, paper[row[0]]] for row in phases])},
             measured=[
                 Measured(row, f"{header[bits]}, row {first[0]}", first[bits].mean)
                 for row in record["spec_rows"]
@@ -124,50 +135,34 @@ class TrelmStudyKind(Kind):
         )
 
 
-def measurements(record: Record) -> pandas.DataFrame:
-    """What was measured of each migration: bits per word; BLEU by ordering, where these have
-    columns; the figures of its tasks; distances of words. Older runs have neither of the last."""
-    sizes, columns = record.get("axis", {}).get("sizes", {}), not too_many(record)
-
-    def measured(one: Record) -> dict[str, Mapping[str, float]]:
-        found = one["translation"]
-        bleu = {f"BLEU {n}": found[n]["bleu"] for n in one["orderings"] if n in found}
-        return {
-            "bits": {BITS: one["phases"][-1]["bpw"][one["target"]]},
-            "bleu": bleu if columns else {},
-            "task": dict(one.get("tasks", ())),
-            "distance": one.get("distances", {}),
-        }
-
-    return make_frame(
-        {
-            **{"row": code, "name": f"{code}: {variation['name']}", "size": sizes.get(code)},
-            **{"target": one["target"], "seed": one["seed"], "kind": kind, "digits": digits},
-            **{"measure": measure, "value": value},
-        }
-        for kind, digits in _DIGITS.items()
-        for variation in record["variations"]
-        for code in [variation["row"]]
-        for one in record["migrations"][code]
-        for measure, value in measured(one)[kind].items()
-    )
+def shown_figures(record: Record, frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The figures of each migration that tables and figures show: bits per word at the end; BLEU by
+    ordering, where these have columns; those of its tasks; distances of words."""
+    bleu = frame[frame["measure"] == "BLEU"]
+    bleu = bleu.assign(measure="BLEU " + bleu["ordering"])
+    found = {kind: part(frame, kind) for kind in _DIGITS}
+    found |= {"bits": last_bits(frame), "translation": bleu[:0] if too_many(frame) else bleu}
+    shown = pandas.concat(own.assign(digits=_DIGITS[kind]) for kind, own in found.items())
+    names = {one["row"]: f"{one['row']}: {one['name']}" for one in record["variations"]}
+    sizes = record.get("axis", {}).get("sizes", {})
+    return shown.assign(name=shown["row"].map(names), size=shown["row"].map(sizes))
 
 
-def study_table(record: Record) -> Table:
+def study_table(record: Record, frame: pandas.DataFrame) -> Table:
     """Header and rows; differences are to the first row."""
     header = ["row", "", "parameters", "steps", "tokens"]
     rows = [
-        [one["row"], one["name"], *_size(record["migrations"][one["row"]])]
+        [one["row"], one["name"], *_size(frame[frame["row"] == one["row"]])]
         for one in record["variations"]
     ]
-    frame = measurements(record)
-    found = figures(frame, "measure", "target", "row")
-    for target, measure, digits in _columns(frame):
-        header.append(f"{measure}, {target}")
-        cells = [OverSeeds.of(found.get((measure, target, row[0]), ()), digits) for row in rows]
+    shown = shown_figures(record, frame)
+    found = figures(shown, "measure", "target", "row")
+    for target, name, digits in _columns(shown):
+        header.append(f"{name}, {target}")
+        cells = [OverSeeds.of(found.get((name, target, row[0]), ()), digits) for row in rows]
         for row, cell in zip(rows, cells, strict=True):
             row.append(cell)
-        if measure == BITS and len(rows) > 1:
+        if name == BITS and len(rows) > 1:
             header.append("Δ")
             for row, cell in zip(rows, cells, strict=True):
                 row.append(OverSeeds((cell.mean - cells[0].mean,), digits, signed=True))
@@ -181,17 +176,16 @@ def study_table(record: Record) -> Table:
 def _columns(frame: pandas.DataFrame) -> Iterator[tuple[str, str, int]]:
     """Target, measure and digits, of one target after another."""
     for target in dict.fromkeys(frame["target"]):
-        for measure, own in split(frame, "measure"):
-            yield target, measure, own["digits"].iat[0]
+        for name, own in split(frame, "measure"):
+            yield target, name, own["digits"].iat[0]
 
 
-def study_claims(record: Record) -> Section | None:
+def study_claims(record: Record, frame: pandas.DataFrame) -> Section | None:
     """What the paper says of the rows, by bits per word and by every task, over seeds."""
-    frame = measurements(record)
-    frame = frame[frame["kind"].isin(["bits", "task"])]
+    compared = pandas.concat([last_bits(frame), part(frame, "task")])
     found = {
-        f"{measure}, {target}": {row: values for (row,), values in figures(rows, "row").items()}
-        for measure, own in split(frame, "measure")
+        f"{name}, {target}": {row: values for (row,), values in figures(rows, "row").items()}
+        for name, own in split(compared, "measure")
         for target, rows in split(own, "target")
     }
     bits = [name for name in found if name.startswith(BITS)]
@@ -200,58 +194,53 @@ def study_claims(record: Record) -> Section | None:
     return claims_section(claims, found, digits, record["config"]["seeds"], bits)
 
 
-def _translations(record: Record) -> Iterator[Section]:
+def _translations(frame: pandas.DataFrame) -> Iterator[Section]:
     """Every translation of every row, with where it falls short."""
-    rows = []
-    for code, many in record["migrations"].items():
-        header, own = bleu_table(many)
-        rows += [[code, *row] for row in own]
+    header, rows = _scores_by_row(frame)
     if rows:
-        notes = decodings_notes(record)
+        notes = decodings_notes(frame)
         yield Section("Translations", header=["row", *header], rows=rows, notes=notes)
 
 
-def _size(many: Sequence[Record]) -> Iterator[int | None]:
+def _scores_by_row(frame: pandas.DataFrame) -> Table:
+    found, header = part(frame, "translation").sort_values("row", kind="stable"), []
+    rows = []
+    for code, own in split(found, "row"):
+        header, scores = bleu_table(own)
+        rows += [[code, *row] for row in scores]
+    return header, rows
+
+
+def _size(own: pandas.DataFrame) -> Iterator[int | None]:
     """Parameters of the last model, without the heads of others (None of one that is not trained),
     steps and tokens of all trainings; steps and tokens are the means over seeds and targets."""
-    last = [one["cost"]["trainings"][-1] for one in many if one["cost"]["trainings"]]
-    yield min((training["parameters"] for training in last), default=None)
+    sizes = own[own["measure"] == "parameters"].drop_duplicates(["target", "seed"], keep="last")
+    yield min(sizes["value"], default=None)
+    every = [totals(one) for _, one in each(own)]
     for name in ("steps", "tokens"):
-        yield round(statistics.fmean(one["cost"]["sums"][name] for one in many))
+        yield round(statistics.fmean(one[name] for one in every))
 
 
 def draw_measure(own: pandas.DataFrame, axis: str = "") -> Figure:
     """The dots of every row, or curves over what ``axis`` is called; a row without a figure has no
     line: most rows of a study do not translate."""
-    measure, sized = own["measure"].iat[0], own[own["size"].notna()].sort_values("size")
+    what, sized = own["measure"].iat[0], own[own["size"].notna()].sort_values("size")
     if not axis:
-        return dots(own, measure, row="name", panel="target", title=lambda rows: rows.target.iat[0])
+        return dots(own, what, row="name", panel="target", title=lambda rows: rows.target.iat[0])
     lines = []
     for style, target in enumerate(dict.fromkeys(own["target"])):
         found = figures(sized[sized["target"] == target], "size")
         cells = [OverSeeds(tuple(values), 3) for values in found.values()]
         places, spread = [x for (x,) in found], [cell.spread or 0.0 for cell in cells]
         lines.append(Line(target, places, [cell.mean for cell in cells], style, spread=spread))
-    return draw([Panel(lines, xlabel=axis, ylabel=measure, log_x=True)])
+    return draw([Panel(lines, xlabel=axis, ylabel=what, log_x=True)])
 
 
-def _long_table(record: Record) -> Table:
-    paper = {one["row"]: one["paper"] for one in record["variations"]}
-    return ["row", "target", "seed", "phase", "steps", BITS, "paper"], [
-        [
-            *(code, one["target"], one["seed"], phase["phase"], phase["steps"]),
-            *(phase["bpw"][one["target"]], paper[code]),
-        ]
-        for code in paper
-        for one in record["migrations"][code]
-        for phase in one["phases"]
-    ]
-
-
-def _notes(record: Record) -> list[str]:
+def _notes(record: Record, frame: pandas.DataFrame) -> list[str]:
     first = record["variations"][0]["row"]
-    uniform = {one["target"]: one["uniform_bpw"] for one in record["migrations"][first]}
-    chance = ", ".join(f"{found[lang]:.2f} ({lang})" for lang, found in uniform.items())
+    bits = last_bits(frame[frame["row"] == first])
+    uniform = dict(zip(bits["target"], bits["chance"], strict=True))
+    chance = ", ".join(f"{value:.2f} ({lang})" for lang, value in uniform.items())
     config = record["config"]
     many = "," in config["seeds"]
     seeds = f"{'mean ± standard deviation over seeds' if many else 'seed'} {config['seeds']}"
@@ -268,46 +257,41 @@ def _notes(record: Record) -> list[str]:
     return notes
 
 
-def migrations_of(record: Record) -> list[Record]:
-    """The migrations of all rows."""
-    return [one for row in record["variations"] for one in record["migrations"][row["row"]]]
-
-
-def too_many(record: Record) -> bool:
+def too_many(frame: pandas.DataFrame) -> bool:
     """Whether some row translates in more ways than a table has columns for."""
-    return any(len(one["orderings"]) > _COLUMNS for one in migrations_of(record))
+    ways = part(frame, "translation").groupby(["row", "target", "seed"])["ordering"].nunique()
+    return max(ways, default=0) > _COLUMNS
 
 
-def decodings_table(record: Record) -> Table:
+def decodings_table(frame: pandas.DataFrame) -> Table:
     """A line for each way to translate; those with the same figures in several rows, such as the
     orderings of a migration that they share, are one."""
     rows: dict[tuple[Any, ...], list[str]] = {}
-    for code, many in record["migrations"].items():
-        header, own = bleu_table(many)
-        for row in own:
-            found = dict(zip(header, row, strict=True))
-            rows.setdefault(tuple(found[name] for name in _SHOWN), []).append(code)
-    everywhere = len(record["migrations"])
+    header, scores = _scores_by_row(frame)
+    for code, *row in scores:
+        found = dict(zip(header, row, strict=True))
+        rows.setdefault(tuple(found[name] for name in _SHOWN), []).append(code)
+    everywhere = frame["row"].nunique()
     return ["row", "target", "seeds", "translation", *_SCORES], [
         ["all" if len(codes) == everywhere > 1 else ", ".join(codes), *shown]
         for shown, codes in rows.items()
     ]
 
 
-def decodings_notes(record: Record) -> list[str]:
+def decodings_notes(frame: pandas.DataFrame) -> list[str]:
     """What the columns are, and sacrebleu's signatures."""
-    return [FAULTS, f"sacrebleu {'; '.join(signatures(migrations_of(record)))}"]
+    return [FAULTS, f"sacrebleu {'; '.join(signatures(frame))}"]
 
 
-def decodings_section(record: Record, notes: Sequence[str]) -> Section:
+def decodings_section(frame: pandas.DataFrame, notes: Sequence[str]) -> Section:
     """The table, under BLEU of every seed as dots; ``notes`` are of the figure."""
-    header, rows = decodings_table(record)
+    header, rows = decodings_table(frame)
     return Section(
         "Translations",
         figure=_decodings_figure([dict(zip(header, row, strict=True)) for row in rows]),
         header=header,
         rows=rows,
-        notes=[*notes, *decodings_notes(record)],
+        notes=[*notes, *decodings_notes(frame)],
     )
 
 

@@ -11,7 +11,6 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import read_json
 from fairseq_xling.results.report import Section
 from fairseq_xling.runs.corpus_steps import synthesize_step
 from fairseq_xling.runs.step import Step, last_line
@@ -97,8 +96,31 @@ def migration_steps(
 
 
 def read_migration(run: Path) -> dict[str, Any]:
-    """What the migration measured (see `fairseq_xling.papers.trelm.results.read_artifacts`)."""
-    return read_json(run / FOLDER / "results.json")["migrations"][0]
+    """What the migration measured: bits per word by phase, scores by ordering, sentences."""
+    from fairseq_xling.papers.trelm.results import PRECISIONS, SCORES, part
+    from fairseq_xling.results.frame import split
+    from fairseq_xling.results.result import find_results
+
+    (result,) = find_results(run / FOLDER)
+    frame = result.frame
+    phases: dict[str, dict[str, Any]] = {}
+    for one in part(frame, "bits").itertuples():
+        of = phases.setdefault(one.phase, {"phase": one.phase, "steps": one.steps, "bpw": {}})
+        of["bpw"][one.language] = one.value
+    scores = split(part(frame, "translation"), "ordering")
+    return {
+        "phases": list(phases.values()),
+        "translation": {
+            ordering: {
+                **{name: found[heading] for heading, name in SCORES.items()},
+                "precisions": [found[name] for name in PRECISIONS],
+                "sentences": found["sentences translated"],
+            }
+            for ordering, own in scores
+            for found in [dict(zip(own["measure"], own["value"], strict=True))]
+        },
+        "samples": result.record["migrations"][0]["samples"],
+    }
 
 
 def translations(migration: dict[str, Any]) -> dict[str, dict[str, Any]]:

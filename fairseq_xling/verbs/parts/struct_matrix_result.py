@@ -6,43 +6,92 @@ with finished others.
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.provenance import machine
 from fairseq_xling.results.charts import heat_map
 from fairseq_xling.results.figure_file import write_figure
-from fairseq_xling.results.frame import listed, make_frame, pivot
-from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.frame import (
+    by_seed,
+    frame_from_json,
+    frame_to_json,
+    listed,
+    make_frame,
+    pivot,
+)
+from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.paired import LEVEL, paired_difference, shown_p
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.results.result import KINDS, Kind
 from fairseq_xling.results.tables import text_table, write_csv, write_markdown
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.parts.struct_config import MatrixConfig
 
 Record = Mapping[str, Any]
-Model = tuple[str, str]  # network and variant
 AWAY = "not trained on"  # in place of a test file: the mean over such languages
-RESULTS = "results.json"  # of a finished run
 SOURCE = "transfer note, 3"
 TITLES = {"relations": "Structure transfer: relations", "roles": "Structure transfer: roles"}
 HEADER = ["model", "compared with", "trained on", "test", "difference", f"{LEVEL:.0%} interval"]
 HEADER += ["p", "seeds"]
-_KEYS = {"structures", "sources", "languages", "provenance"}
+_KEYS = {"frame", "sources", "languages", "provenance"}
+_TRAINING = ("row", "network", "variant", "seed", "epoch", "inputs")
 _SCORES = ("precision", "recall", "f1", "right", "predicted", "gold")
+_COUNTS = ("accuracy", "candidates", "sentences", "words", "unknown_words")
 # heading of every score's table: column of the frame
 _LONG = {"trained on": "row", "network": "network", "variant": "variant", "seed": "seed"}
-_LONG |= {"epoch": "epoch", "file": "file", "language": "language"}
+_LONG |= {"epoch": "epoch", "file": "file", "language": "target"}
 _LONG |= {{"f1": "F1"}.get(name, name): name for name in _SCORES}
 _PAIRED = "Points of micro F1, model less what it is compared with; paired t-test over seeds."
+
+
+def measurements(
+    trainings: Sequence[Mapping[str, Any]],
+    sources: Mapping[str, Sequence[str]],
+    languages: Mapping[str, str],
+    always: Mapping[str, Mapping[str, Any]],
+) -> pandas.DataFrame:
+    """A row for each training and test file, and for each epoch's F1 on dev files, in percent.
+
+    Args:
+        trainings: what they are, with their ``scores`` by file.
+        sources: languages of each training set; languages: of each test file.
+        always: by training set the ``f1`` of its most frequent label, by file; may be empty.
+    """
+    rows = []
+    for one in trainings:
+        row = one["row"]
+        about = {name: one.get(name) for name in _TRAINING}
+        for file, lang in languages.items():  # in the order of the command
+            scores = one["scores"][file]
+            rows.append({**about, "measure": "F1", "value": 100 * scores["f1"], "file": file})
+            rows[-1] |= {"target": lang, "supervised": lang in sources[row]}
+            rows[-1] |= {name: scores.get(name) for name in (*_SCORES, *_COUNTS)}
+            if always:
+                rows[-1]["chance"] = 100 * always[row]["f1"][file]
+        for epoch, f1 in enumerate(one.get("dev_f1", ()), 1):
+            rows.append({**about, "measure": "dev F1", "epoch": epoch, "value": 100 * f1})
+    return make_frame(rows, paper="transfer", study="structures", unit="%", run="")
+
+
+def scores_of(frame: pandas.DataFrame, run: str = "") -> pandas.DataFrame:
+    """The rows of test files; of a run that this one was compared with, by its name."""
+    own = frame[(frame["measure"] == "F1") & (frame["run"] == run)]
+    names = zip(own["network"], own["variant"], strict=True)
+    files = dict.fromkeys(zip(own["file"], own["target"], strict=True))
+    langs = [lang for _, lang in files]
+    columns = {file: lang if langs.count(lang) == 1 else file for file, lang in files}
+    return own.assign(
+        model=[", ".join(filter(None, one)) for one in names],
+        column=own["file"].map(columns).astype(object),
+    )
 
 
 def read_others(folders: Sequence[str]) -> dict[str, Record]:
@@ -62,110 +111,78 @@ def read_others(folders: Sequence[str]) -> dict[str, Record]:
     return found
 
 
-def check_others(record: Record, others: Mapping[str, Record]) -> None:
-    """Check that figures of ``others`` can be compared with those of ``record``, seed by seed."""
+def compared_with(
+    record: Record, frame: pandas.DataFrame, others: Mapping[str, Record]
+) -> pandas.DataFrame:
+    """``frame`` of ``record`` with the scores of ``others``, whose figures can be compared with
+    its own, seed by seed."""
+    frames = [frame]
     for name, other in others.items():
+        theirs = scores_of(frame_from_json(other["frame"]))
         shared = other["sources"].keys() & record["sources"].keys()
         for what, common in (
             ("training set", shared),
-            ("seed", _seeds(other) & _seeds(record)),
+            ("seed", {*theirs["seed"]} & {*frame["seed"]}),
         ):
             if not common:
                 raise UserError(f"`--compare` {name}: must have a {what} of this run")
         languages = {lang for row in shared for lang in record["sources"][row]}
-        theirs = other["provenance"]["inputs"]
+        inputs = other["provenance"]["inputs"]
         for role, one in record["provenance"]["inputs"].items():
             kind, file = role.split(" ", 1)
             if kind == "compare" or (kind != "test" and file.rstrip("0123456789") not in languages):
                 continue
-            if role not in theirs or theirs[role]["sha256"] != one["sha256"]:
+            if role not in inputs or inputs[role]["sha256"] != one["sha256"]:
                 raise UserError(
                     f"`--compare` {name}: must have read the same files as this run, not another "
                     f"{kind} file than {one['path']}"
                 )
+        frames.append(theirs.assign(run=name)[frame.columns])
+    return pandas.concat(frames, ignore_index=True)
 
 
-def frame_of(record: Record) -> pandas.DataFrame:
-    """A row for each training and test file; errors in a record are KeyErrors.
-
-    ``value`` is F1 in percent, ``model`` the name of network and variant, ``column`` that of the
-    file in tables.
-    """
-    columns = dict(zip(record["languages"], column_names(record["languages"]), strict=True))
-    return make_frame(
-        {
-            **{name: one[name] for name in ("row", "network", "variant", "seed")},
-            **{"epoch": one.get("epoch"), "model": model_name(one["network"], one["variant"])},
-            **{"file": file, "column": columns.get(file), **scores, "value": 100 * scores["f1"]},
-        }
-        for one in record["structures"]
-        for file, scores in one["scores"].items()
-    )
-
-
-def compared(record: Record, others: Mapping[str, Record]) -> list[dict[str, Any]]:
-    """The first model of ``record`` less each other one, and less each one of ``others``.
+def compared(frame: pandas.DataFrame) -> list[dict[str, Any]]:
+    """The first model less each other one, of its own run and of those it was compared with.
 
     One entry for each training set and test file, and one for the mean over languages not trained
     on, if there are any; figures in percent, paired by seed.
     """
-    first, *rest = models_of(record["structures"])
-    sides = [(record, rest, ""), *((x, models_of(x["structures"]), n) for n, x in others.items())]
-    own, found = _by_seed(record, first), []
-    for other, models, run in sides:
-        seeds = sorted(_seeds(record) & _seeds(other))
-        for model in models:
-            about = {"model": list(first), "other": list(model), "run": run}
-            for row, file, figures in _pairs(record, own, _by_seed(other, model), seeds):
-                cell = {**about, "row": row, "file": file, "seeds": seeds}
-                found.append({**cell, **paired_difference(*figures)})
+    runs = [scores_of(frame, run) for run in dict.fromkeys(frame["run"])]
+    own = runs[0]
+    first = own["model"].iat[0]
+    away = by_seed(own[~own["supervised"].astype(bool)], "row", "file")
+    figures = by_seed(own[own["model"] == first], "row", "file")
+    found = []
+    for rows in runs:
+        seeds = sorted({*own["seed"]} & {*rows["seed"]})
+        for model in dict.fromkeys(rows["model"]):
+            if rows is own and model == first:
+                continue
+            theirs = by_seed(rows[rows["model"] == model], "row", "file")
+            cells = {
+                key: [[side[key][seed] for seed in seeds] for side in (figures, theirs)]
+                for key in figures
+                if key in theirs
+            }
+            if others := [both for key, both in cells.items() if key in away]:
+                cells["", AWAY] = [
+                    [statistics.fmean(of_seed) for of_seed in zip(*side, strict=True)]
+                    for side in zip(*others, strict=True)
+                ]
+            about = {"model": first, "other": model, "run": rows["run"].iat[0], "seeds": seeds}
+            for (row, file), both in cells.items():
+                found.append({**about, "row": row, "file": file, **paired_difference(*both)})
     return found
 
 
-Figures = Mapping[tuple[str, str], Mapping[int, float]]
-
-
-def _by_seed(record: Record, model: Model) -> Figures:
-    """F1 of ``model`` in percent, by training set and file, and by seed."""
-    found: dict[tuple[str, str], dict[int, float]] = {}
-    for one in record["structures"]:
-        if (one["network"], one["variant"]) == model:
-            for file, scores in one["scores"].items():
-                found.setdefault((one["row"], file), {})[one["seed"]] = 100 * scores["f1"]
-    return found
-
-
-def _pairs(
-    record: Record, own: Figures, theirs: Figures, seeds: Sequence[int]
-) -> Iterator[tuple[str, str, list[list[float]]]]:
-    """Figures of both models by row and file; row and file of the mean are empty and `AWAY`."""
-    trained = {row for row, _ in theirs}
-    away = []
-    for row, langs in record["sources"].items():
-        for file, lang in record["languages"].items() if row in trained else ():
-            both = [[side[row, file][seed] for seed in seeds] for side in (own, theirs)]
-            yield row, file, both
-            if lang not in langs:
-                away.append(both)
-    if away:
-        yield (
-            "",
-            AWAY,
-            [
-                [statistics.fmean(of_seed) for of_seed in zip(*side, strict=True)]
-                for side in zip(*away, strict=True)
-            ],
-        )
-
-
-def table(found: Sequence[Mapping[str, Any]], languages: Mapping[str, str]) -> list[list[Any]]:
-    """Rows of `HEADER`."""
+def table(found: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> list[list[Any]]:
+    """Rows of `HEADER`; ``columns`` are test files as they are shown."""
     return [
         [
-            model_name(*one["model"]),
-            model_name(*one["other"]) + (f" ({one['run']})" if one["run"] else ""),
+            one["model"],
+            one["other"] + (f" ({one['run']})" if one["run"] else ""),
             one["row"] or "each",
-            languages.get(one["file"], one["file"]),
+            columns.get(one["file"], one["file"]),
             f"{one['mean']:+.1f}",
             "" if one["low"] is None else f"{one['low']:+.1f} to {one['high']:+.1f}",
             "" if one["p"] is None else shown_p(one["p"]).removeprefix("= "),
@@ -175,44 +192,12 @@ def table(found: Sequence[Mapping[str, Any]], languages: Mapping[str, str]) -> l
     ]
 
 
-def models_of(results: Sequence[Mapping[str, Any]]) -> list[Model]:
-    """Networks with their variants, in the order of the run."""
-    return list(dict.fromkeys((one["network"], one["variant"]) for one in results))
-
-
-def model_name(network: str, variant: str) -> str:
-    """As tables show it.
-
-    >>> model_name("gcn", ""), model_name("gcn", "L = 0")
-    ('gcn', 'gcn, L = 0')
-    """
-    return ", ".join(filter(None, (network, variant)))
-
-
-def _seeds(record: Record) -> set[int]:
-    return {one["seed"] for one in record["structures"]}
-
-
-def figures(record: Record, model: Model, row: str, file: str) -> list[float]:
-    """F1 of every seed in percent; errors in a record are KeyErrors."""
-    return list(_by_seed(record, model).get((row, file), {}).values())
-
-
-def heat(record: Record, model: Model) -> Any:
+def heat(own: pandas.DataFrame, model: str) -> Any:
     """The heat map of one model: training sets down from the top, test files across."""
-    frame = frame_of(record)
-    own = frame[frame["model"] == model_name(*model)]
-    own = own.assign(value=own["value"] / 100)
-    words = {"xlabel": "test", "ylabel": "trained on", "what": "micro F1"}
-    rows, columns = list(record["sources"])[::-1], column_names(record["languages"])
-    names = {"rows": rows, "columns": columns, "title": model_name(*model)}
-    return heat_map(own, row="row", column="column", **words, **names)
-
-
-def column_names(languages: Mapping[str, str]) -> list[str]:
-    """The language of each test file, or its name if two are of one language."""
-    langs = list(languages.values())
-    return [lang if langs.count(lang) == 1 else file for file, lang in languages.items()]
+    drawn = own[own["model"] == model]
+    words = {"xlabel": "test", "ylabel": "trained on", "what": "micro F1", "title": model}
+    rows = list(dict.fromkeys(own["row"]))[::-1]
+    return heat_map(drawn.assign(value=drawn["f1"]), row="row", column="column", rows=rows, **words)
 
 
 def write_matrix(
@@ -234,56 +219,62 @@ def write_matrix(
         others: records of other runs to compare with, by name.
     """
     record: dict[str, Any] = {
+        "kind": Structures.name,
         "title": TITLES[config.task],
         "config": dataclasses.asdict(config),
         "sources": {row: list(langs) for row, langs in rows.items()},
         "languages": dict(languages),
-        "structures": list(results),
-        "majority": dict(always),
+        "always": {row: one["label"] for row, one in always.items()},
+        "notes": _notes(config, results),
         "provenance": origin,
     }
-    header, rows_ = _table(record)
-    notes = _notes(config, record)
-    record |= {"header": header, "rows": rows_, "notes": notes}
-    record["paired"] = compared(record, {})
+    frame = measurements(results, rows, languages, always)
     try:
-        check_others(record, others)
-        record["paired"] = compared(record, others)
-    except (KeyError, TypeError, AttributeError):
+        frame = compared_with(record, frame, others)
+        record["frame"] = frame_to_json(frame)
+        page = Structures().page(Result(output / RESULTS, record))
+    except UserError:
+        raise
+    except MALFORMED:
         names = ", ".join(others)
         raise UserError(f"`--compare` {names}: must be `struct matrix` runs, undamaged") from None
-    pairs = table(record["paired"], dict(zip(languages, column_names(languages), strict=True)))
-    write_markdown(output / "table.md", header, rows_, notes)
+    maps = [section for section in page.sections if section.figure]
+    main = page.sections[len(maps)]
+    write_markdown(output / "table.md", main.header, main.rows, main.notes)
+    if pairs := page.tables.get("paired"):
+        write_csv(output / "paired.csv", *pairs)
+    write_csv(output / "table.csv", *page.tables["scores"])
+    names = [f"heat-map.{section.title}.svg" for section in maps]
+    for name, section in zip(names, maps, strict=True):
+        write_figure(output / name, section.figure)
+    write_json(output / RESULTS, record)
+    print(text_table(main.header, main.rows))
+    print("\n".join(f"({note})" for note in main.notes))
     if pairs:
-        write_csv(output / "paired.csv", HEADER, pairs)
-    write_csv(output / "table.csv", *listed(frame_of(record), _LONG))
-    drawn = [model for model in models_of(results) if not model[1]]
-    for model in drawn:
-        write_figure(output / f"heat-map.{model[0]}.svg", partial(heat, record, model))
-    write_json(output / "results.json", record)
-    print(text_table(header, rows_))
-    print("\n".join(f"({note})" for note in notes))
-    if pairs:
-        print("\n" + text_table(HEADER, pairs))
+        print("\n" + text_table(*pairs))
         print("(points of micro F1, model less what it is compared with, paired t-test over seeds)")
-    maps = ", ".join(f"heat-map.{network}.svg" for network, _ in drawn)
     more = ", paired.csv" if pairs else ""
-    print(f"written to {output}: results.json, table.md, table.csv, {maps}{more}, predictions/")
-
-
-def _table(record: Record) -> tuple[list[str], list[list[Any]]]:
-    names = column_names(record["languages"])
-    header, rows = pivot(
-        frame_of(record), {"model": "model", "trained on": "row"}, "column", order=names, digits=1
+    print(
+        f"written to {output}: results.json, table.md, table.csv, {', '.join(names)}{more}, "
+        "predictions/"
     )
-    always = []
-    for row, one in record["majority"].items():
-        values = [f"{100 * one['f1'][file]:.1f}" for file in record["languages"]]
-        always.append([f"always {one['label']}", row, *values])
+
+
+def _table(record: Record, own: pandas.DataFrame) -> tuple[list[str], list[list[Any]]]:
+    header, rows = pivot(own, {"model": "model", "trained on": "row"}, "column", digits=1)
+    chance = {
+        (row, column): value
+        for row, column, value in own[["row", "column", "chance"]].itertuples(index=False)
+    }
+    always = [
+        [f"always {label}", row, *(f"{chance[row, column]:.1f}" for column in header[2:])]
+        for row in dict.fromkeys(own["row"])
+        if (label := record["always"].get(row))
+    ]
     return header, [*(list(map(str, row)) for row in rows), *always]
 
 
-def _notes(config: "MatrixConfig", record: Record) -> list[str]:
+def _notes(config: "MatrixConfig", results: Sequence[Mapping[str, Any]]) -> list[str]:
     several = "," in config.seeds
     spread = f"mean ± standard deviation over seeds {config.seeds}" if several else (
         f"seed {config.seeds}"
@@ -294,10 +285,10 @@ def _notes(config: "MatrixConfig", record: Record) -> list[str]:
         "always: the most frequent label of the training set for every pair",
     ]
     seen: dict[str, dict[str, None]] = {}  # rows by note, in order
-    for one in record["structures"]:
+    for one in results:
         for note in notes_of_scores(one["scores"]):
             seen.setdefault(note, {})[one["row"]] = None
-    rows = {one["row"] for one in record["structures"]}
+    rows = {one["row"] for one in results}
     for note, where in seen.items():
         found.append(note if len(where) == len(rows) else f"trained on {', '.join(where)}, {note}")
     return [*found, machine()]
@@ -320,25 +311,26 @@ def notes_of_scores(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 @KINDS.register("structures")
-class Structures:
+class Structures(Kind):
     """A heat map for each network, and the table."""
 
-    def recognises(self, record: Mapping[str, Any]) -> bool:
-        return {"structures", "sources", "languages", "header", "rows"} <= record.keys()
+    name = "structures"
 
     def page(self, result: Result) -> Page:
-        record = result.record
-        header, rows = record["header"], record["rows"]
-        facts = ("Micro F1 without NONE.", seeds_in_words(sorted(_seeds(record)), ""))
+        record, frame = result.record, result.frame
+        own = scores_of(frame)
+        header, rows = _table(record, own)
+        columns = dict(zip(own["file"], own["column"], strict=True))
+        pairs = table(compared(frame), columns)
+        facts = ("Micro F1 without NONE.", seeds_in_words(sorted({*own["seed"]}), ""))
         notes = caption(result, SOURCE, *facts)
-        names = dict(zip(record["languages"], column_names(record["languages"]), strict=True))
-        pairs = table(record.get("paired", []), names)
-        sections = [Section("Table", header=header, rows=rows, notes=record["notes"])]
-        tables = {"table": (header, rows), "scores": listed(frame_of(record), _LONG)}
-        if pairs:  # runs before there was `--compare` have none
+        sections = [Section("Table", header=header, rows=rows, notes=record["notes"], name="table")]
+        tables = {"table": (header, rows), "scores": listed(own, _LONG)}
+        if pairs:
             sections.append(Section("Differences", header=HEADER, rows=pairs, notes=[_PAIRED]))
             tables["paired"] = (HEADER, pairs)
-        models = models_of(record["structures"])
+        first = own["model"].iat[0]
+        means = by_seed(own[own["model"] == first], "row", "file", "target")
         return Page(
             title=record["title"],
             source=SOURCE,
@@ -348,9 +340,8 @@ class Structures:
             ],
             sections=[
                 *(
-                    Section(model_name(*model), figure=partial(heat, record, model), notes=notes)
-                    for model in models
-                    if not model[1]
+                    Section(network, figure=partial(heat, own, network), notes=notes)
+                    for network in dict.fromkeys(own.loc[own["variant"] == "", "network"])
                 ),
                 *sections,
             ],
@@ -358,10 +349,9 @@ class Structures:
             measured=[
                 Measured(
                     "E13",
-                    f"F1 (%) in {lang}, trained on {row}, {model_name(*models[0])}",
-                    statistics.fmean(figures(record, models[0], row, file)),
+                    f"F1 (%) in {lang}, trained on {row}, {first}",
+                    statistics.fmean(values.values()),
                 )
-                for row in record["sources"]
-                for file, lang in record["languages"].items()
+                for (row, _, lang), values in means.items()
             ],
         )

@@ -35,6 +35,7 @@ from fairseq_xling.papers.transfer.structures.training import (
 )
 from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config, parse_seeds
 from fairseq_xling.verbs.parts.struct_config import (
@@ -47,7 +48,6 @@ from fairseq_xling.verbs.parts.struct_config import (
     variants,
 )
 from fairseq_xling.verbs.parts.struct_matrix_result import (
-    RESULTS,
     notes_of_scores,
     read_others,
     write_matrix,

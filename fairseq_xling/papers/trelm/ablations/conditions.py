@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
-from fairseq_xling.papers.trelm.ablations.tables import CDLM, PLAIN, TLM
+from fairseq_xling.papers.trelm.ablations.tables import CDLM, TLM
 from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.ranges import COUNT, SLOTS, Number
 from fairseq_xling.results.paired import Claim
@@ -15,7 +15,7 @@ from fairseq_xling.studies.ablations import STUDIES
 _LIMITS = ("commonality_limit", "parallel_limit", "language_limit")
 _STEPS = ("commonality_steps", "transfer_steps", "language_steps")
 _WEIGHTS = "--objective-weights"
-_MLM = {"transfer_objectives": "mlm", **PLAIN}
+_MLM = {"transfer_objectives": "mlm"}
 
 
 # ---- Readings of what TreLM (Sections 3.1 and 3.2) leaves open, and those of its release.
@@ -76,6 +76,7 @@ class TrelmBits(TrelmStudy):
 
     help = "CdLM and TLM by steps, text, MLM's weight and the last phase; after TreLM, Table 7"
     title = "TreLM: what bits per word depend on"
+    heads = False
     spec_rows = ("T19",)
     lead = "CdLM and MLM + TLM, compared under one condition after another."
     notes = (
@@ -151,7 +152,8 @@ class TrelmParts(TrelmStudy):
     lead = "The same migration without one of its parts."
     notes = (
         "Without CdLM, the transfer phase trains with MLM and TLM on the same sentence pairs for "
-        "as many steps; such a model is not trained to translate.",
+        "as many steps; such a model is not trained to translate, and has none of the heads that "
+        "other rows train along with CdLM.",
         "Without alignment, embeddings of new words are unmapped vectors, and no word gets the "
         "source's embedding of the same spelling.",
         "The autoregressive translation model is in the row whose training time it was given.",

@@ -7,7 +7,6 @@ import pytest
 
 from fairseq_xling.papers.clcr.ablations import ClcrReadingsConfig
 from fairseq_xling.papers.clcr.ablations_result import (
-    accuracies,
     changes,
     gains,
     measured,
@@ -31,8 +30,8 @@ def gained(sizes=(10, 40), f1=SAME, models=(("T", 0.0), ("T+E", 9.0))):
             rows += measured({"relative": 1 / row, "f1": f1[row][seed]}, row=row, seed=seed)
         for model, more in models:
             for seed, value in enumerate(ACCURACY[row]):
-                found = {"valid": 0.0, "de.test": value + more}
-                rows += accuracies({"row": model, "seed": seed, "accuracy": found}, row=row)
+                about = {"row": row, "seed": seed, "model": model, "task": "de.test"}
+                rows += measured({f"accuracy, {model}, de.test": value + more}, **about)
     record = {"source": "en", "tests": [["de.test", "de"]], "pair": ["de", "en"]}
     return list(gains(shown_figures(record, make_frame(rows, model=None))))
 

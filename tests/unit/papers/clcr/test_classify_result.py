@@ -10,10 +10,11 @@ from fairseq_xling.files import write_json
 from fairseq_xling.papers.clcr.classify_config import LabelledFile
 from fairseq_xling.papers.clcr.classify_result import (
     _notes,
-    gaps,
     lines_beside,
+    measurements,
     named_runs,
     read_beside,
+    shown_figures,
     table,
 )
 from fairseq_xling.results.tables import cell
@@ -21,34 +22,43 @@ from fairseq_xling.results.tables import cell
 FILES = [LabelledFile(f"{lang}.test", lang, Path("test")) for lang in ("en", "zh", "de")]
 
 
-def record(classified, beside=()):
-    return {
-        "source": "en",
-        "tests": [[file.name, file.lang] for file in FILES],
-        "majority": {"label": "no", "accuracy": {"valid": 40.0}},
-        "beside": list(beside),
-        "classified": classified,
-    }
+RECORD = {
+    "source": "en",
+    "tests": [[file.name, file.lang] for file in FILES],
+    "majority": {"label": "no", "accuracy": {"valid": 40.0}},
+}
+
+
+def trained(row, seed, accuracy=None, empty=None):
+    files = dict.fromkeys(accuracy or empty, 0)
+    one = {"row": row, "seed": seed, "epoch": 1, "accuracy": accuracy or {}, "vectors": files}
+    return {**one, "empty": empty or files}
+
+
+def tabled(results, beside=()):
+    return table(RECORD, shown_figures(RECORD, measurements(RECORD, results, beside)))
 
 
 @pytest.mark.row("C15")
 def test_a_gap_is_points_behind_the_source_of_the_same_seed():
     seeds = ((80.0, 71.0, 81.0), (84.0, 73.0, 82.0))
     rows = [
-        {"row": "T", "accuracy": {"en.test": en, "zh.test": zh, "valid": dev}}
-        for en, zh, dev in seeds
+        trained("T", seed, {"en.test": en, "zh.test": zh, "valid": dev})
+        for seed, (en, zh, dev) in enumerate(seeds)
     ]
-    header, (always, found) = table(record(rows))
+    header, (always, found) = tabled(rows)
     assert header == ["row", "dev", "en", "zh", "gap zh"]  # nobody was tested on de
     assert list(map(cell, always)) == ["always no", "40.0", "", "", ""]
     assert list(map(cell, found)) == ["T", "81.5 ± 0.7", "82.0 ± 2.8", "72.0 ± 1.4", "10.0 ± 1.4"]
 
 
 def test_several_files_of_the_source_are_put_together_for_the_gap():
-    languages = {"a": "en", "b": "en", "c": "zh"}
-    found = gaps({"a": [80.0], "b": [90.0], "c": [75.0]}, languages, "en")
-    assert found == {"c": [10.0]}
-    assert gaps({"c": [75.0]}, languages, "en") == {}
+    record = {**RECORD, "tests": [["a", "en"], ["b", "en"], ["c", "zh"]]}
+    for accuracy, gap in (({"a": 80.0, "b": 90.0, "c": 75.0}, ["10.0"]), ({"c": 75.0}, [])):
+        cells = shown_figures(record, measurements(record, [trained("T", 1, accuracy)]))
+        header, (_, found) = table(record, cells)
+        assert list(map(cell, found[1 + len(accuracy) + 1 :])) == gap
+        assert ("gap zh" in header) == bool(gap)
 
 
 def transfer_run(path, metric="accuracy"):
@@ -68,10 +78,12 @@ def transfer_run(path, metric="accuracy"):
 def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
     beside = lines_beside(read_beside([transfer_run(tmp_path)]), FILES)
     assert [tuple(line.values()) for line in beside] == [
-        ("mbert", {"en.test": [81.0, 82.0], "zh.test": [61.0, 62.0]}),
-        ("mbert, translate-train", {"zh.test": [71.0, 72.0]}),
+        *(("mbert", "en.test", 1, 81.0), ("mbert", "en.test", 2, 82.0)),
+        *(("mbert", "zh.test", 1, 61.0), ("mbert", "zh.test", 2, 62.0)),
+        *(("mbert, translate-train", "zh.test", 1, 71.0),),
+        *(("mbert, translate-train", "zh.test", 2, 72.0),),
     ]
-    header, (_, *rows) = table(record([], beside))
+    header, (_, *rows) = tabled([], beside)
     assert header[-1] == "gap zh"
     assert str(rows[0][-1]) == "20.0 ± 0.0"
     assert rows[1][1:3] == [None, None] and rows[1][-1] is None
@@ -81,11 +93,12 @@ def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
 def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
     runs = named_runs([f"mBERT={transfer_run(tmp_path)}"])
     lines = lines_beside(read_beside([runs["mBERT"]], "mBERT"), FILES)
-    assert [line["row"] for line in lines] == ["mBERT: mbert", "mBERT: mbert, translate-train"]
+    names = list(dict.fromkeys(line["row"] for line in lines))
+    assert names == ["mBERT: mbert", "mBERT: mbert, translate-train"]
     run = json.loads((tmp_path / "results.json").read_text())
     write_json(tmp_path / "results.json", {**run, "results": run["results"][:1]})
     beside = lines_beside(read_beside([str(tmp_path)], "mBERT"), FILES)
-    header, (_, row) = table(record([], beside))
+    header, (_, row) = tabled([], beside)
     assert row[0] == "mBERT" and str(row[header.index("gap zh")]) == "20.0 ± 0.0"
     for text, line in (
         (["runs/mbert"], "must look like NAME=RUN, got 'runs/mbert'"),
@@ -98,11 +111,9 @@ def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
 
 
 def test_empty_sentences_are_said_of_all_seeds():
-    def result(row, count):
-        return {"row": row, "empty": {"zh.test": count, "en.test": 0}}
-
-    results = [result("T", 3), result("T", 900), result("T+E", 7), result("T+E", 7)]
-    found = _notes("1,2", "en", results)
+    counts = [("T", 1, 3), ("T", 2, 900), ("T+E", 1, 7), ("T+E", 2, 7)]
+    results = [trained(*one, empty={"zh.test": count, "en.test": 0}) for *one, count in counts]
+    found = _notes("1,2", "en", measurements(RECORD, results))
     assert "T, zh.test: 3 to 900, by seed, of the sentences kept no key-point" in "\n".join(found)
     assert "T+E, zh.test: 7 sentences kept no key-point" in "\n".join(found)
     assert not any("en.test" in note for note in found)

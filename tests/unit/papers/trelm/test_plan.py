@@ -15,6 +15,7 @@ from fairseq_xling.papers.trelm.plan import (
     task_figures,
 )
 from fairseq_xling.papers.trelm.run_result import task_table
+from fairseq_xling.results.frame import make_frame
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import TASKS
 
@@ -136,12 +137,15 @@ def test_parsing_has_two_figures_and_the_others_the_one_of_their_head(world, con
 
 
 def test_the_table_of_tasks_has_a_column_for_each_figure():
-    def migration(seed, **tasks):
-        return {"target": "de", "seed": seed, "tasks": list(tasks.items())}
-
-    header, rows = task_table([migration(1, UAS=70.0, LAS=60.0), migration(2, UAS=72.0, LAS=61.0)])
+    figures = {1: {"UAS": 70.0, "LAS": 60.0}, 2: {"UAS": 72.0, "LAS": 61.0}}
+    frame = make_frame(
+        {"kind": "task", "target": "de", "seed": seed, "measure": name, "value": value}
+        for seed, own in figures.items()
+        for name, value in own.items()
+    )
+    header, rows = task_table(frame)
     assert header == ["target", "seeds", "UAS", "LAS"]
     assert [[str(cell) for cell in row] for row in rows] == [
         ["de", "1,2", "71.00 ± 1.41", "60.50 ± 0.71"]
     ]
-    assert task_table([{"target": "de", "seed": 1}])[1] == []  # of an older run
+    assert task_table(frame[:0])[1] == []

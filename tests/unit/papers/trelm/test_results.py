@@ -10,12 +10,13 @@ from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts
 from fairseq_xling.papers.trelm.results import (
     Cost,
-    cost_record,
     cost_table,
-    read_artifacts,
+    measure,
     read_cost,
+    totals,
 )
 from fairseq_xling.papers.trelm.run_result import bleu_table
+from fairseq_xling.results.frame import make_frame
 
 
 def generated(path, pairs):
@@ -45,8 +46,9 @@ def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path)
         "oracle": generated(tmp_path / "a" / "generate-test.txt", [right]),
         "oracle, test1": generated(tmp_path / "b" / "generate-test1.txt", [right, wrong]),
     }
-    found = read_artifacts(TrelmConfig(translate_split="test,test1"), outcome)
-    header, rows = bleu_table([found])
+    config = TrelmConfig(translate_split="test,test1")
+    frame, (found,) = measure(config, [(None, outcome)], "run")
+    header, rows = bleu_table(frame)
     names = [row[header.index("ordering")] for row in rows]
     precisions = [str(row[header.index("1-gram precision")]) for row in rows]
     assert (names, precisions) == (["oracle", "oracle, test1"], ["100.0", "80.0"])
@@ -64,17 +66,17 @@ def test_a_backward_translation_is_cut_as_its_own_language_and_has_its_own_sampl
         "identity, backward": generated(tmp_path / "b" / "generate-test.txt", [english]),
     }
     outcome.backward = ["identity, backward"]
-    found = read_artifacts(TrelmConfig(languages="en,zh"), outcome)
-    scores = found["translation"]
-    assert "tok:zh" in scores["identity"]["signature"]
-    assert "tok:13a" in scores["identity, backward"]["signature"]
-    assert scores["identity"]["precisions"][0] == pytest.approx(80.0)  # of characters
-    assert scores["identity, backward"]["precisions"][0] == pytest.approx(75.0)  # of words
+    config = TrelmConfig(languages="en,zh")
+    frame, (found,) = measure(config, [(None, outcome)], "run")
+    there, back = frame[frame["measure"] == "1-gram precision"].itertuples()
+    assert "tok:zh" in there.signature and "tok:13a" in back.signature
+    assert there.value == pytest.approx(80.0)  # of characters
+    assert back.value == pytest.approx(75.0)  # of words
     # A tokenizer that is chosen is the target's.
     chosen = TrelmConfig(languages="en,zh", bleu_tokenizer="char")
-    scores = read_artifacts(chosen, outcome)["translation"]
-    assert "tok:char" in scores["identity"]["signature"]
-    assert "tok:13a" in scores["identity, backward"]["signature"]
+    frame, _ = measure(chosen, [(None, outcome)], "run")
+    there, back = frame[frame["measure"] == "BLEU"]["signature"]
+    assert "tok:char" in there and "tok:13a" in back
     assert found["samples"] == [
         {"source": "source 0", "reference": "我们来了吗", "identity": "我们来了呢"}
     ]
@@ -141,13 +143,17 @@ def test_a_log_without_a_training_is_an_error(tmp_path, text, message):
 def test_the_paper_counts_both_directions_of_transfer_as_one():
     phases = {"commonality": 20_000, "forward": 20_000, "backward": 20_000, "language": 80_000}
     costs = [Cost(name, 10, 5, steps, steps, 2 * steps, 60.0, 1) for name, steps in phases.items()]
-    record = cost_record(costs)
-    found = record["sums"]
+    frame = make_frame(
+        {"kind": "cost", "phase": cost.phase, "measure": name, "value": value}
+        for cost in costs
+        for name, value in cost.figures.items()
+    )
+    found = totals(frame)
     assert found["steps"] == 140_000
     assert found["steps_as_the_paper_counts"] == 120_000
     assert found["tokens"] == 280_000
     assert found["device_days"] == pytest.approx(4 * 60 / 86_400)
-    header, rows = cost_table(record)
+    header, rows = cost_table(frame)
     assert all(len(row) == len(header) for row in rows)
     place = header.index("steps")
     assert [row[place] for row in rows[-2:]] == [140_000, 120_000]

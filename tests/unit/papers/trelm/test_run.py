@@ -104,6 +104,28 @@ def test_a_teacher_that_is_given_needs_no_number_of_steps(tmp_path, monkeypatch)
     assert not rows["ctc"].teacher and original == {"ctc-both"}
 
 
+@pytest.mark.row("T19", "T20", "T21", "T23")
+@pytest.mark.parametrize("name", ["baselines", "compensated", "objectives", "bits", "transfers"])
+def test_no_row_trains_a_head_that_others_lack_unless_asked(tmp_path, monkeypatch, name):
+    for file in ("source.pt", "text"):
+        (tmp_path / file).touch()
+    monkeypatch.chdir(tmp_path)
+    study = STUDIES[f"trelm-{name}"]()
+    given = ["--output", "run", "--source", "source.pt", "--parallel", "train.en-de=text,text"]
+    given += ["--mono", "train.en=text", "--mono", "train.de=text"]
+    given += ["--multilingual", "many.pt"] if name == "transfers" else []
+    found = []
+    for options in ([], ["--auxiliary", "order"]):
+        parser = argparse.ArgumentParser()
+        study.add_arguments(parser)
+        args = parser.parse_args([*given, *options])
+        settings = read_config(args, study.translates, study.settings)
+        rows = study.rows(settings, args)
+        heads = {{**vars(settings), **row.changes}["auxiliary"] for row in rows}
+        found.append((heads, settings.ordering_list))
+    assert found == [({""}, ["identity", "oracle"]), ({"order"}, ["identity", "oracle"])]
+
+
 def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):
     given = tmp_path / "teacher.pt"
     given.touch()
@@ -139,7 +161,7 @@ def test_cdlm_is_compared_with_tlm_under_each_condition_from_the_same_start(stud
     for condition in conditions:
         ours, other = by_code[f"cdlm{condition}"], by_code[f"tlm{condition}"]
         assert ours.pop("transfer_objectives") == "cdlm,mlm"
-        assert (other.pop("transfer_objectives"), other.pop("auxiliary")) == ("tlm,mlm", "")
+        assert other.pop("transfer_objectives") == "tlm,mlm"
         assert ours == other
     assert by_code["cdlm-steps"]["transfer_steps"] == 30
     assert by_code["cdlm-text"]["parallel_limit"] == 30
@@ -196,7 +218,11 @@ def test_compensation_equals_the_budget_of_the_whole_migration(study, config):
     budgets = {row.code: budget(row_config(chosen, row)) for row in rows}
     assert budgets["same-steps"] == budgets["full"]
     assert budgets["without"] == budgets["full"] - 2 * chosen.transfer_steps
-    assert budgets["paper"] == budgets["without"] + chosen.language_steps
+    # SPEC D3, T21: the paper's 20K + 80K + 80K, and 140K of the migration as it is run.
+    assert budgets["paper"] == round(budgets["full"] * 180 / 140)
+    papers = config(commonality_steps=20_000, transfer_steps=20_000, language_steps=80_000)
+    changes = {row.code: row.changes for row in STUDIES["trelm-compensated"]().rows(papers, None)}
+    assert changes["paper"]["language_steps"] == 160_000
     by_name = {step.name: step for step in steps}
     for code in ("same-steps", "paper"):
         assert by_name[f"language-de-1-{code}"].commands[0][1].endswith("data/extra-de")

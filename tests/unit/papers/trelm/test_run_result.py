@@ -1,6 +1,7 @@
 import copy
 
 import numpy as np
+import pandas
 import pytest
 
 from fairseq_xling.cli import main
@@ -9,13 +10,13 @@ from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.papers.trelm.results import _read_map
 from fairseq_xling.papers.trelm.run_result import _losses, maps
 from fairseq_xling.results.figures import to_svg
+from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import find_results, make_page
 from tests.unit.studies.pages.records import RECORDS
 
 
 def test_the_curves_of_the_report_have_names_in_words():
-    (migration,) = RECORDS["trelm-run"]["migrations"]
-    svg = to_svg(_losses(migration)())
+    svg = to_svg(_losses(frame_from_json(RECORDS["trelm-run"]["frame"])))
     for name in ("MLM de, training", "MLM de, validation", "all together, training"):
         assert name in svg
     assert "_loss" not in svg and "best" not in svg
@@ -44,9 +45,10 @@ def test_every_cell_about_a_map_comes_from_the_report_of_the_mapping_job(tmp_pat
 def test_a_report_has_both_directions_each_with_its_sentences(tmp_path):
     record = copy.deepcopy(RECORDS["trelm-run"])
     (one,) = record["migrations"]
-    name = "identity, backward"
-    one["orderings"].append(name)
-    one["translation"][name] = {**one["translation"]["identity"], "precisions": [50.0, 0, 0, 0]}
+    name, frame = "identity, backward", frame_from_json(record["frame"])
+    back = frame[frame["ordering"] == "identity"].assign(ordering=name)
+    back.loc[back["measure"] == "1-gram precision", "value"] = 50.0
+    record["frame"] = frame_to_json(pandas.concat([frame, back]))
     one["samples_backward"] = [{"source": "b", "reference": "a", name: "c"}]
     write_json(tmp_path / "results.json", record)
     (found,) = find_results(tmp_path / "results.json")

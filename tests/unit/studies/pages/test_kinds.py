@@ -206,7 +206,11 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    "kind", ["ablation", "adversarial-tagging", "mapped-layers", "similarity", "size-window"]
+    "kind",
+    [
+        *("ablation", "adversarial-tagging", "mapped-layers", "similarity", "size-window"),
+        *("trelm-run", "trelm-study"),
+    ],
 )
 def test_results_of_an_older_version_say_what_to_do(tmp_path, kind):
     record = {name: value for name, value in RECORDS[kind].items() if name != "frame"}

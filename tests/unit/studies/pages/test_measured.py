@@ -1,9 +1,11 @@
 """Which rows of the specification a result measures, where that depends on what was run."""
 
 import copy
-import json
+
+import pandas
 
 from fairseq_xling.files import write_json
+from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import find_results, make_page
 from tests.unit.studies.pages.records import RECORDS
 
@@ -59,10 +61,10 @@ def test_a_head_trained_and_tested_on_chinese_measures_understanding_and_on_engl
 
 def test_the_targets_after_the_first_are_further_languages(tmp_path):
     record = copy.deepcopy(RECORDS["trelm-run"])
-    (one,) = record["migrations"]
-    other = json.loads(json.dumps(one).replace('"de"', '"id"'))
-    other["phases"][-1]["bpw"]["id"] = 3.5
-    record["migrations"] += [{**one, "seed": 2}, other]
+    one = frame_from_json(record["frame"])
+    other = one.replace("de", "id")
+    other.loc[(other["phase"] == "language") & (other["language"] == "id"), "value"] = 3.5
+    record["frame"] = frame_to_json(pandas.concat([one, one.assign(seed=2), other]))
     found = [value for row, _, value in measured(record, tmp_path) if row == "T26"]
     assert found == [3.5]
 

@@ -8,6 +8,7 @@ import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.files import write_json
+from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.result import find_results, kind_of, make_page
 from fairseq_xling.runs.step import Step, stamp_path
 from tests.extracted_folder import write_extracted
@@ -121,13 +122,16 @@ def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
 
 
 def test_a_study_with_an_axis(tmp_path, monkeypatch):
-    from fairseq_xling.papers.trelm import study_result
+    from fairseq_xling.papers.trelm import results, study_result
     from fairseq_xling.papers.trelm.config import TrelmConfig
     from fairseq_xling.studies.ablations import STUDIES
 
     study, config = STUDIES["trelm-parallel"](), TrelmConfig(languages="en,de")
-    (migration,) = RECORDS["trelm-run"]["migrations"]
-    monkeypatch.setattr(study_result, "read_artifacts", lambda config, outcome: migration)
+    frame = frame_from_json(RECORDS["trelm-run"]["frame"])
+    monkeypatch.setattr(
+        *(results, "read_artifacts"),
+        lambda config, outcome, row: (frame.assign(row=row).to_dict("records"), {}),
+    )
     rows = study.rows(config, argparse.Namespace(sizes="50,100"))
     steps = [Step(name, call=lambda: None) for name in ("one", "two")]
     for step, seconds in zip(steps, (100.0, 80.5), strict=True):

@@ -1,34 +1,30 @@
 """Differences between models by seed, on records with figures at random."""
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import t, ttest_rel
 
-from fairseq_xling.verbs.parts.struct_matrix_result import compared, table
+from fairseq_xling.verbs.parts.struct_matrix_result import compared, measurements, table
 
 LANGUAGES = {"en.jsonl": "en", "de.jsonl": "de"}
+ROWS = ("en", "de", "en+de")
 
 
-def record(seed, models=(("gcn", ""), ("lstm", "")), seeds=(1, 2, 3), rows=("en", "de", "en+de")):
+def measured(seed, models=(("gcn", ""), ("lstm", "")), seeds=(1, 2, 3), rows=ROWS, run=""):
     rng = np.random.default_rng(seed)
-    return {
-        "sources": {row: row.split("+") for row in rows},
-        "languages": LANGUAGES,
-        "structures": [
-            {"network": network, "variant": variant, "row": row, "seed": seed,
-             "scores": {file: {"f1": float(rng.random())} for file in LANGUAGES}}
-            for network, variant in models for row in rows for seed in seeds
-        ],
-    }  # fmt: skip
+    trainings = [
+        {"network": network, "variant": variant, "row": row, "seed": seed,
+         "scores": {file: {"f1": float(rng.random())} for file in LANGUAGES}}
+        for network, variant in models for row in rows for seed in seeds
+    ]  # fmt: skip
+    sources = {row: row.split("+") for row in rows}
+    return measurements(trainings, sources, LANGUAGES, {}).assign(run=run)
 
 
-def f1_of(record, network, row, file, seeds):
-    by_seed = {
-        one["seed"]: 100 * one["scores"][file]["f1"]
-        for one in record["structures"]
-        if (one["network"], one["row"]) == (network, row)
-    }
-    return np.array([by_seed[seed] for seed in seeds])
+def f1_of(frame, network, row, file, seeds):
+    own = frame[(frame["network"] == network) & (frame["row"] == row) & (frame["file"] == file)]
+    return own.set_index("seed")["value"][list(seeds)].to_numpy(float)
 
 
 def by_cell(found, run=""):
@@ -45,11 +41,11 @@ def check(one, first, other):
 
 @pytest.mark.row("E13")
 def test_models_of_a_run_are_compared_in_each_cell_and_over_languages_not_trained_on():
-    run, seeds = record(1), (1, 2, 3)
-    found = by_cell(compared(run, {}))
+    run, seeds = measured(1), (1, 2, 3)
+    found = by_cell(compared(run))
     assert len(found) == 3 * 2 + 1
     away = {"gcn": [], "lstm": []}
-    for row in run["sources"]:
+    for row in ROWS:
         for file, lang in LANGUAGES.items():
             own = {net: f1_of(run, net, row, file, seeds) for net in away}
             check(found[row, file], own["gcn"], own["lstm"])
@@ -61,10 +57,10 @@ def test_models_of_a_run_are_compared_in_each_cell_and_over_languages_not_traine
 
 
 def test_a_separate_run_is_compared_by_the_seeds_and_training_sets_that_it_shares():
-    run = record(1, models=(("gcn", ""),))
-    other = record(2, models=(("lstm", ""),), seeds=(3, 2, 7), rows=("de",))
-    found = compared(run, {"order": other})
-    assert {(one["run"], *one["other"]) for one in found} == {("order", "lstm", "")}
+    run = measured(1, models=(("gcn", ""),))
+    other = measured(2, models=(("lstm", ""),), seeds=(3, 2, 7), rows=("de",), run="order")
+    found = compared(pandas.concat([run, other]))
+    assert {(one["run"], one["other"]) for one in found} == {("order", "lstm")}
     cells = by_cell(found, "order")
     assert set(cells) == {("de", "en.jsonl"), ("de", "de.jsonl"), ("", "not trained on")}
     sides = [
@@ -77,6 +73,6 @@ def test_a_separate_run_is_compared_by_the_seeds_and_training_sets_that_it_share
 
 
 def test_one_seed_has_a_difference_without_a_test():
-    (one, *_) = compared(record(1, seeds=(4,)), {})
+    (one, *_) = compared(measured(1, seeds=(4,)))
     assert len(one["gaps"]) == 1 and one["p"] is one["low"] is one["high"] is None
     assert table([one], {})[0][5:] == ["", "", 1]

@@ -13,7 +13,9 @@ from fairseq_xling.cli import main
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.transfer.structures import features
 from fairseq_xling.papers.transfer.structures.training import read_model
+from fairseq_xling.results.result import find_results, make_page
 from fairseq_xling.verbs.parts import struct_runs as matrix
+from fairseq_xling.verbs.parts.struct_matrix_result import compared, scores_of
 from tests.unit.papers.transfer.structures.planted import write_jsonl, write_planted
 from tests.unit.papers.transfer.structures.test_formats import GOOD, KBP37, TACRED
 
@@ -85,13 +87,14 @@ MATRIX = (
 def test_a_matrix_has_training_sets_down_and_languages_across(world, tmp_path):
     command = MATRIX.format(w=world) + f" --sources en,en+de --output {tmp_path}/out"
     call(command)
-    record = read_json(tmp_path / "out/results.json")
-    assert record["header"] == ["model", "trained on", "en", "de"]
-    models = [row[:2] for row in record["rows"]]
+    (result,) = find_results(tmp_path / "out")
+    header, rows = make_page(result).tables["table"]
+    assert header == ["model", "trained on", "en", "de"]
+    models = [row[:2] for row in rows]
     assert models[:4] == [[net, row] for net in ("gcn", "lstm") for row in ("en", "en+de")]
     assert [row for _, row in models[4:]] == ["en", "en+de"]
     assert all(name.startswith("always ") for name, _ in models[4:])
-    assert len(record["structures"]) == 8
+    assert len(scores_of(result.frame)) == 8 * 2
     for name in ("table.md", "table.csv", "heat-map.gcn.svg", "heat-map.lstm.svg"):
         assert (tmp_path / "out" / name).is_file()
 
@@ -101,13 +104,15 @@ def test_a_finished_run_of_other_settings_is_compared_with_a_matrix(world, tmp_p
     call(f"{common} --layers 0 --output {tmp_path}/flat")
     call(f"{common} --output {tmp_path}/tree --compare {tmp_path}/flat")
     assert "gcn (flat)" in capsys.readouterr().out
-    tree, flat = (read_json(tmp_path / name / "results.json") for name in ("tree", "flat"))
-    assert tree["provenance"]["inputs"]["compare flat"]["path"].endswith("flat/results.json")
-    assert flat["paired"] == [] and not (tmp_path / "flat/paired.csv").exists()
-    assert {one["file"] for one in tree["paired"]} == {*tree["languages"], "not trained on"}
-    for one in tree["paired"][:2]:
-        sides = ([x["scores"][one["file"]]["f1"] for x in r["structures"]] for r in (tree, flat))
-        assert one["gaps"] == [100 * a - 100 * b for a, b in zip(*sides, strict=True)]
+    tree, flat = (find_results(tmp_path / name)[0] for name in ("tree", "flat"))
+    assert tree.inputs["compare flat"]["path"].endswith("flat/results.json")
+    assert compared(flat.frame) == [] and not (tmp_path / "flat/paired.csv").exists()
+    paired = compared(tree.frame)
+    assert {one["file"] for one in paired} == {*tree.record["languages"], "not trained on"}
+    for one in paired[:2]:
+        own, theirs = (scores_of(run.frame) for run in (tree, flat))
+        sides = (side.loc[side["file"] == one["file"], "value"] for side in (own, theirs))
+        assert one["gaps"] == [a - b for a, b in zip(*sides, strict=True)]
     assert (tmp_path / "tree/paired.csv").read_text().count("\n") == 4
 
 
@@ -127,7 +132,7 @@ def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
     call(f"{common} --seeds 1 --compare {tmp_path}/one --output {tmp_path}/two")
     call(f"{common} --seeds 1 --compare {tmp_path}/two --output {tmp_path}/four")
     record = read_json(tmp_path / "one/results.json")
-    del record["structures"][0]["scores"]
+    del record["frame"]["columns"]["supervised"]
     (tmp_path / "one/results.json").write_text(json.dumps(record))
     damaged = refused(
         f"{common} --seeds 1 --compare {tmp_path}/one --output {tmp_path}/two", capsys
@@ -143,7 +148,8 @@ def test_ablations_are_rows_of_the_first_network(world, tmp_path):
         MATRIX.format(w=world).replace("--seeds 1,2", "--seeds 1").replace("2 --wid", "1 --wid")
     )
     call(f"{command} --sources en --ablate features,layers,prune --output {tmp_path}/out")
-    rows = [row[0] for row in read_json(tmp_path / "out/results.json")["rows"]]
+    (result,) = find_results(tmp_path / "out")
+    rows = [row[0] for row in make_page(result).tables["table"][1]]
     assert rows[:-1] == [
         "gcn",
         *(f"gcn, without {name}" for name in ("word", "pos", "entity", "relation")),
@@ -203,7 +209,7 @@ def test_a_killed_matrix_resumes_with_equal_results(world, tmp_path, monkeypatch
     monkeypatch.setattr(matrix, "train", fitted)
     call(f"{command}/part")
     one, other = (read_json(tmp_path / x / "results.json") for x in ("whole", "part"))
-    assert one["structures"] and one["structures"] == other["structures"]
+    assert one["frame"] == other["frame"]
 
 
 class StubParser:
@@ -385,10 +391,9 @@ def test_the_tree_transfers_between_orders_of_words_and_the_sequence_does_not(tm
     call(f"{common} --networks lstm --epochs 2 --output {tmp_path}/order")
     call(f"{common} --networks gcn --features word,pos,entity --epochs 6 --output {tmp_path}/less")
     f1 = {
-        (one["network"], folder, file): scores["f1"]
+        (one["network"], folder, one["file"]): one["f1"]
         for folder in ("tree", "order", "less")
-        for one in read_json(tmp_path / folder / "results.json")["structures"]
-        for file, scores in one["scores"].items()
+        for one in scores_of(find_results(tmp_path / folder)[0].frame).to_dict("records")
     }
     one, two = "en.test.1.jsonl", "de.test.2.jsonl"  # of each language
     assert f1["gcn", "tree", one] >= 0.95 and f1["gcn", "tree", two] >= 0.95
