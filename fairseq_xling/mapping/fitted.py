@@ -11,7 +11,6 @@ Symbols: ``N`` rows, ``D`` width of a side, ``E`` width of the common space.
 """
 
 import dataclasses
-import hashlib
 import operator
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -28,13 +27,6 @@ from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, lost_in_ste
 _FILE = ArrayFile("fairseq_xling.map", "a map (as `fairseq-xling map procrustes` writes it)")
 _SIDES = ("moving", "fixed")
 FITTED_ON = "fitted_on"  # a map's setting: the keys of its pairs
-
-
-def pair_key(moving: str, fixed: str) -> str:
-    """A short name of a pair of words, whatever their case, or of texts by their digests: with it a
-    map knows the pairs that it was fitted on."""
-    pair = f"{moving}\t{fixed}".casefold()
-    return hashlib.blake2b(pair.encode(), digest_size=8).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +135,7 @@ class FittedMap:
         return None if known == lang else known
 
     def fitted_on(self, keys: Iterable[str]) -> int:
-        """How many of the `pair_key`s ``keys`` are of pairs that the map was fitted on."""
+        """How many of ``keys``, by `pair_key`, are of pairs that the map was fitted on."""
         known = frozenset(self.settings.get(FITTED_ON, ()))
         return sum(key in known for key in keys)
 

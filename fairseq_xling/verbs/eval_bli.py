@@ -128,7 +128,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
 
     from fairseq_xling.analysis.dictionary import read_dictionary
     from fairseq_xling.analysis.ranks import rank_scores, ranks
-    from fairseq_xling.mapping.fitted import pair_key
+    from fairseq_xling.mapping.pairs import pair_key
 
     ways = parse_ways(options.nearest)
     words = sides.x.words, sides.y.words

@@ -4,12 +4,12 @@ Pairs come in blocks and can be read again for each layer, so that their number 
 memory. Symbols: ``P`` pairs of a block.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from fairseq_xling.analysis.extracted import Extracted
-from fairseq_xling.mapping.fitted import pair_key
 from fairseq_xling.mapping.states import Selection, States
 from fairseq_xling.registry import Registry
 
@@ -38,6 +38,13 @@ class Pairs(Protocol):
 
         A vector is a row, or the mean of several.
         """
+
+
+def pair_key(moving: str, fixed: str) -> str:
+    """A short name of a pair of words, whatever their case, or of texts by their digests: with it a
+    map knows the pairs that it was fitted on."""
+    pair = f"{moving}\t{fixed}".casefold()
+    return hashlib.blake2b(pair.encode(), digest_size=8).hexdigest()
 
 
 def text_keys(moving: Extracted, fixed: Extracted) -> list[str]:
