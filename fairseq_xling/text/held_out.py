@@ -2,7 +2,8 @@
 
 Those of each text whose hashes are smallest (`drawn`), so that the choice depends on neither the
 order of a text nor on chance. A training text keeps no sentence that is held out in its language,
-be it of another text or one side of another pair, and no sentence of valid is in test.
+be it of another text or one side of another pair, and no sentence of valid is in test. A language that has
+parallel text alone gets its sides as monolingual text, so that all can be trained on and measured.
 """
 
 import dataclasses
@@ -185,6 +186,9 @@ def _described(
             found.parallel[split, pair] = (paths[0], paths[1])
             if len(paths) > len(pair):
                 found.alignments[split, pair] = paths[-1]
+            for lang, path in zip(pair, paths, strict=False):
+                if f"mono/{lang}" not in counts:
+                    found.mono[split, lang] = (*found.mono.get((split, lang), ()), path)
     return found, Inputs(facts, inputs.dictionaries)
 
 

@@ -93,7 +93,8 @@ class FolderOptions:
     held_out: int = _of_text(
         0,
         "sentences of each training text that are held out for valid, and as many for test, by "
-        "their hashes: equal sentences are never on two sides",
+        "their hashes: equal sentences are never on two sides; a language with parallel text alone "
+        "has its sides as monolingual text, too",
         range=NOT_NEGATIVE,
         metavar="N",
     )

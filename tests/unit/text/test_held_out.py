@@ -78,6 +78,15 @@ def test_links_stay_with_their_pairs(texts):
     assert found and set(found) <= known
 
 
+def test_a_language_with_parallel_text_alone_has_its_side_as_monolingual_text(texts):
+    assert call(texts, texts / "data") == 0
+    folder = DataFolder(texts / "data")
+    for split in ("train", *HELD_OUT):
+        side = folder.parallel(split, "en", "de")[1]
+        assert len(folder.mono(split, "de")) == len(side)
+        assert sentences(texts / "data", split, "de") == {tuple(x.tolist()) for x in side}
+
+
 def test_a_killed_call_resumes_and_ends_the_same(texts, monkeypatch):
     assert call(texts, texts / "whole") == 0
 
