@@ -2,8 +2,8 @@
 
 Those of each text whose hashes are smallest (`drawn`), so that the choice depends on neither the
 order of a text nor on chance. A training text keeps no sentence that is held out in its language,
-be it of another text or one side of another pair, and no sentence of valid is in test. A language that has
-parallel text alone gets its sides as monolingual text, so that all can be trained on and measured.
+be it of another text or one side of another pair, and no sentence of valid is in test. A language
+that has parallel text alone gets its sides as monolingual text, so that all can be trained on.
 """
 
 import dataclasses
