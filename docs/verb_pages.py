@@ -4,7 +4,7 @@ import argparse
 import re
 import textwrap
 
-from fairseq_xling.runs.command_line import build_parser, grouped_verbs
+from fairseq_xling.runs.command_line import build_parser, grouped_verbs, typed_as
 
 
 def verb_pages() -> dict[str, str]:
@@ -14,11 +14,6 @@ def verb_pages() -> dict[str, str]:
 
 def path_of(verb: str) -> str:
     return f"reference/verbs/{verb}.md"
-
-
-def typed_as(verb: str) -> str:
-    """A verb as a user types it: in two words, where the first is what several have in common."""
-    return verb if verb == "user-dir" else verb.replace("-", " ", 1)
 
 
 def verb_navigation() -> list[dict]:

@@ -6,7 +6,7 @@ Each check returns the argument, or raises a UserError of one line: its name, th
 import dataclasses
 import numbers
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from fairseq_xling.errors import UserError, shown
 from fairseq_xling.ranges import ANY, WORDS, Range
 from fairseq_xling.registry import unknown_name
 
+_NO_LISTS = (bytes, bytearray, set, frozenset, Mapping)
 _KINDS = {int: numbers.Integral, float: numbers.Real}
 
 
@@ -83,9 +84,12 @@ def each_line(name: str, value: Any) -> Iterator[str]:
     if isinstance(value, str):
         raise UserError(f"`{name}` must be a list of strings, got one string; put it into a list")
     try:
-        rest = iter(value)
+        # What has no order, and what has other parts than texts, is not read by mistake.
+        rest = None if isinstance(value, _NO_LISTS) else iter(value)
     except TypeError:
-        raise UserError(f"`{name}` must be a list of strings, got {shown(value)}") from None
+        rest = None
+    if rest is None:
+        raise UserError(f"`{name}` must be a list of strings, got {shown(value)}")
     return _strings(name, rest)
 
 

@@ -9,7 +9,7 @@ from fairseq_xling.errors import UserError, about_file, one_line
 from fairseq_xling.files import kept
 from fairseq_xling.named_files import arguments_of, check_outputs
 from fairseq_xling.registry import did_you_mean, question
-from fairseq_xling.runs.command_line import build_parser, join_words, verbs
+from fairseq_xling.runs.command_line import build_parser, join_words, typed_as, verbs
 
 _EXPLAIN = {"-h", "--help", "--version"}
 
@@ -32,8 +32,8 @@ def _check_verb(argv: Sequence[str]) -> None:
     error lists every verb there is."""
     if not _unknown(argv):
         return
-    begun = [name for name in verbs() if name.startswith(f"{argv[0]}-")]
-    hint = question(begun) or did_you_mean(argv[0], verbs()) or ";"
+    begun = [typed_as(name) for name in verbs() if name.startswith(f"{argv[0]}-")]
+    hint = question(begun) or did_you_mean(argv[0], map(typed_as, verbs())) or ";"
     print(f"unknown verb {argv[0]!r}{hint} `fairseq-xling --help` lists all", file=sys.stderr)
     sys.exit(2)
 
@@ -48,8 +48,7 @@ def main(argv: list[str] | None = None) -> int:
         extensions.load_folders(folders, f"`{extensions.OPTION}`")
         argv = _joined(given)
         _check_verb(argv)
-        typed = given[: 1 + len(given) - len(argv)]
-        parser = build_parser(argv, " ".join(typed))
+        parser = build_parser(argv)
         args = parser.parse_args(argv)
         # For a run whose steps are commands of their own, perhaps on another machine.
         args.argv = [*extensions.folder_options(), *given]

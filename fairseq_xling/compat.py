@@ -4,8 +4,10 @@ Measured with fairseq-fixed 0.12.3.1 and torch 2.13. `repair_engine` is called o
 loads the plug-in (`fairseq_xling.guards.prepare_engine`).
 """
 
+import argparse
 import contextlib
 import ctypes
+import dataclasses
 import functools
 import importlib.abc
 import importlib.util
@@ -15,7 +17,7 @@ import platform
 import sys
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairseq_xling import compose
@@ -144,7 +146,7 @@ def repair_engine() -> bool:
     torch.backends.cuda.enable_cudnn_sdp(False)
     FairseqTask.get_checkpoint_dict = _early_stopping_of
     FairseqTask.set_checkpoint_dict = _restore_early_stopping_of
-    options.parse_args_and_arch = _bf16_on_a_gpu(options.parse_args_and_arch)
+    options.parse_args_and_arch = _bf16_on_a_gpu(_late_help(options.parse_args_and_arch))
     Trainer.train_step = _without_cuda(Trainer.train_step)
     return True
 
@@ -215,6 +217,68 @@ def _bf16_on_a_gpu(parse: Callable[..., Any]) -> Callable[..., Any]:
         return parsed
 
     return wrapper
+
+
+_HELP = {"-h", "--help"}
+
+
+def _late_help(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """fairseq prints its help before it adds the options of the task, architecture and criterion
+    that were named, and raises a bare RuntimeError where no architecture was."""
+
+    @functools.wraps(parse)
+    def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
+        def first(words: Sequence[str] | None = None, namespace: Any = None) -> Any:
+            words = list(sys.argv[1:] if words is None else words)
+            asked = not _HELP.isdisjoint(words)
+            found, rest = read([word for word in words if word not in _HELP], namespace)
+            if getattr(found, "arch", "") is None:
+                if not asked:
+                    parser.error("the following arguments are required: --arch")
+                del found.arch
+            parser.parse_known_args = last if asked else read
+            named.update(vars(found))
+            return found, rest
+
+        def last(words: Sequence[str] | None = None, namespace: Any = None) -> Any:
+            _group_options(parser, named)
+            return read(words, namespace)
+
+        named: dict[str, Any] = {}
+        read, parser.parse_known_args = parser.parse_known_args, first
+        try:
+            return parse(parser, *args, **kwargs)
+        finally:
+            parser.parse_known_args = read
+
+    return wrapper
+
+
+def _group_options(parser: argparse.ArgumentParser, named: Mapping[str, Any]) -> None:
+    """Give what was named by option, such as ``task``, a group of its own in the help."""
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
+    from fairseq.registry import REGISTRIES
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    arch = ARCH_MODEL_NAME_REGISTRY.get(named.get("arch"), named.get("arch"))
+    configs = {
+        kind: one["dataclass_registry"].get(named.get(kind)) for kind, one in REGISTRIES.items()
+    }
+    configs["arch"] = MODEL_DATACLASS_REGISTRY.get(arch)
+    configs["task"] = TASK_DATACLASS_REGISTRY.get(named.get("task"))
+    for kind, config in configs.items():
+        # Without those that stand for an option of all trainings, such as the seed.
+        fields = {
+            field.name
+            for field in (dataclasses.fields(config) if config else ())
+            if not str(field.default).startswith("${")
+        }
+        own = parser.add_argument_group(f"{kind.replace('_', '-')} {named.get(kind)}")
+        for group in parser._action_groups:
+            moved = [a for a in group._group_actions if a.option_strings and a.dest in fields]
+            if group is not own and moved:
+                own._group_actions += moved
+                group._group_actions = [a for a in group._group_actions if a not in moved]
 
 
 def _without_cuda(train_step: Callable[..., Any]) -> Callable[..., Any]:

@@ -153,7 +153,8 @@ def usage_line(program: str, message: str) -> str:
     >>> usage_line("fairseq-xling demo", "unrecognized arguments: -x")
     'fairseq-xling: error: unrecognized arguments: -x; `fairseq-xling demo --help` explains'
     """
-    return one_line(UserError(broken_rule(message) or f"{message}; `{program} --help` explains"))
+    explained = f"{message}{' ' if message.endswith('?') else '; '}`{program} --help` explains"
+    return one_line(UserError(broken_rule(message) or explained))
 
 
 def shown(value: Any, most: int = 40) -> str:

@@ -35,6 +35,7 @@ _NO_TEXT = {
     b"\xff\xfe": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
     b"\xfe\xff": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
 }
+TO_UTF8 = "convert it, as with `iconv -f LATIN1 -t UTF-8`"
 _RETURN = ord("\r")  # `in` takes a fifth of the time with the number that it does with a byte
 _STRAY_RETURNS = 8  # carriage returns inside a line that may be text
 
@@ -458,7 +459,7 @@ def read_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
             where = f"byte {error.start}: {error.reason}"
-            raise UserError(f"{path}:{number}: not UTF-8 ({where})") from None
+            raise UserError(f"{path}:{number}: not UTF-8 ({where}); {TO_UTF8}") from None
         yield without_bom(text.rstrip("\r\n"))
 
 

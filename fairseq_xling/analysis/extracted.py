@@ -32,6 +32,7 @@ class Extracted:
         path: the folder.
         unit: the unit of a row, as in `fairseq_xling.verbs.units`.
         lang: the language of the text.
+        text: its digest; empty where another program than `extract` wrote the folder.
         layers: their numbers (L,), increasing.
         rows: N; width: D.
 
@@ -48,6 +49,7 @@ class Extracted:
         try:
             settings = meta["settings"]
             self.unit, self.lang = str(settings["unit"]), str(settings["lang"])
+            self.text = str(settings.get("text", ""))
             self.layers = tuple(check_count(file, n, "layers") for n in settings["layers"])
             self.rows, self.width = (check_count(file, meta[n], n) for n in _SIZES)
         except UserError:

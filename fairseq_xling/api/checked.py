@@ -12,6 +12,7 @@ from fairseq_xling.arguments import choice as choice
 from fairseq_xling.arguments import count as count
 from fairseq_xling.arguments import lines as lines
 from fairseq_xling.arguments import number as number
+from fairseq_xling.arguments import text as text
 from fairseq_xling.errors import UserError, shown
 
 

@@ -133,7 +133,7 @@ class Encoder(interop.Encoder):
         Raises:
             UserError: unless ``text`` has exactly one mask, inside the model's positions.
         """
-        if not isinstance(text, str) or text.count(MASK_TEXT) != 1:
+        if checked.text("text", text).count(MASK_TEXT) != 1:
             raise UserError(f"`text` must contain {MASK_TEXT} exactly once, got {shown(text)}")
         checked.count("top_k", top_k)
         lang = self._language(lang)
@@ -209,6 +209,7 @@ class Encoder(interop.Encoder):
             if len(self.languages) > 1:
                 raise UserError(f"`lang` must be one of {', '.join(self.languages)}, got none")
             return self.languages[0]
+        checked.text("lang", lang)
         with about("`lang`"):
             self.check_language(lang)
         return lang

@@ -41,10 +41,11 @@ from fairseq_xling.errors import UserError, writing
 from fairseq_xling.files import exclusive, read_json, remove, remove_links
 from fairseq_xling.ranges import NOT_NEGATIVE, check_fields, numbers
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.seeds import SEEDS
+from fairseq_xling.seeds import SEEDS, drawn
 
 BLOCK = 1 << 40
 HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO, FIRST_STRUCTURES = 0, 1, 2, 16, 32
+TEST_WORDS = 3  # one source word in so many is one to test a map of words on
 PROVENANCE = "provenance.json"
 
 
@@ -167,9 +168,13 @@ class _Writer:
             self.structures()
         for source, target in self.pairs:
             with ExitStack() as files:
-                out = self.open(files, f"dictionary/{source}-{target}.tsv")
+                stem = f"dictionary/{source}-{target}"
+                every = self.open(files, f"{stem}.tsv")
+                parts = [self.open(files, f"{stem}.{name}.tsv") for name in ("test", "train")]
                 for entry in dictionary(source, target):
-                    out.write("{}\t{}\t{:.6g}\n".format(*entry))
+                    line = "{}\t{}\t{:.6g}\n".format(*entry)
+                    every.write(line)
+                    parts[drawn(entry[0]) % TEST_WORDS > 0].write(line)
 
     def hold_out(self) -> None:
         """valid and test: distinct meanings, distinct texts, the same in every language."""

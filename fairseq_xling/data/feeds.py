@@ -132,6 +132,13 @@ def _mono(folder: DataFolder, split: str, objective: Objective, scope: Scope) ->
     """One language's text; with `--mono-text parallel`, its side of the parallel text."""
     kind = break_modes[scope.cfg.sample_break_mode]
     if scope.cfg.mono_text == "mono":
+        for lang in scope.mono_languages:
+            pairs = ["-".join(pair) for pair in folder.pairs(split) if lang in pair]
+            if pairs and not folder.has_mono(split, lang):
+                raise UserError(
+                    f"{folder.path}: has no monolingual {split!r} text of language {lang!r}; "
+                    f"`--mono-text parallel` reads that of {', '.join(pairs)}"
+                )
         files = {lang: folder.mono(split, lang) for lang in scope.mono_languages}
         return [kind.open(f, lang, scope.cfg, scope.max_positions) for lang, f in files.items()]
     sources = []

@@ -71,6 +71,21 @@ def text_mask(tokens: Any, unknown: bool = False) -> Any:
     return (tokens >= SPECIALS) | (tokens == UNK) if unknown else tokens >= SPECIALS
 
 
+WITHOUT_VALID = "train with `--disable-validation`, or prepare it again with `--held-out N`"
+
+
+def _no_folder(path: Path) -> str:
+    """What to say of a ``path`` that is no finished data folder."""
+    texts = [*path.glob("mono/*.txt*"), *path.glob("parallel/*.txt*")]
+    if languages := sorted({file.name.split(".txt")[0].split(".")[-1] for file in texts}):
+        return (
+            f"{path}: is a folder of text, from which `fairseq-xling prepare DATA --from {path} "
+            f"--languages {','.join(languages)}` makes a data folder"
+        )
+    what = "not a finished data folder" if path.is_dir() else "no such folder"
+    return f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`"
+
+
 class DataFolder:
     """Languages, dictionaries and token files of one data folder; opens files on demand.
 
@@ -86,10 +101,9 @@ class DataFolder:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         if not (self.path / "meta.json").is_file():
-            what = "not a finished data folder" if self.path.is_dir() else "no such folder"
             if (first := self.path / "shard0").is_dir():
                 raise UserError(f"{path}: is a folder of shards; name one of them, such as {first}")
-            raise UserError(f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`")
+            raise UserError(_no_folder(self.path))
         self.meta: dict[str, Any] = read_meta(self.path / "meta.json")
         self.languages: list[str] = list(self.meta["languages"])
         for name, digest in self.meta["dictionaries"].items():
@@ -121,6 +135,8 @@ class DataFolder:
         """The end of a message about ``split``: what there is instead; empty if it is there."""
         if split in self.splits:
             return ""
+        if split == "valid":
+            return f"; {WITHOUT_VALID}"
         there = ", ".join(self.splits) or "none"
         return f"; its splits are {there}{did_you_mean(split, self.splits)}"
 

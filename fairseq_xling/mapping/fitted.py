@@ -12,7 +12,7 @@ Symbols: ``N`` rows, ``D`` width of a side, ``E`` width of the common space.
 
 import dataclasses
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, lost_in_ste
 
 _FILE = ArrayFile("fairseq_xling.map", "a map (as `fairseq-xling map procrustes` writes it)")
 _SIDES = ("moving", "fixed")
+FITTED_ON = "fitted_on"  # a map's setting: the keys of its pairs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,6 +134,11 @@ class FittedMap:
         known = self.settings.get(side, {}).get("lang", lang)
         return None if known == lang else known
 
+    def fitted_on(self, keys: Iterable[str]) -> int:
+        """How many of ``keys``, by `pair_key`, are of pairs that the map was fitted on."""
+        known = frozenset(self.settings.get(FITTED_ON, ()))
+        return sum(key in known for key in keys)
+
     def __getitem__(self, layer: int) -> LayerMap:
         if layer not in self.layers:
             known = ", ".join(map(str, self.layers))
@@ -209,4 +215,5 @@ def read_map(path: str | Path) -> FittedMap:
             layers[int(number)] = unpack_layer(own, one)
         for side in _SIDES:
             dict(about["settings"]).get(side, {}).get("lang")
+        frozenset(about["settings"].get(FITTED_ON, ()))
         return FittedMap(layers, str(about["method"]), about["settings"])

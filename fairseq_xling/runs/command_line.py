@@ -12,9 +12,12 @@ import argparse
 import ast
 import contextlib
 import copy
+import difflib
 import functools
 import importlib
+import itertools
 import pkgutil
+import re
 import textwrap
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -29,7 +32,7 @@ from fairseq_xling.errors import UserError, broken_rule, usage_line
 from fairseq_xling.named_files import Input
 from fairseq_xling.options import add_fields, values_of
 from fairseq_xling.ranges import Number
-from fairseq_xling.registry import check_parts
+from fairseq_xling.registry import check_parts, question
 
 FOLDERS = (
     "fairseq_xling.verbs",
@@ -64,6 +67,14 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescrip
         return super()._get_help_string(action)
 
 
+_HELP = {"-h", "--help"}
+# What fairseq's programs name some of our fields.
+_OF_FAIRSEQ = {
+    **dict.fromkeys(("-s", "--source-lang"), "source"),
+    **dict.fromkeys(("-t", "--target-lang"), "target"),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong with its arguments in one line, in the words of our own errors."""
 
@@ -72,6 +83,37 @@ class _Parser(argparse.ArgumentParser):
         if action.option_strings and action.nargs is None and arg_strings == ["--"]:
             raise argparse.ArgumentError(action, "expected one argument, got '--'")
         return super()._get_values(action, arg_strings)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # Unknown options first, since one that is required may be among them, in other words.
+        words = list(itertools.takewhile(lambda word: word != "--", args or ()))
+        unknown = [word for word in words if self._is_unknown(word)]
+        if unknown and self._subparsers is None and _HELP.isdisjoint(words):
+            near = dict.fromkeys(one for word in unknown for one in self._near(word))
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{question(list(near))}")
+        found, rest = super().parse_known_args(args, namespace)
+        if rest and self._subparsers is None:  # with the help of the verb, not of all
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+    def _is_unknown(self, word: str) -> bool:
+        """Whether ``word`` looks like an option and is none, nor one's beginning."""
+        if not re.match(r"--?[A-Za-z]", word) or " " in word:
+            return False
+        name, short = word.partition("=")[0], not word.startswith("--")
+        return not any(
+            name[:2] == known if short else known.startswith(name)
+            for action in self._actions
+            for known in action.option_strings
+        )
+
+    def _near(self, word: str) -> list[str]:
+        """The option that may be meant: one spelt like it, or that fairseq names so."""
+        name = word.partition("=")[0]
+        names = {known: known for one in self._actions for known in one.option_strings}
+        fields = {one.dest: one.option_strings[0] for one in self._actions if one.option_strings}
+        names |= {theirs: fields[own] for theirs, own in _OF_FAIRSEQ.items() if own in fields}
+        return [names[one] for one in difflib.get_close_matches(name, names, n=1)]
 
     def error(self, message: str) -> NoReturn:
         if rule := broken_rule(message):
@@ -180,13 +222,23 @@ def grouped_verbs() -> dict[str, dict[str, Verb]]:
     return {group: members for group, members in groups.items() if members}
 
 
+def typed_as(verb: str) -> str:
+    """A verb as it is written: in two words, where the first is a verb, too.
+
+    >>> typed_as("eval-bli"), typed_as("clcr-run"), typed_as("user-dir")
+    ('eval bli', 'clcr run', 'user-dir')
+    """
+    first, _, rest = verb.partition("-")
+    return f"{first} {rest}" if rest and first in verbs() else verb
+
+
 def _list_of_verbs() -> str:
     width = 2 + max(map(len, verbs()))
     blocks = []
     for group, members in grouped_verbs().items():
         lines = [f"{group}:"]
         for name, verb in members.items():
-            first = f"  {name:<{width}}"
+            first = f"  {typed_as(name):<{width}}"
             lines += textwrap.wrap(
                 verb.summary, 100, initial_indent=first, subsequent_indent=" " * len(first)
             )
@@ -194,9 +246,9 @@ def _list_of_verbs() -> str:
     return "\n\n".join([*blocks, "fairseq-xling VERB --help explains one verb."])
 
 
-def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParser:
+def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of the whole command; only the verb that ``argv`` begins with is imported and
-    declares its options. Its usage shows the verb as it was ``typed``."""
+    declares its options."""
     parser = _Parser(
         prog="fairseq-xling",
         usage="%(prog)s [-h] [--version] [--user-dir DIR] VERB ...",
@@ -224,7 +276,7 @@ def build_parser(argv: Sequence[str], typed: str = "") -> argparse.ArgumentParse
             continue
         sub = commands.add_parser(
             name,
-            prog=f"{parser.prog} {typed or name}",
+            prog=f"{parser.prog} {typed_as(name)}",
             description=verb.help,
             formatter_class=_HelpFormatter,
         )

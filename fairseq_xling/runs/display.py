@@ -21,18 +21,28 @@ def clock(seconds: float) -> str:
     return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
 
 
-def roughly(seconds: float) -> str:
-    """A duration that is only an estimate.
+def roughly(fewest: float, most: float) -> str:
+    """A duration that is only an estimate, between ``fewest`` and ``most`` seconds.
 
-    >>> roughly(14), roughly(95), roughly(200), roughly(9000)
-    ('less than half a minute', 'about 1.5 min', 'about 3 min', 'about 2.5 h')
+    >>> roughly(14, 20), roughly(20, 95), roughly(190, 200), roughly(200, 700), roughly(200, 9000)
+    ('less than half a minute', 'up to 1.5 min', 'about 3 min', '3 to 12 min', '3 min to 2.5 h')
     """
-    if seconds < 30:
+    ends = [_rounded(fewest), _rounded(most)]
+    if most < 30:
         return "less than half a minute"
-    if seconds < 3600:
+    if fewest < 30:
+        return f"up to {ends[1]}"
+    if ends[0] == ends[1]:
+        return f"about {ends[0]}"
+    (_, unit), (_, last) = (end.split() for end in ends)
+    return f"{ends[0].removesuffix(f' {unit}') if unit == last else ends[0]} to {ends[1]}"
+
+
+def _rounded(seconds: float) -> str:
+    if seconds < 3570:
         halves = round(seconds / 30) / 2
-        return f"about {halves:g} min" if halves < 3 else f"about {round(seconds / 60)} min"
-    return f"about {round(seconds / 1800) / 2:g} h"
+        return f"{halves:g} min" if halves < 3 else f"{round(seconds / 60)} min"
+    return f"{round(seconds / 1800) / 2:g} h"
 
 
 class Display:
@@ -82,11 +92,11 @@ class Display:
             self._going.pop(name, None)
             self.line(f"{self._labels.get(name, name)}: {text}")
 
-    def tick(self, left: Callable[[], float | None] = lambda: None) -> None:
+    def tick(self, left: Callable[[], tuple[float, float] | None] = lambda: None) -> None:
         """Called often; reports the running steps when it is due.
 
         Args:
-            left: gives the seconds until the end of the run, if they are known.
+            left: gives the fewest and the most seconds until the end of the run, if they are known.
         """
         now = time.monotonic()
         if now - self._last < self._every:
@@ -96,7 +106,7 @@ class Display:
             parts = [self._describe(name, now) for name in self._going]
             seconds = left() if parts else None
             if seconds is not None:
-                parts[-1] += f" | {roughly(seconds)} left"
+                parts[-1] += f" | {roughly(*seconds)} left"
             if self._live and parts:
                 *above, last = parts if self.rows else [" | ".join(reversed(parts))]
                 if self._above or above:

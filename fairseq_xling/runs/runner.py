@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fairseq_xling import extensions
@@ -208,6 +208,9 @@ class Runner:
         self._display.end(step.name, f"done in {clock(time.monotonic() - start)}")
 
 
+_UNSURE = 4  # times the fewest seconds
+
+
 class TimeLeft:
     """Estimates the rest of a run. Safe to use from threads that each begin and end one step.
 
@@ -228,6 +231,7 @@ class TimeLeft:
         }
         self._began: dict[str, float] = {}
         self._expected = self._took = 0.0
+        self._last = (0.0, 0.0)
 
     def begin(self, name: str) -> None:
         """Step ``name`` starts."""
@@ -235,20 +239,37 @@ class TimeLeft:
 
     def end(self, name: str) -> None:
         """Step ``name`` is done."""
-        self._expected += self._left.pop(name, 0.0)
-        self._took += self._now() - self._began.pop(name, self._now())
+        expected = self._left.pop(name, 0.0)
+        took = self._now() - self._began.pop(name, self._now())
+        self._expected, self._took = self._expected + expected, self._took + took
+        if expected:
+            self._last = (expected, took)
 
-    def seconds(self) -> float | None:
-        """Seconds until all steps are done, or None where no step says what it takes."""
+    def seconds(self) -> tuple[float, float] | None:
+        """The fewest and the most seconds until all steps are done.
+
+        None where no step says what it takes, before there is a pace, and where the paces so far
+        differ too much to say anything, as on a machine with changing load.
+        """
         if not any(self._left.values()):
             return None
         ran = {name: self._now() - began for name, began in list(self._began.items())}
-        left = dict(self._left)
-        late = [name for name in ran if ran[name] > left.get(name, 0.0) > 0]
-        expected = self._expected + sum(left[name] for name in late)
+        late = [name for name in ran if ran[name] > self._left.get(name, 0.0) > 0]
+        expected = self._expected + sum(self._left[name] for name in late)
         took = self._took + sum(ran[name] for name in late)
-        # 20 seconds at the expected pace weigh in, so that a first short step decides little.
-        pace = (took + 20) / (expected + 20)
+        if not expected:
+            return None
+        recent = (self._left[late[-1]], ran[late[-1]]) if late else self._last
+        # A few seconds at the expected pace weigh in, so that a first short step decides little.
+        paces = [(took + 20) / (expected + 20), (took + 2) / (expected + 2)]
+        paces.append((recent[1] + 5) / (recent[0] + 5))
+        fewest, *_, most = sorted(self._rest(pace, ran) for pace in paces)
+        return None if most > _UNSURE * fewest else (fewest, most)
+
+    def _rest(self, pace: float, ran: Mapping[str, float]) -> float:
+        """Seconds until the end if every second of a step takes ``pace``; ``ran`` are those that
+        the steps that run have run for."""
+        left = dict(self._left)
         for name in ran.keys() & left.keys():
             left[name] = max(left[name] * pace - ran[name], 0.05 * left[name] * pace) / pace
         chain: dict[str, float] = {}

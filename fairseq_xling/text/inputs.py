@@ -17,6 +17,7 @@ from fairseq_xling.columns import on_disk
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import (
     DAMAGED,
+    TO_UTF8,
     byte_lines,
     check_files,
     check_returns,
@@ -82,7 +83,8 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                 except UnicodeDecodeError as error:
                     # Bytes kept from the last block contain no newline: they are half a character.
                     line = newlines + error.object[: error.start].count(b"\n") + 1
-                    raise UserError(f"{path}:{line}: not UTF-8 ({error.reason})") from None
+                    where = f"{path}:{line}"
+                    raise UserError(f"{where}: not UTF-8 ({error.reason}); {TO_UTF8}") from None
                 if not size:
                     lines = block.decode("utf-8", "ignore").split("\n", START)[:START]
                     check_sentences(path, [without_bom(line) for line in lines])

@@ -8,6 +8,7 @@ from fairseq_xling.errors import UserError, about
 from fairseq_xling.ranges import (
     COUNT,
     FIRST_WORD,
+    NOT_NEGATIVE,
     POSITIVE,
     SHARE,
     Range,
@@ -41,6 +42,7 @@ class PrepareOptions:
     many_to_one: str = LOWEST
     align_unit: str | None = None
     links_from: int = numbers(0, FIRST_WORD)
+    held_out: int = numbers(0, NOT_NEGATIVE)
     seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
@@ -81,8 +83,9 @@ class PrepareOptions:
         found = {**asdict(self), "languages": list(self.languages)}
         if self.many_to_one == LOWEST:
             del found["many_to_one"]
-        if self.links_from == 0:
-            del found["links_from"]
+        for name in ("links_from", "held_out"):
+            if found[name] == 0:
+                del found[name]
         return found
 
 

@@ -23,6 +23,7 @@ from fairseq_xling.text.alignment import PairAligner
 from fairseq_xling.text.anchors import collect_anchors, write_anchors
 from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.held_out import described, hold_out
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
 from fairseq_xling.text.link_rules import many_to_one, symmetrizations
 from fairseq_xling.text.options import PrepareOptions
@@ -57,7 +58,12 @@ def prepare(
     checked = check_inputs(sources, options, known)
     with state.writing(out, overwrite):
         state.start(out, settings, inputs, facts_to_json(checked))
+        held = None
+        if options.held_out:
+            with _clean_after_bad_input(out):
+                sources, checked, held = hold_out(out, sources, checked, options.held_out)
         maker = FolderMaker(out, sources, checked, options, workers)
+        maker.held_out = held
         write_folder(out, maker, settings, inputs)
     shutil.rmtree(out / state.WORK, ignore_errors=True)
     return read_json(out / "meta.json")
@@ -74,6 +80,14 @@ def write_folder(
 
 def check_settings(sources: Sources, options: PrepareOptions) -> None:
     """Check what needs no file to be read."""
+    if options.held_out:
+        for split, name in (*sources.mono, *sources.parallel):
+            if split != "train":
+                of = name if isinstance(name, str) else "-".join(name)
+                raise UserError(
+                    f"`--held-out` makes valid and test of the training text, got {split}.{of}, "
+                    "too; name training text alone"
+                )
     if sources.dictionaries and not modes[options.vocab]().shares_ids(options.languages):
         raise UserError(
             f"`--dictionary` needs a vocabulary that the languages share, got `--vocab "
@@ -110,7 +124,10 @@ class FolderMaker:
 
     Attributes:
         learns_from: the text that the vocabulary is learnt on.
+        held_out: what was held out of the training text, if anything.
     """
+
+    held_out: dict[str, Any] | None = None
 
     def __init__(
         self, out: Path, sources: Sources, inputs: Inputs, options: PrepareOptions, workers: int
@@ -139,6 +156,7 @@ class FolderMaker:
         names = {lang: mode.dictionary_name(lang) for lang in options.languages}
         sizes = {name: self.encoders[lang].vocab_size for lang, name in names.items()}
         return {
+            **({"held_out": self.held_out} if self.held_out else {}),
             "format": FORMAT,
             "languages": list(options.languages),
             "vocab": {
@@ -287,6 +305,8 @@ def summary(out: str | Path, meta: dict[str, Any]) -> str:
         if len(shares) > 1:
             text = ", ".join(f"{lang} {share:.3f}" for lang, share in shares.items())
             rows.append(f"  {name}: learnt on {text}")
+    if held := meta.get("held_out"):
+        rows.append(f"  {described(held, meta['settings']['held_out'])}")
     for split, languages in meta["mono"].items():
         for lang, counts in languages.items():
             rows.append(

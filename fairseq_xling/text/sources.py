@@ -185,7 +185,10 @@ def _split_option(option: str, text: str, form: str) -> tuple[str, tuple[Path, .
 
 
 def _split_key(option: str, key: str) -> tuple[str, str]:
-    split, _, rest = key.partition(".")
+    """The split and the rest of a key; a language, or pair, alone is of training text."""
+    split, dot, rest = key.partition(".")
+    if not dot and not is_split(split):
+        split, rest = "train", key
     return check_split(f"`{option}` {key}", split), rest
 
 

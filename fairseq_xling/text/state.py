@@ -37,7 +37,9 @@ _OURS = (
     "mono/*.idx",
     "parallel/*.bin",
     "parallel/*.idx",
+    "held-out/*/*",
 )
+_FOLDERS = ("mono", "parallel", "held-out/mono", "held-out/parallel")
 
 
 def check_folder(out: Path) -> None:
@@ -93,7 +95,7 @@ def written(out: Path) -> list[str]:
 
 def start_anew(out: Path) -> None:
     """Remove everything that `prepare` writes, but not the lock of the caller."""
-    for name in ("mono", "parallel"):
+    for name in ("mono", "parallel", "held-out"):
         unlink_link(out / name)  # of which it leads to nothing is removed
     # meta.json first: without it the rest is not mistaken for a finished folder.
     for pattern in _OURS:
@@ -124,7 +126,7 @@ def clear(out: Path) -> None:
     shutil.rmtree(out / WORK, ignore_errors=True)
     for folder in (
         *out.glob("aligner/*"),
-        *map(out.joinpath, ("aligner", "mono", "parallel")),
+        *map(out.joinpath, ("aligner", *_FOLDERS, "held-out")),
         out,
     ):
         with contextlib.suppress(OSError):  # absent, or not empty
@@ -144,7 +146,7 @@ def locked(out: Path) -> Iterator[None]:
     lock = work / _LOCK
     lock.touch()
     with exclusive(lock, f"{out}: another `prepare` is at work in this folder"):
-        for folder in (out, out / "mono", out / "parallel", work):
+        for folder in (out, work, *map(out.joinpath, _FOLDERS)):
             if folder.is_dir():
                 remove_unfinished(folder)
         yield

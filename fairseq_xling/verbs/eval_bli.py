@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
@@ -127,6 +128,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
 
     from fairseq_xling.analysis.dictionary import read_dictionary
     from fairseq_xling.analysis.ranks import rank_scores, ranks
+    from fairseq_xling.mapping.pairs import pair_key
 
     ways = parse_ways(options.nearest)
     words = sides.x.words, sides.y.words
@@ -156,6 +158,11 @@ def compare(sides: Sides, options: Options) -> Comparison:
             for name, value in rank_scores(rank).items():
                 curves.setdefault(f"{name} {way}", []).append(value)
     queries, count = len(entries.sources), len(candidates)
+    seen = 0 if sides.mapping is None else sides.mapping.fitted_on(starmap(pair_key, dictionary))
+    warning = (
+        f"WARNING: the map was fitted on {seen:,} of the {entries.all:,} entries; measure it on "
+        "words that it was not fitted on, as a dictionary split by source word has them"
+    )
     skipped = f", {entries.left_out:,} identical ones left out" if options.skip_identical else ""
     return Comparison(
         title=f"Bilingual lexicon induction {sides.pair}, {sides.x.unit}: {queries:,} source words "
@@ -170,6 +177,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
             f"coverage: {entries.used:,} of {entries.all:,} entries have a vector for both words "
             f"({entries.used / entries.all:.1%}){skipped}{hint}",
             "a word with several translations is scored by the best of them; a tie counts as wrong",
+            *[warning] * bool(seen),
         ],
         details={
             "source words": queries,

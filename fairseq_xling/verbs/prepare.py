@@ -18,6 +18,7 @@ valid,valid1` validates on both and chooses checkpoint_best.pt by the first alon
 import argparse
 import dataclasses
 import functools
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from fairseq_xling import options as shared
 from fairseq_xling.errors import UserError
 from fairseq_xling.named_files import Input, OutputFolder
 from fairseq_xling.options import REQUIRED, add_fields, argument, option, part_of
-from fairseq_xling.ranges import COUNT, FIRST_WORD, POSITIVE, SHARE
+from fairseq_xling.ranges import COUNT, FIRST_WORD, NOT_NEGATIVE, POSITIVE, SHARE
 
 if TYPE_CHECKING:
     from fairseq_xling.runs.step import Step
@@ -88,6 +89,14 @@ class FolderOptions:
         "from 0 (or see --links-from) over the words after --segment (or see --align-unit); "
         "without it, --aligner makes one",
         metavar=Input("SPLIT.A-B=FILE"),
+    )
+    held_out: int = _of_text(
+        0,
+        "sentences of each training text that are held out for valid, and as many for test, by "
+        "their hashes: equal sentences are never on two sides; a language with parallel text alone "
+        "has its sides as monolingual text, too",
+        range=NOT_NEGATIVE,
+        metavar="N",
     )
     dictionary: tuple[str, ...] = _of_text(
         (),
@@ -216,6 +225,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.data.folder import WITHOUT_VALID
     from fairseq_xling.languages import parse_languages
     from fairseq_xling.text.options import PrepareOptions, parse_segmentation
     from fairseq_xling.text.prepare import prepare, summary
@@ -236,10 +246,15 @@ def run(args: argparse.Namespace) -> None:
         tokenizer=args.tokenizer,
     )
     if args.shards:
+        if args.held_out:
+            raise UserError("`--held-out` cannot be used with `--shards`; name text for valid")
         return _prepare_shards(args, sources, options)
     _refuse_without_shards(args)
     meta = prepare(args.out, sources, options, args.workers, args.overwrite)
     print(summary(args.out, meta))
+    if not any(split.startswith("valid") for split in (*meta["mono"], *meta["parallel"])):
+        line = f"{args.out}: has no text to validate on; {WITHOUT_VALID}"
+        print(f"fairseq-xling: warning: {line}", file=sys.stderr)
 
 
 def _refuse_without_shards(args: argparse.Namespace) -> None:

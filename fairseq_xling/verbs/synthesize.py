@@ -9,6 +9,8 @@ OUT/parallel/SPLIT.A-B.pharaoh           gold alignment of those texts: i-j, wor
 OUT/parallel/SPLIT.A-B.zh.words.txt      Chinese with spaces between its words, and the alignment
      and SPLIT.A-B.words.pharaoh         of those words
 OUT/dictionary/A-B.tsv                   source word, target word, weight
+OUT/dictionary/A-B.{train,test}.tsv      the same split by source word: fit a map on one, measure it
+                                         on the other
 OUT/gold/SPLIT.LANG.conllu               parts of speech, trees, entities (Entity= in MISC)
 OUT/gold/tags.SPLIT.LANG.tsv             word, part of speech, entity tag (IOB2)
 OUT/gold/nli.SPLIT.LANG.tsv              premise, hypothesis, label (with --nli)

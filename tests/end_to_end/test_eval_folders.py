@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
 from tests.extracted_folder import write_extracted
 
@@ -260,6 +261,33 @@ def test_a_planted_rotation_translates_every_word(types, capsys):
     assert "coverage: 50 of 52 entries have a vector for both words (96.2%)" in printed
     assert set(found["provenance"]["inputs"]) == {"X", "Y", "map", "dictionary"}
     assert ElementTree.fromstring((types / "bli.svg").read_text()).tag.endswith("svg")
+
+
+def test_a_map_is_not_measured_unnoticed_on_what_it_was_fitted_on(types, capsys):
+    lines = [f"en{n}\tde{n}\n" for n in range(50)]
+    (types / "train").write_text("".join(lines[:40]))
+    fit = ["procrustes", types / "en", types / "de", "--pairs", "dictionary", types / "train"]
+    assert main(["map", *map(str, [*fit, "--output", types / "map"])]) == 0
+    for entries, seen in (("EN3\tde3\n" + "".join(lines[39:]), "2 of the 12"), (lines[45], "")):
+        assert evaluate(*bli(types, entries, "--ignore-case")) == 0
+        warnings = [line for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
+        assert len(warnings) == bool(seen) and all(seen in line for line in warnings)
+
+
+def test_a_map_of_rows_is_not_measured_unnoticed_on_its_own_texts(tmp_path, capsys):
+    for name in ("en", "de", "en-new", "de-new"):
+        write_extracted(tmp_path / name, {0: normal(20, 4, seed=len(name))}, unit="sentences")
+        meta = read_json(tmp_path / name / "meta.json")
+        meta["settings"]["text"] = f"digest of {name}"
+        write_json(tmp_path / name / "meta.json", meta)
+    fit = ["procrustes", tmp_path / "en", tmp_path / "de", "--pairs", "rows"]
+    assert main(["map", *map(str, [*fit, "--output", tmp_path / "map"])]) == 0
+    for ending, warned in (("", True), ("-new", False)):
+        sides = tmp_path / f"en{ending}", tmp_path / f"de{ending}"
+        capsys.readouterr()
+        assert evaluate("tatoeba", *sides, "--map", tmp_path / "map") == 0
+        printed = capsys.readouterr().out
+        assert ("WARNING: the map was fitted on these sentences" in printed) == warned
 
 
 def test_scores_are_those_of_ranks_by_hand(types):

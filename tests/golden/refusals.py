@@ -57,8 +57,8 @@ def _verb(name: str, parser: argparse.ArgumentParser) -> str:
     """Lines of option, value and message; those of a call's own files are the same for all."""
     lines = []
     # To build a parser takes ten times as long as to refuse an option.
-    built = functools.cache(lambda name, typed: command_line.build_parser([name], typed))
-    once = mock.patch.object(cli, "build_parser", lambda argv, typed="": built(argv[0], typed))
+    built = functools.cache(lambda name: command_line.build_parser([name]))
+    once = mock.patch.object(cli, "build_parser", lambda argv: built(argv[0]))
     with tempfile.TemporaryDirectory() as here, inside(Path(here)), once:
         Path("w").mkdir()
         base = f"{name} {VERBS[name]}".replace("{w}", "w").strip()

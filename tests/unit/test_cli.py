@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.runs.command_line import GROUPS, build_parser, join_words, verbs
+from fairseq_xling.runs.command_line import GROUPS, build_parser, join_words, typed_as, verbs
 
 LIGHT = """
 import argparse, sys
@@ -40,7 +40,7 @@ def test_every_verb_explains_itself(verb, capsys):
         build_parser([verb]).parse_args([verb, "--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    assert text.startswith(f"usage: fairseq-xling {verb} ") and "options:" in text
+    assert text.startswith(f"usage: fairseq-xling {typed_as(verb)} ") and "options:" in text
 
 
 def _listed() -> dict[str, list[str]]:
@@ -49,7 +49,7 @@ def _listed() -> dict[str, list[str]]:
     for line in build_parser([]).format_help().splitlines():
         if heading := re.fullmatch(r"([A-Z][\w ]+):", line):
             listed[heading[1]] = under = []
-        elif verb := re.match(r"  ([a-z][\w-]*)  ", line):
+        elif verb := re.match(r"  ([a-z][\w-]*(?: [a-z][\w-]*)?)  ", line):
             under.append(verb[1])
     return listed
 
@@ -60,7 +60,7 @@ def test_help_lists_every_verb_once_in_its_group():
     assert tuple(listed) == GROUPS
     assert all(listed.values())
     shown = [(group, name) for group, names in listed.items() for name in names]
-    assert sorted(shown) == sorted((verb.group, name) for name, verb in known.items())
+    assert sorted(shown) == sorted((verb.group, typed_as(name)) for name, verb in known.items())
 
 
 def test_the_list_of_verbs_says_what_each_does():
@@ -90,11 +90,38 @@ def test_a_verb_may_be_typed_as_two_words():
     assert join_words(["eval", "model.pt"], verbs()) == ["eval", "model.pt"]
 
 
-@pytest.mark.parametrize("typed", (["eval", "cka"], ["eval-cka"], ["eval"]))
-def test_usage_shows_a_verb_as_it_was_typed(typed, capsys):
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    ((["eval", "cka"], "eval cka"), (["eval-cka"], "eval cka"), (["eval"], "eval")),
+)
+def test_usage_shows_a_verb_in_two_words_however_typed(typed, shown, capsys):
     with pytest.raises(SystemExit):
         main([*typed, "--help"])
-    assert capsys.readouterr().out.startswith(f"usage: fairseq-xling {' '.join(typed)} [-h]")
+    assert capsys.readouterr().out.startswith(f"usage: fairseq-xling {shown} [-h]")
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("prepare d --langs en,de", "--langs; did you mean '--languages'? `fairseq-xling prepare"),
+        ("prepare d --vcab=union", "--vcab=union; did you mean '--vocab'? `fairseq-xling prepare"),
+        ("translate m -s en -t de", "-s -t; did you mean '--from' or '--to'? `fairseq-xling tran"),
+        ("translate m --source-lang en", "--source-lang; did you mean '--from'? `"),
+        ("map procrustes a b --nothing 1", "--nothing; `fairseq-xling map procrustes --help` expl"),
+    ],
+)
+def test_an_unknown_option_is_named_before_those_that_are_missing(typed, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(typed.split())
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"fairseq-xling: error: unrecognized arguments: {said}")
+    assert error.count("\n") == 1
+
+
+def test_words_after_two_hyphens_are_no_options():
+    parsed = build_parser(["eval"]).parse_args(["eval", "--data", "d", "--", "-x", "--y"])
+    assert parsed.checkpoint == ["-x", "--y"]
 
 
 @pytest.mark.parametrize(

@@ -208,6 +208,38 @@ def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
     assert (parsed.bf16, parsed.tpu) == (True, False)
 
 
+def test_help_lists_the_options_of_what_was_named_in_groups(capsys):
+    from fairseq import options
+
+    import fairseq_xling.plugin  # noqa: F401
+
+    named = {"task": "cdlm", "arch": "tri_bert_tiny", "criterion": "unified_lm"}
+    line = [word for kind, name in named.items() for word in (f"--{kind}", name)]
+    with pytest.raises(SystemExit) as ended:
+        options.parse_args_and_arch(options.get_training_parser(), [*line, "--help"])
+    assert ended.value.code == 0
+    blocks = capsys.readouterr().out.split("\n\n")
+    groups = {title: text for title, _, text in (block.partition(":\n") for block in blocks)}
+    added = {"task": "--objectives", "arch": "--emission", "criterion": "--auxiliary-weights"}
+    for kind, own in added.items():
+        group = groups[f"{kind} {named[kind]}"]
+        assert own in group and "--seed" not in group
+    assert "--seed" in groups["options"] and "--objectives" not in groups["options"]
+
+
+def test_help_without_an_architecture_and_a_training_without_one(capsys):
+    from fairseq import options
+
+    import fairseq_xling.plugin  # noqa: F401
+
+    line = ["--task", "bilingual_mlm"]
+    with pytest.raises(SystemExit):
+        options.parse_args_and_arch(options.get_training_parser(), ["data", *line, "-h"])
+    assert "task bilingual_mlm:" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="required: --arch"):
+        options.parse_args_and_arch(options.get_training_parser(), ["data", *line])
+
+
 def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkeypatch):
     for name in compat.SHAPE_CACHES:
         monkeypatch.delenv(name, raising=False)

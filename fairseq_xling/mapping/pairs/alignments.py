@@ -14,7 +14,7 @@ import numpy as np
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import byte_lines
-from fairseq_xling.mapping.pairs import PAIRS
+from fairseq_xling.mapping.pairs import PAIRS, text_keys
 from fairseq_xling.mapping.states import Selection, States
 from fairseq_xling.options import option
 from fairseq_xling.ranges import FIRST_WORD
@@ -128,6 +128,7 @@ class Alignments:
         self.count = self._left_out = 0
         for chosen, _ in self:
             self.count += len(chosen)
+        self.keys = text_keys(moving, fixed)
         self.facts = {"links": self.count + self._left_out, "unknown or cut": self._left_out}
         if not self.count:
             raise UserError(f"{file}: has no link between words that both folders have")

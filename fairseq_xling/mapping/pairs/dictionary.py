@@ -11,7 +11,7 @@ import numpy as np
 
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.errors import UserError
-from fairseq_xling.mapping.pairs import PAIRS
+from fairseq_xling.mapping.pairs import PAIRS, pair_key
 from fairseq_xling.mapping.states import BLOCK, Selection, States
 from fairseq_xling.options import NoOptions
 
@@ -40,6 +40,7 @@ class Dictionary:
                 f"the other in {fixed.path}"
             )
         self.count = len(self._pairs)
+        self.keys = [pair_key(moving.words[m], fixed.words[f]) for m, f in self._pairs]
         self.facts = {
             "entries": len(entries),
             "with an unknown word": len(entries) - self.count,

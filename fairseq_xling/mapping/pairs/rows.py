@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.analysis.extracted import check_same_rows
-from fairseq_xling.mapping.pairs import PAIRS
+from fairseq_xling.mapping.pairs import PAIRS, text_keys
 from fairseq_xling.mapping.states import BLOCK, Selection, States
 from fairseq_xling.options import NoOptions
 
@@ -25,6 +25,7 @@ class Rows:
     def __init__(self, moving: States, fixed: States, file: Path | None, options: NoOptions):
         check_same_rows(moving, fixed)
         self.count, self.facts = moving.rows, {}
+        self.keys = text_keys(moving, fixed)
 
     def __iter__(self) -> Iterator[tuple[Selection, Selection]]:
         for start in range(0, self.count, BLOCK):

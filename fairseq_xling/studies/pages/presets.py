@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_lines
-from fairseq_xling.runs.command_line import verbs
+from fairseq_xling.runs.command_line import typed_as, verbs
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.pages.rows import check_codes, parse_codes
 
@@ -54,8 +54,7 @@ def find_presets(recipes: Iterable[Path] = ()) -> list[Preset]:
 
 def _verbs() -> Iterator[Preset]:
     for name, verb in verbs().items():
-        words = name.replace("-", " ", 1) if name.partition("-")[0] in verbs() else name
-        yield Preset(f"fairseq-xling {words}", verb.rows)
+        yield Preset(f"fairseq-xling {typed_as(name)}", verb.rows)
 
 
 def _studies() -> Iterator[Preset]:

@@ -94,7 +94,14 @@ def _sentences(subject: Subject, target: str, args: argparse.Namespace) -> list[
             counts = " and ".join(str(len(side)) for side in sides)
             raise UserError(f"{names} must have equally many lines, got {counts}")
     else:
-        files = subject.folder.parallel(args.retrieval_split, subject.source, target)
+        split, pair = args.retrieval_split, {subject.source, target}
+        if not any(pair == set(there) for there in subject.folder.pairs(split)):
+            what = f"parallel {split!r} text of {subject.source}-{target}"
+            raise UserError(
+                f"{subject.folder.path}: has no {what}{subject.folder.other_splits(split)}; name "
+                "two files, `--retrieval-text`, or leave it out, `--measure bpw`"
+            )
+        files = subject.folder.parallel(split, subject.source, target)
         sides = [[file[i] for i in range(len(file))] for file in files]
     limit = args.retrieval_limit or len(sides[0])
     if len(sides[0][:limit]) < 2:

@@ -194,7 +194,7 @@ def run_comparison(
     with about(x.path, y.path):
         found = compare(sides, options)
     if mapping is not None:
-        found.notes += _other_languages(mapping, x, y)
+        found.notes += [*_other_languages(mapping, x, y), *_same_texts(mapping, x, y)]
     record = {
         "measure": measure,
         "folders": [str(x.path), str(y.path)],
@@ -228,6 +228,15 @@ def _other_languages(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str
         for side, lang in langs.items()
         if lang is not None
     ]
+
+
+def _same_texts(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str]:
+    """A note if the map was fitted on the very rows that are compared."""
+    from fairseq_xling.mapping.pairs import text_keys
+
+    if not mapping.fitted_on(text_keys(x, y)):
+        return []
+    return [f"WARNING: the map was fitted on these {x.unit}; measure it on other text"]
 
 
 def check_output(args: Any) -> None:

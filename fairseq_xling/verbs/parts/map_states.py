@@ -28,6 +28,7 @@ from fairseq_xling.files import (
 from fairseq_xling.folders import is_finished, new_folder, work_folder
 from fairseq_xling.mapping.fit import fit_layer
 from fairseq_xling.mapping.fitted import (
+    FITTED_ON,
     FittedMap,
     LayerMap,
     Side,
@@ -107,7 +108,8 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
             else:
                 found[layer] = unpack_layer(*kept)
             bar.update(rows * number - bar.n)
-        write_map(args.output, FittedMap(found, method, settings))
+        kept = {**settings, FITTED_ON: sorted(set(pairs.keys))}
+        write_map(args.output, FittedMap(found, method, kept))
         report = {
             "method": method,
             "settings": {**settings, "layers": layers},

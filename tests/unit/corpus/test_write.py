@@ -45,6 +45,17 @@ def test_every_promised_file_is_there_with_the_promised_number_of_lines(corpus):
         assert counts[f"dictionary/en-{other}.tsv"] > 500
 
 
+def test_dictionaries_are_split_by_source_word(corpus):
+    for other in ("de", "zh"):
+        every, train, test = (
+            lines(corpus / f"dictionary/en-{other}{part}.tsv") for part in ("", ".train", ".test")
+        )
+        assert sorted(train + test) == sorted(every)
+        words = [{line.split("\t")[0] for line in part} for part in (train, test)]
+        assert not words[0] & words[1]
+        assert 0.28 < len(words[1]) / len(words[0] | words[1]) < 0.38
+
+
 def test_held_out_sentences_differ_and_never_occur_in_training_text(corpus):
     for code in LANGUAGES:
         held_out = lines(corpus / f"mono/valid.{code}.txt") + lines(

@@ -97,6 +97,16 @@ def test_a_folder_that_is_missing_or_unfinished_says_which_command_makes_it(tmp_
     assert unfinished.startswith("FOLDER: not a finished data folder (no meta.json); run")
 
 
+def test_a_folder_of_text_says_how_to_make_a_data_folder_of_it(tmp_path):
+    (tmp_path / "mono").mkdir()
+    for lang in ("en", "de"):
+        (tmp_path / "mono" / f"train.{lang}.txt.gz").touch()
+    assert refusal(tmp_path) == (
+        "FOLDER: is a folder of text, from which `fairseq-xling prepare DATA --from FOLDER "
+        "--languages de,en` makes a data folder"
+    )
+
+
 def test_a_dictionary_that_changed_or_went_missing_is_refused(make_corpus):
     path = make_corpus(mode="separate").path
     with open(path / "dict.de.txt", "a", encoding="utf-8") as file:
