@@ -55,6 +55,7 @@ TITLES = {
     "mbert": "Study of multilingual BERT",
     "transfer": "Transfer note",
 }
+_NO_BREAK = "\u00a0"
 LEAD = """---
 hide:
   - toc
@@ -71,7 +72,7 @@ order of rows can be compared.
 - *Kept*, *not kept*: significant, in the paper's direction or in the other. *Undecided*: not
   significant. *Equal within the margin*: of a claim that rows are alike, whose margin is named;
   there *not kept* is a difference that is significantly larger.
-- *Not run*: no run is a test of this claim; the last column says why. Figures there are of runs of
+- *Not run*: no run is a test of this claim; the line below says why. Figures there are of runs of
   another kind.
 - Each measure has the better and the worse row of the paper, and their difference with its 95 %
   interval."""
@@ -89,11 +90,11 @@ def claims_pages() -> dict[str, str]:
     """By path, the page."""
     parts, found = [LEAD], verdicts()
     parts.append(summary(found))
-    header = ["Place", "Claim", "Paper", "Ours", "Verdict", "Note"]
     for name, judged in found.items():
-        rows = [header, ["---"] * len(header), *table(judged)]
-        for row in rows[2:]:
-            row[3] = row[3].replace("; ", "<br>")  # a measure a line
+        rows = [["Claim", "Paper", "Ours", "Verdict"], ["---"] * 4]
+        for place, claim, paper, ours, verdict, note in table(judged):
+            measures = ours.replace(" ", _NO_BREAK).replace(f";{_NO_BREAK}", "<br>")  # a line each
+            rows.append([f"{claim}<br>*{place}*", paper, measures, f"{verdict}<br>{note}"])
         lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
         parts += [f"## {TITLES[name]}", "\n".join(lines)]
     return {"results/papers.md": "\n\n".join(parts) + "\n"}

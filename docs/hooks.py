@@ -19,7 +19,7 @@ _MARK = "GENERATED"
 def on_config(config: Any) -> Any:
     """Fill in the parts of the navigation that hang on what there is."""
     project = [page for source, page in sources().items() if source in PROJECT]
-    own = ("contributing/verb.md", "contributing/style.md")
+    own = ("contributing/verb.md", "contributing/style.md", "contributing/rows.md")
     project += [page for page in own if (DOCS / page).is_file()]
     generated = {
         "Verbs": verb_navigation(),
@@ -74,6 +74,20 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         head, newline, rest = markdown.lstrip().partition("\n")
         markdown = f"{head}{newline}\n{note}{rest}"
     return markdown
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Keep a figure and its spread on one line, and a pair of languages in a cell; let long names
+    break between their words."""
+    html = re.sub(r"(?<=\d) ± (?=\d)", "&nbsp;±&nbsp;", html)
+    html = re.sub(
+        r"(<td[^>]*>)(\w{2}-\w{2,4})(?=</td>)", r'\1<span class="one-line">\2</span>', html
+    )
+    return re.sub(r"<code>([^<\s]{24,})</code>", _breaking, html)
+
+
+def _breaking(match: re.Match) -> str:
+    return "<code>" + re.sub(r"(::|[/_=,])(?=[^/_=,:])", r"\1<wbr>", match[1]) + "</code>"
 
 
 def _title(page: str) -> str:

@@ -35,6 +35,8 @@ HEADLINES = {
 }
 # prefixes of columns with chance levels
 _CHANCE = ("chance", "uniform model")
+# Columns that the column "mean" sums up: their figures would be all but the same one.
+_AVERAGED = ("forward", "backward")
 
 
 @KINDS.register("evaluation")
@@ -90,12 +92,14 @@ def _short(paths: Sequence[str]) -> list[str]:
 
 
 def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> Drawing:
-    """A panel for each column of figures; whole numbers are counts, and not drawn."""
+    """A panel for each column of figures; whole numbers are counts, and not drawn, nor is what the
+    column of means sums up."""
     first = next(iter(found.values()))
+    left_out = _AVERAGED if "mean" in first["header"] else ()
     drawn = [
         name
         for n, name in enumerate(first["header"])
-        if any(isinstance(row[n], float) for row in first["rows"])
+        if name not in left_out and any(isinstance(row[n], float) for row in first["rows"])
     ]
     frame = make_frame(
         one for name in drawn if not name.startswith(_CHANCE) for one in _rows(found, name, drawn)

@@ -9,29 +9,30 @@ from tests.unit.docs.conftest import DOCS
 from tests.unit.docs.result_links import LINK, absent_figures, sections
 
 ROOT = DOCS.parent
-PAGE = DOCS / "results" / "rows.md"
-TEXT = PAGE.read_text(encoding="utf-8")
-HEADER = ["What it asks", "Code", "Test", "Result"]
+PAGE = DOCS / "contributing" / "rows.md"
+TEXT = re.sub(r"\n +", " ", PAGE.read_text(encoding="utf-8"))
+TO_RESULTS = "../results/"
 
 
-def lines_of(heading):
-    """The cells of each line of the table below a heading, and those of its header."""
-    section = TEXT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")]
-    header, _, *cells = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
-    return header, cells
+def rows():
+    """The number, what is asked, and the lines of code, of tests and of the result of each row."""
+    for part in TEXT.split("\n## ")[1:]:
+        number, asks, items = part.strip().split("\n\n")
+        found = {"Code": [], "Test": [], "Result": []}
+        for item in items.splitlines():
+            name, _, text = item.removeprefix("- ").partition(": ")
+            found[name].append(text)
+        ((code,), tests, (result,)) = found.values()
+        yield number, asks.replace("\n", " "), code, tests, result.replace(TO_RESULTS, "")
 
 
-ROWS, DEFECTS = lines_of("Rows"), lines_of("Defects")
-LINES = [pytest.param(*cells, id=cells[0]) for _, table in (ROWS, DEFECTS) for cells in table]
+ROWS = list(rows())
+LINES = [pytest.param(*cells, id=cells[0]) for cells in ROWS]
 ARGUMENTS = ("code", "asks", "modules", "tests", "result")
 
 
-def test_every_row_and_every_defect_is_in_its_table_once():
-    assert ROWS[0] == ["Row", *HEADER]
-    assert [cells[0] for cells in ROWS[1]] == [f"R{n}" for n in range(1, 29)]
-    assert DEFECTS[0] == ["Defect", "What it was", *HEADER[1:]]
-    assert [cells[0] for cells in DEFECTS[1]] == [str(n) for n in range(1, 8)]
+def test_every_row_is_there_once_in_order():
+    assert [cells[0] for cells in ROWS] == [f"R{n}" for n in range(1, 31)]
 
 
 @pytest.mark.parametrize(ARGUMENTS, LINES)
@@ -39,7 +40,7 @@ def test_every_line_says_what_it_asks_in_one_sentence_and_has_a_result(
     code, asks, modules, tests, result
 ):
     assert asks.endswith(".") and ". " not in asks
-    known = ("No run yet", "no run yet", "The test is its result", "As R")
+    known = ("No run yet", "no run yet", "The test is its result")
     assert result.endswith(".") and (LINK.search(result) or any(one in result for one in known))
 
 
@@ -77,7 +78,7 @@ def slow_by_name(path):
 def test_every_test_of_a_line_exists_and_is_called_slow_if_it_is(
     code, asks, modules, tests, result
 ):
-    for one in tests.split("<br>"):
+    for one in tests:
         named = re.fullmatch(r"`([\w/]+\.py)::(test_\w+)`( \(slow\))?", one)
         assert named, one
         found = slow_by_name(ROOT / "tests" / named[1])
@@ -94,7 +95,7 @@ def test_every_link_of_the_page_leads_to_a_section_that_is_there(pages):
     links = LINK.findall(TEXT)
     assert len(links) > 10
     for link in links:
-        name, _, anchor = link.partition("#")
+        name, _, anchor = link.removeprefix(TO_RESULTS).partition("#")
         assert anchor in sections(pages[name]), link
 
 
@@ -108,8 +109,3 @@ def test_every_figure_of_a_line_with_a_link_is_in_the_linked_section(
 def test_every_file_of_results_that_a_line_names_is_there():
     files = re.findall(r"`(examples/[^`]+)`", TEXT)
     assert files and all((ROOT / file).is_file() for file in files)
-
-
-def test_the_page_of_results_names_it():
-    index = (DOCS / "results" / "index.md").read_text(encoding="utf-8")
-    assert "[Exact rows](rows.md)" in index
