@@ -4,7 +4,7 @@ Each has the settings of `clcr run`, several parts, and a task to test their vec
 what is trained in one way, with every seed.
 
 `clcr-pairs`: the same training on nested subsets of the sentence pairs. The paper has 250,000
-pairs, and reports that more bring nothing (CLCR, Appendix C). Encoders, and the text to validate
+pairs, and reports that more bring nothing (CLCR, 4.3). Encoders, and the text to validate
 and to tune the threshold on, are the same for every size.
 
 `clcr-readings`: Sections 3.1 to 3.3 and its attention, read in other ways. Each reading has what

@@ -277,7 +277,7 @@ class StudyResult(Kind):
 class PairsResult(StudyResult):
     """The table, and a curve for each of its figures."""
 
-    name, source, drawn = "clcr-pairs", "CLCR, Appendix C", "bands"
+    name, source, drawn = "clcr-pairs", "CLCR, 4.3", "bands"
     titles = (
         "CLCR by the number of sentence pairs",
         "The same training on nested subsets of the sentence pairs.",
@@ -345,7 +345,7 @@ def gains(figures: pandas.DataFrame) -> Iterator[str]:
     *_, last = sides
     if last != DISTANCE:
         yield paired_verdict(
-            "More sentence pairs give no gain (Appendix C, where there were 250,000).",
+            "More sentence pairs give no gain (4.3, where there were 250,000).",
             *reversed(sides[last]),
             f"points of {last}, {fewest:,} pairs minus {most:,}",
         )

@@ -43,7 +43,7 @@ def test_every_figure_of_the_most_pairs_is_compared_with_the_fewest_by_seed():
     assert found.startswith(f"From 10 to 40 pairs: {distance}; pivot F1 +0.0 points; T, de")
     assert "; T, de +11.0 points (95 % interval +8.5 to +13.5)" in found
     assert "; T+E, de +11.0 points" in found and "over 3 seeds: p = 0.003" in found
-    assert paper.startswith("More sentence pairs give no gain (Appendix C")
+    assert paper.startswith("More sentence pairs give no gain (4.3")
     assert "points of T+E, de, 10 pairs minus 40 (95 % interval -13.5 to -8.5)" in paper
     assert paper.endswith(". Not kept.")
 
