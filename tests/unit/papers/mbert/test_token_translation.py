@@ -1,0 +1,104 @@
+"""The study of token translation: what is chosen where, and what its plan trains and controls."""
+
+import dataclasses
+
+import pytest
+
+from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
+from fairseq_xling.papers.mbert.token_translation_study import (
+    BLEU,
+    CONTROL,
+    NONE,
+    OTHER,
+    RATE,
+    SHIFT,
+    Config,
+    TokenTranslation,
+)
+from fairseq_xling.results.frame import by_seed, make_frame
+from fairseq_xling.studies.study import Cell
+
+
+def cell(layer, alpha, precision, rate):
+    counts = {"tokens": 10, "other_languages": {"id": 1}}
+    figures = {"precision": precision, "bleu": precision / 2, "convert_rate": rate}
+    return {"layer": layer, "alpha": alpha, **figures, **counts}
+
+
+@pytest.fixture
+def grids(tmp_path):
+    """Valid and test sentences disagree on the best cell; a negative alpha is the best of all."""
+    found = {
+        "valid": [cell(0, 0.0, 9, 0.0), cell(1, -1.0, 50, 0.0), cell(1, 2.0, 30, 0.7)],
+        "test": [cell(0, 0.0, 8, 0.1), cell(1, -1.0, 40, 0.0), cell(1, 2.0, 10, 0.6)],
+    }
+    found["valid"].append(cell(2, 2.0, 20, 0.8))
+    found["test"].append(cell(2, 2.0, 30, 0.9))
+    paths = {}
+    for split, cells in found.items():
+        paths[split] = tmp_path / f"{split}.json"
+        write_json(paths[split], {"cells": cells})
+    return paths
+
+
+def rows(row, grids):
+    study = TokenTranslation()
+    about = {"row": row, "seed": 1, "target": "de"}
+    return make_frame({**about, **one} for one in study.read(Cell(about, grids)))
+
+
+def test_what_is_best_on_validation_sentences_is_scored_on_the_test(grids):
+    frame = rows(SHIFT, grids)
+    chosen = by_seed(frame[frame["cell"] == "chosen"], "row", "measure")
+    assert chosen[SHIFT, RATE] == {1: 0.6} and chosen[SHIFT, BLEU] == {1: 5}
+    assert chosen[NONE, RATE] == {1: 0.1} and chosen[SHIFT, OTHER] == {1: 0.1}
+    grid = frame[(frame["cell"] == "grid") & (frame["measure"] == RATE)]
+    assert dict(
+        zip(zip(grid["layer"], grid["alpha"], strict=True), grid["value"], strict=True)
+    ) == {
+        (1, -1.0): 0.0,
+        (1, 2.0): 0.6,
+        (2, 2.0): 0.9,
+    }
+
+
+def test_the_control_does_not_repeat_the_unshifted_model(grids):
+    frame = rows(CONTROL, grids)
+    assert set(frame["row"]) == {CONTROL}
+
+
+@pytest.fixture
+def config(tmp_path):
+    for folder in ("mono", "parallel", "gold"):
+        (tmp_path / "text" / folder).mkdir(parents=True)
+    for lang in ("en", "de", "id"):
+        (tmp_path / "text" / "mono" / f"train.{lang}.txt").write_text("a\n")
+    for split in ("train", "valid", "test"):
+        for lang in ("en", "de", "id"):
+            (tmp_path / "text" / "gold" / f"tags.{split}.{lang}.tsv").write_text("a\tX\tO\n")
+    return Config(data_text=str(tmp_path / "text"), tasks="pos", seeds="1,2")
+
+
+def test_each_seed_is_shifted_and_controlled_on_both_sets(config, tmp_path):
+    steps, cells = TokenTranslation().plan(tmp_path / "run", config)
+    assert len(steps) == 1 + 2 * (1 + 1 + 2 * 2 * 2 + 2)
+    words = {step.name: " ".join(step.commands[0]) for step in steps}
+    assert "--random-direction 2" in words["control-id-test-2"]
+    assert "--random-direction" not in words["shift-id-test-2"]
+    for name, split in (("shift-de-valid-1", "valid"), ("shift-de-test-1", "test")):
+        assert f"{split}.en-de.en.txt --reference" in words[name]
+    assert "--shift-layer 2" in words["pos-2-1"] and "--shift-layer" not in words["pos-0-1"]
+    assert {cell.about["row"] for cell in cells} >= {SHIFT, CONTROL, NONE}
+
+
+def test_what_cannot_work_is_refused_before_anything_runs(config, tmp_path):
+    study = TokenTranslation()
+    assert study.check(config) == config
+    for changes, message in (
+        ({"alphas": "1,1"}, "`--alphas`"),
+        ({"data_text": str(tmp_path)}, "`--data-text` must be a folder with text in mono/"),
+        ({"tasks": "ner,chess"}, "unknown `--tasks` 'chess'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            study.check(dataclasses.replace(config, **changes))
