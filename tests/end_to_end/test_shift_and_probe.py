@@ -174,6 +174,22 @@ def test_means_of_another_model_are_refused(study, tmp_path, capsys):
     assert "`--means` must name a file for each language, got none of 'de'" in line
 
 
+def test_a_random_direction_is_another_shift_and_the_same_for_its_seed(study, tmp_path, capsys):
+    options = ["--layer", "1", "--alpha", "40"]
+    for name, more in (("mean", []), ("one", [1]), ("again", [1]), ("other", [2])):
+        control = ["--random-direction", *more] if more else []
+        assert translate(study, tmp_path / name, *options, *control) == 0
+    mean, one, again, other = (
+        (tmp_path / n).read_text() for n in ("mean", "one", "again", "other")
+    )
+    assert one == again and len({mean, one, other}) == 3
+    folder = tmp_path / "grid"
+    grid = ["--layers", "1", "--alphas", "1", "--reference", text(study, "de")]
+    assert translate(study, folder, *grid) == 0
+    line = fails(capsys, translate(study, folder, *grid, "--random-direction", "1"))
+    assert "must be a new folder; it contains something else" in line
+
+
 @pytest.fixture(scope="module")
 def rows(study):
     """Parts of speech of the gold files as probing rows, by split and language."""
