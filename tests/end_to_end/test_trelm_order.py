@@ -19,6 +19,7 @@ mapping: none
 commonality_steps: 200
 transfer_steps: 1000
 language_steps: 60
+translator_steps: 0
 commonality_lr: 0.003
 transfer_lr: 0.003
 language_lr: 0.001

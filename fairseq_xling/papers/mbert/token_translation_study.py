@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 RATE, BLEU, OTHER = "convert rate", "BLEU-1", "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
+TRANSFER, TRAINED = "zero-shot transfer", "language trained on"
 HALF, MOVED, ALL = "lower half frozen", "lower half frozen, shifted", "all layers trained"
 _MASS = {"langmass_own": "mass on own words", "langmass_others": "mass on others' words"}
 
@@ -143,7 +144,8 @@ class TokenTranslation(Study):
             (test,) = result["tests"]
             metric = result["metric"]
             for lang, scores in test["scores"].items():
-                about = {"target": lang, "measure": "transfer", "unit": "%"}
+                measure = TRAINED if lang == cell.about["source"] else TRANSFER
+                about = {"target": lang, "measure": measure, "unit": "%"}
                 yield {**about, "value": scores[metric]}
                 if moved := test.get("shifted", {}).get(lang):
                     yield {**about, "row": MOVED, "value": moved["scores"][metric]}
@@ -176,8 +178,8 @@ class TokenTranslation(Study):
         yield "Token translation", pivot(chosen, rows, digits=digits, order=list(digits)), notes
         mass = frame[frame["measure"].isin(_MASS.values())]
         yield "Masked words", pivot(mass, {"language": "target"}, digits=3), []
-        if len(tuned := frame[frame["measure"] == "transfer"]):
-            yield "Zero-shot transfer (%)", pivot(tuned, {**rows, "task": "task"}, digits=1), []
+        if len(tuned := frame[frame["measure"].isin([TRANSFER, TRAINED])]):
+            yield "Tasks (%)", pivot(tuned, {"": "row", "language": "target"}, "task", digits=1), []
 
     def figures(self, frame: "pandas.DataFrame") -> Mapping[str, Any]:
         def by_layer(frame: "pandas.DataFrame") -> Any:
