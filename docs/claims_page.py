@@ -18,7 +18,8 @@ from fairseq_xling.results.claims import (
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
-FIGURES, END_OF_FIGURES = "<!-- figures: the same -->\n", "<!-- end of figures -->\n"
+LEAD_OF_SUMMARY = """\
+What holds here of the papers' claims; `make docs` builds the page with each of them:"""
 # What the front page shows: a claim, its measure, the row that is beaten and the one that beats it,
 # in words, and the script that repeats it.
 FRONT = (
@@ -129,13 +130,12 @@ def figures(found: dict[str, list[Verdict]]) -> str:
 
 
 def with_table(readme: str) -> str:
-    """The text of a README with the tables in their places."""
+    """The text of a README with the tables in their place."""
     found = verdicts()
-    for begin, end, made in ((FIGURES, END_OF_FIGURES, figures), (BEGIN, END, summary)):
-        before, _, rest = readme.partition(begin)
-        _, _, after = rest.partition(end)
-        readme = f"{before}{begin}\n{made(found)}\n\n{end}{after}"
-    return readme
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    tables = "\n\n".join([figures(found), LEAD_OF_SUMMARY, summary(found)])
+    return f"{before}{BEGIN}\n{tables}\n\n{END}{after}"
 
 
 if __name__ == "__main__":
