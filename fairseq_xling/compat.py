@@ -232,10 +232,11 @@ def _late_help(parse: Callable[..., Any]) -> Callable[..., Any]:
             words = list(sys.argv[1:] if words is None else words)
             asked = not _HELP.isdisjoint(words)
             found, rest = read([word for word in words if word not in _HELP], namespace)
-            if getattr(found, "arch", "") is None:
-                if not asked:
-                    parser.error("the following arguments are required: --arch")
+            # fairseq-generate has one by default, for sound.
+            if asked and getattr(found, "arch", "") == parser.get_default("arch"):
                 del found.arch
+            elif getattr(found, "arch", "") is None:
+                parser.error("the following arguments are required: --arch")
             parser.parse_known_args = last if asked else read
             named.update(vars(found))
             return found, rest

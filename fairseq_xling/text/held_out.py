@@ -148,6 +148,11 @@ def _write_text(out: Path, text: _Text, held: dict[str, dict[str, set[str]]]) ->
             counts[split] += 1
             for file, line in zip(files.get(split, ()), lines, strict=False):
                 file.write(line + "\n")
+    if not counts["train"]:
+        raise UserError(
+            "`--held-out` must leave something to train on, but every other line of "
+            f"{', '.join(map(str, text.files))} repeats a sentence that is held out"
+        )
     return counts
 
 

@@ -124,9 +124,7 @@ def check_languages(checkpoint: str, known: Sequence[str], wanted: Sequence[str]
     """Raise a UserError if the model was not trained on a wanted language."""
     for lang in wanted:
         if lang not in known:
-            raise UserError(
-                f"{checkpoint}: trained on {', '.join(known)}, not on {lang!r} of the data folder"
-            )
+            raise UserError(f"{checkpoint}: trained on {', '.join(known)}, not on {lang!r}")
 
 
 def describe(findings: Findings) -> str:

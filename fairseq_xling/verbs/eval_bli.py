@@ -160,7 +160,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
     queries, count = len(entries.sources), len(candidates)
     seen = 0 if sides.mapping is None else sides.mapping.fitted_on(starmap(pair_key, dictionary))
     warning = (
-        f"WARNING: the map was fitted on {seen:,} of the {entries.all:,} entries; measure it on "
+        f"WARNING: the map was fitted on {seen:,} of these {entries.used:,} entries; measure it on "
         "words that it was not fitted on, as a dictionary split by source word has them"
     )
     skipped = f", {entries.left_out:,} identical ones left out" if options.skip_identical else ""

@@ -268,7 +268,7 @@ def test_a_map_is_not_measured_unnoticed_on_what_it_was_fitted_on(types, capsys)
     (types / "train").write_text("".join(lines[:40]))
     fit = ["procrustes", types / "en", types / "de", "--pairs", "dictionary", types / "train"]
     assert main(["map", *map(str, [*fit, "--output", types / "map"])]) == 0
-    for entries, seen in (("EN3\tde3\n" + "".join(lines[39:]), "2 of the 12"), (lines[45], "")):
+    for entries, seen in (("EN3\tde3\n" + "".join(lines[39:]), "2 of these 12"), (lines[45], "")):
         assert evaluate(*bli(types, entries, "--ignore-case")) == 0
         warnings = [line for line in capsys.readouterr().out.splitlines() if "WARNING" in line]
         assert len(warnings) == bool(seen) and all(seen in line for line in warnings)

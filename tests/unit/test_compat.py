@@ -236,6 +236,11 @@ def test_help_without_an_architecture_and_a_training_without_one(capsys):
     with pytest.raises(SystemExit):
         options.parse_args_and_arch(options.get_training_parser(), ["data", *line, "-h"])
     assert "task bilingual_mlm:" in capsys.readouterr().out
+    sound = options.get_generation_parser()
+    sound.add_argument("--arch", default="wav2vec2")  # as in fairseq-generate
+    with pytest.raises(SystemExit):
+        options.parse_args_and_arch(sound, ["data", *line, "-h"])
+    assert "wav2vec2:" not in capsys.readouterr().out
     with pytest.raises(SystemExit, match="required: --arch"):
         options.parse_args_and_arch(options.get_training_parser(), ["data", *line])
 

@@ -111,6 +111,15 @@ def test_folders_without_held_out_text_say_nothing_of_it(texts, capsys):
     assert "data: has no text to validate on; train with `--disable-va" in capsys.readouterr().err
 
 
+def test_a_text_whose_other_lines_repeat_what_is_held_out_is_refused(tmp_path, capsys):
+    (tmp_path / "en-de.en").write_text("one\ntwo\n" + "three\n" * 20)
+    (tmp_path / "en-de.de").write_text("same\n" * 22)
+    (tmp_path / "en").write_text("other\nwords\nhere\n")
+    assert call(tmp_path, tmp_path / "data", held_out=1) == 1
+    assert "repeats a sentence that is held out" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
