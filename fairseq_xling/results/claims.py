@@ -51,7 +51,8 @@ class Claim:
         regime: what encoder, data and steps must be for a run to test this claim at all.
         frame: path of the record whose frame tests it, below the folder of recipes; may be empty.
         ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
-            with `` - `` between them. Rows that name their ``measure`` are of that one.
+            with `` - `` between them. Rows that name their ``measure`` are of that one. Several
+            values with ``|`` between them are a mean over their rows.
         measures: of the frame; the verdict is on their mean, so they have one unit.
         margin: within which rows are `ALIKE`, in that unit; else None.
         also: further measures that are shown without a say.
@@ -321,9 +322,10 @@ def _selected(
         column, _, value = part.strip().partition("=")
         if column not in frame.columns:
             raise UserError(f"{claim.frame} has no column {column!r}")
-        frame = frame[frame[column].map(str) == value]
-    if frame.empty:
-        raise UserError(f"rows {selection!r} are not in {claim.frame}")
+        found, values = frame[column].map(str), value.split("|")
+        if not {*values} <= {*found}:
+            raise UserError(f"rows {selection!r} are not in {claim.frame}")
+        frame = frame[found.isin(values)]
     return frame
 
 
