@@ -67,11 +67,12 @@ def read_artifacts(
     tokenizer = tokenizer_for(config.source_lang)
     back, samples_back = _read_translations(config, artifacts, artifacts.backward, tokenizer)
     costs = [read_cost(phase, log) for phase, log in artifacts.logs.items()]
+    last = {"phase": list(artifacts.checkpoints)[-1], "language": artifacts.target}
     rows = [
         *_bits(artifacts),
         *_scored({name: (scores | back)[name] for name in artifacts.translations}),
         *(
-            {"kind": "task", "measure": title, "value": value, "unit": "%"}
+            {**last, "kind": "task", "measure": title, "value": value, "unit": "%"}
             for title, value in task_figures(config, artifacts).items()
         ),
         *(_distances(artifacts.distances) if artifacts.distances else ()),
