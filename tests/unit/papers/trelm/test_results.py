@@ -48,6 +48,7 @@ def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path)
     config = TrelmConfig(translate_split="test,test1")
     frame, (found,) = measure(config, [(None, outcome)], "run")
     header, rows = bleu_table(frame)
+    assert {*frame["updates"]} == {None}  # nothing is trained
     names = [row[header.index("ordering")] for row in rows]
     precisions = [str(row[header.index("1-gram precision")]) for row in rows]
     assert (names, precisions) == (["oracle", "oracle, test1"], ["100.0", "80.0"])
