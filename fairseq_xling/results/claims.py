@@ -53,7 +53,8 @@ class Claim:
             with `` + `` between them; may be empty.
         ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
             with `` - `` between them. Rows that name their ``measure`` are of that one; with a part
-            ``chance`` it is that of the rows, not their figure, which is compared.
+            ``chance`` it is that of the rows, not their figure, which is compared. Several values
+            with ``|`` between them are a mean over their rows.
         measures: of the frame; the verdict is on their mean, so they have one unit.
         margin: within which rows are `ALIKE`, in that unit; else None.
         also: further measures that are shown without a say.
@@ -328,9 +329,10 @@ def _selected(
         column, _, value = part.strip().partition("=")
         if column not in frame.columns:
             raise UserError(f"{claim.frame} has no column {column!r}")
-        frame = frame[frame[column].map(str) == value]
-    if frame.empty:
-        raise UserError(f"rows {selection!r} are not in {claim.frame}")
+        found, values = frame[column].map(str), value.split("|")
+        if not {*values} <= {*found}:
+            raise UserError(f"rows {selection!r} are not in {claim.frame}")
+        frame = frame[found.isin(values)]
     return frame
 
 

@@ -110,7 +110,7 @@ def _trained(artifacts: Artifacts, found: Record, pair: Sequence[str]) -> dict[s
     seconds: dict[str, float] = {}
     for name, log in artifacts.logs.items():
         module = next(m for m, begins in MODULES.items() if name.startswith(begins))
-        seconds[module] = seconds.get(module, 0.0) + read_cost(name, log).seconds
+        seconds[module] = seconds.get(module, 0.0) + read_cost(log)["seconds"]
     return figures | {f"seconds of {module}": seconds[module] for module in sorted(seconds)}
 
 

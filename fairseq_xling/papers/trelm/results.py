@@ -6,7 +6,6 @@ and 80K); but the transfer phase trains two models, so 140K are run. Both sums a
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts, task_figures
-from fairseq_xling.results.frame import make_frame, split, spread
+from fairseq_xling.results.frame import make_frame, split
 from fairseq_xling.runs.training_log import read_curves, read_records
 
 PAPER = "TreLM (Li et al., 2021)"
@@ -66,25 +65,26 @@ def read_artifacts(
     scores, samples = _read_translations(config, artifacts, there, tokenizer)
     tokenizer = tokenizer_for(config.source_lang)
     back, samples_back = _read_translations(config, artifacts, artifacts.backward, tokenizer)
-    costs = [read_cost(phase, log) for phase, log in artifacts.logs.items()]
+    costs = {phase: read_cost(log) for phase, log in artifacts.logs.items()}
+    last = {"phase": list(artifacts.checkpoints)[-1], "language": artifacts.target}
     rows = [
         *_bits(artifacts),
         *_scored({name: (scores | back)[name] for name in artifacts.translations}),
         *(
-            {"kind": "task", "measure": title, "value": value, "unit": "%"}
+            {**last, "kind": "task", "measure": title, "value": value, "unit": "%"}
             for title, value in task_figures(config, artifacts).items()
         ),
         *(_distances(artifacts.distances) if artifacts.distances else ()),
         *(
-            {"kind": "cost", "phase": cost.phase, "measure": name, "value": value}
-            for cost in costs
-            for name, value in cost.figures.items()
+            {"kind": "cost", "phase": phase, "measure": name, "value": value}
+            for phase, cost in costs.items()
+            for name, value in cost.items()
         ),
         *_text_sizes(artifacts.data),
         *(point for phase in sorted(artifacts.logs) for point in _losses(phase, artifacts)),
     ]
     of = {"row": row, "target": artifacts.target, "seed": artifacts.seed}
-    updates = sum(cost.steps for cost in costs) or None
+    updates = sum(cost["steps"] for cost in costs.values()) or None
     return [{**of, **one, "updates": updates} for one in rows], {
         **of,
         "data": str(artifacts.data),
@@ -216,42 +216,11 @@ def target_bits(frame: pandas.DataFrame) -> pandas.DataFrame:
     return bits[bits["language"] == bits["target"]]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """One training.
-
-    Attributes:
-        phase: its name.
-        parameters, trained: of the model, and those trained in this phase.
-        steps: number of optimiser steps.
-        sentences, tokens: seen in total, with repetitions.
-        seconds: wall time, without interruptions.
-        devices: number of devices.
-    """
-
-    phase: str
-    parameters: int
-    trained: int
-    steps: int
-    sentences: int
-    tokens: int
-    seconds: float
-    devices: int
-
-    @property
-    def device_days(self) -> float:
-        return self.seconds * self.devices / _SECONDS_PER_DAY
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """By name, in the order of the tables."""
-        found = asdict(self) | {"device_days": self.device_days}
-        return {name: value for name, value in found.items() if name != "phase"}
-
-
-def read_cost(phase: str, log: str | Path) -> Cost:
-    """The cost of the training with this log, including all parts of a resumed one."""
-    sizes, devices = _read_head(log)
+def read_cost(log: str | Path) -> dict[str, float]:
+    """The cost of the training with this log, including all parts of a resumed one: parameters, and
+    those trained; optimiser steps; sentences and tokens with repetitions; seconds of wall time
+    without interruptions; devices, and device-days."""
+    (parameters, trained), devices = _read_head(log)
     epochs: dict[int, dict[str, float]] = {}
     for tag, record in read_records(log):
         if tag == "train":  # if an epoch was repeated after a kill, its last record counts
@@ -265,7 +234,11 @@ def read_cost(phase: str, log: str | Path) -> Cost:
         tokens += round(new * record["train_wpb"])
         steps = done
     seconds = epochs[steps].get("train_wall", 0.0)
-    return Cost(phase, *sizes, steps, sentences, tokens, seconds, devices)
+    return {
+        **{"parameters": parameters, "trained": trained, "steps": steps, "sentences": sentences},
+        **{"tokens": tokens, "seconds": seconds, "devices": devices},
+        "device_days": seconds * devices / _SECONDS_PER_DAY,
+    }
 
 
 def _read_head(log: str | Path) -> tuple[tuple[int, int], int]:
@@ -285,29 +258,27 @@ def _read_head(log: str | Path) -> tuple[tuple[int, int], int]:
 def totals(frame: pandas.DataFrame) -> dict[str, Any]:
     """Sums over the trainings of one migration; the paper's count of steps leaves one direction and
     the translator out."""
-    costs = {name: own for name, own in split(part(frame, "cost"), "measure")}
+    costs = part(frame, "cost")
+    counted = costs[~costs["phase"].isin(_NOT_COUNTED)]
     sums = {
-        name: sum(costs[name]["value"]) if costs else 0
+        name: sum(costs.loc[costs["measure"] == name, "value"])
         for name in ("steps", "tokens", "seconds", "device_days")
     }
-    counted = (one for one in part(frame, "cost").itertuples() if one.phase not in _NOT_COUNTED)
-    return sums | {
-        "steps_as_the_paper_counts": sum(one.value for one in counted if one.measure == "steps")
-    }
+    steps = sum(counted.loc[counted["measure"] == "steps", "value"])
+    return {**sums, "steps_as_the_paper_counts": steps}
 
 
 def cost_table(frame: pandas.DataFrame) -> tuple[list[str], list[list[Any]]]:
     """Header and rows of the trainings of one migration, the sums last."""
     header = ["phase", "parameters", "of them trained", "steps", "sentences a step", "tokens"]
     header += ["ms a step", "minutes", "devices", "device-days"]
-    names, found = spread(part(frame, "cost"), {"phase": "phase"})
     rows: list[list[Any]] = []
-    for values in found:
-        cost = dict(zip(names, values, strict=True))
+    for phase, own in split(part(frame, "cost"), "phase"):
+        cost = dict(zip(own["measure"], own["value"], strict=True))
         steps = max(cost["steps"], 1)
         rows.append(
             [
-                *(cost["phase"], cost["parameters"], cost["trained"], cost["steps"]),
+                *(phase, cost["parameters"], cost["trained"], cost["steps"]),
                 round(cost["sentences"] / steps, 1),
                 cost["tokens"],
                 round(1000 * cost["seconds"] / steps, 1),

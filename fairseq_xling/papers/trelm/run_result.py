@@ -28,6 +28,7 @@ from fairseq_xling.papers.trelm.results import (
     which,
 )
 from fairseq_xling.results.charts import bars
+from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.frame import listed, split, spread
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
@@ -164,26 +165,28 @@ def _bits(result: Result, bits: pandas.DataFrame) -> Section:
     seeds = ", ".join(dict.fromkeys(map(str, bits["seed"])))
     notes = caption(result, f"{PAPER}, Algorithm 1 and A.7", f"Seed {seeds}.", f"Unit: {unit}.")
     panels = []
-    for words, own in each(bits):
+    for _, own in each(bits):
         target = own["target"].iat[0]
         own = own.sort_values("language", key=lambda names: names == target, kind="stable")
         chance = dict(zip(own["language"], own["chance"], strict=True))
         values = ", ".join(f"{value:.2f} ({lang})" for lang, value in chance.items())
         notes.append(f"Chance is {values} bits per word with the words of {target}.")
         series = own["language"].replace(target, f"{target} (target)")
-        panels.append(own.assign(panel=words, series=series, chance=chance[target]))
+        panels.append(own.assign(series=series, chance=chance[target]))
     return Section(
         "Bits per word after each phase",
         text=f"With the same masks of the {split_name} text for all checkpoints; lower is better.",
-        figure=partial(
-            *(bars, pandas.concat(panels), unit),
-            **{"row": "phase", "series": "series", "panel": "panel"},
-            title=lambda own: own["panel"].iat[0],
-            chance="chance ({:.1f})",
-        ),
+        figure=_bars(pandas.concat(panels), unit, "phase", "series", chance="chance ({:.1f})"),
         **dict(zip(("header", "rows"), phase_table(bits), strict=True)),
         notes=list(dict.fromkeys(notes)),
     )
+
+
+def _bars(frame: pandas.DataFrame, unit: str, row: str, series: str, chance: str = "") -> Drawing:
+    """A panel for each migration."""
+    names = [which(*of) for of in zip(frame["target"], frame["seed"], strict=True)]
+    how = {"panel": "panel", "title": {name: name for name in names}, "chance": chance}
+    return partial(bars, frame.assign(panel=names), unit, row=row, series=series, **how)
 
 
 def _losses(own: pandas.DataFrame) -> Figure:
@@ -265,17 +268,12 @@ def _translations(result: Result, scores: pandas.DataFrame) -> Iterator[Section]
     found = [one for one in result.record["migrations"] if one["samples"]]
     header, rows = bleu_table(scores)
     shown = scores[scores["measure"].isin([*PRECISIONS, "BLEU"])]
-    titles = [which(*of) for of in zip(shown["target"], shown["seed"], strict=True)]
     seeds = ", ".join(dict.fromkeys(map(str, scores["seed"])))
     yield Section(
         f"Translation with the {translators(found)}",
         text="All words are predicted at once; the orderings differ in the source position of each "
         "target word.",
-        figure=partial(
-            *(bars, shown.assign(panel=titles), "percent"),
-            **{"row": "measure", "series": "ordering", "panel": "panel"},
-            title=lambda own: own["panel"].iat[0],
-        ),
+        figure=_bars(shown, "percent", "measure", "ordering"),
         header=header,
         rows=rows,
         notes=[

@@ -1,6 +1,7 @@
 """The results of a study: a row per variation, the paper's figure next to ours."""
 
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -157,27 +158,21 @@ def study_table(record: Record, frame: pandas.DataFrame) -> Table:
     ]
     shown = shown_figures(record, frame)
     found = figures(shown, "measure", "target", "row")
-    for target, name, digits in _columns(shown):
+    digits = dict(zip(shown["measure"], shown["digits"], strict=True))
+    for target, name in itertools.product(dict.fromkeys(shown["target"]), digits):
         header.append(f"{name}, {target}")
-        cells = [OverSeeds.of(found.get((name, target, row[0]), ()), digits) for row in rows]
+        cells = [OverSeeds.of(found.get((name, target, row[0]), ()), digits[name]) for row in rows]
         for row, cell in zip(rows, cells, strict=True):
             row.append(cell)
         if name == BITS and len(rows) > 1:
             header.append("Δ")
             for row, cell in zip(rows, cells, strict=True):
-                row.append(OverSeeds((cell.mean - cells[0].mean,), digits, signed=True))
+                row.append(OverSeeds((cell.mean - cells[0].mean,), digits[name], signed=True))
     if any(one["paper"] is not None for one in record["variations"]):
         header.append(f"paper: {BITS}")
         for row, one in zip(rows, record["variations"], strict=True):
             row.append(one["paper"])
     return header, rows
-
-
-def _columns(frame: pandas.DataFrame) -> Iterator[tuple[str, str, int]]:
-    """Target, measure and digits, of one target after another."""
-    for target in dict.fromkeys(frame["target"]):
-        for name, own in split(frame, "measure"):
-            yield target, name, own["digits"].iat[0]
 
 
 def study_claims(record: Record, frame: pandas.DataFrame) -> Section | None:

@@ -95,6 +95,14 @@ def test_the_mean_of_a_claims_measures_decides(tmp_path):
     assert verdict.state == UNDECIDED and verdict.decides.measure == "F1"
 
 
+def test_several_values_are_a_mean_and_each_must_be_there(tmp_path):
+    write(tmp_path, {MAP: [3.0, 4.0, 5.0], ("all", "LAS"): [5.0, 4.0, 9.0], NONE: [1.0, 2.0, 3.0]})
+    (verdict,) = judge([changed(ours="row=map|all")], tmp_path)
+    assert verdict.decides.gaps == pytest.approx([3.0, 2.0, 4.0])
+    with pytest.raises(UserError, match=r"rows 'row=map\|lost' are not in a\.json"):
+        judge([changed(ours="row=map|lost")], tmp_path)
+
+
 def test_measures_share_their_seeds_whatever_their_order(tmp_path):
     figures = {1: 3.0, 2: 4.1, 3: 5.0, 4: 9.0}
     rows = [
