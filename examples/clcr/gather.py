@@ -18,10 +18,12 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.papers.clcr.modules.extract import SHARES
 from fairseq_xling.provenance import provenance
+from fairseq_xling.results.frame import frame_from_json, split
 from fairseq_xling.results.statistics import mean_and_spread
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.examples_page import table_section
+from fairseq_xling.verbs.parts.probe_result import scores_of
 
 Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and file within the run
 # What a verb found for a pair of languages, by its name in RUN/measures.
@@ -245,16 +247,16 @@ class Gathering:
         """Table 6: what can be read off vectors before and after each step."""
         rows = []
         for task in PROBED:
-            variants: dict[str, list[dict[str, float]]] = {}
-            for probe in self.json("probing", lang, task, "results.json")["probes"]:
-                test = f"{lang}.{task}.test.jsonl"
-                scores = probe["scores"][test]
-                dropped = probe["without_vectors"][test] / scores["gold"]
-                variants.setdefault(probe["variant"], []).append({**scores, "dropped": dropped})
-            for variant, found in variants.items():
+            own = scores_of(
+                frame_from_json(self.json("probing", lang, task, "results.json")["frame"])
+            )
+            own = own[own["task"] == f"{lang}.{task}.test.jsonl"]
+            own = own.assign(dropped=own["missing"] / own["gold"])
+            for variant, found in split(own, "row"):
                 names = ("precision", "recall", "f1", "dropped")
-                cells = [self.mean(found, lambda one, name=name: one[name]) for name in names]
-                rows.append([task, variant, *cells])
+                rows.append(
+                    [task, variant, *(mean_and_spread(found[x].tolist(), 3) for x in names)]
+                )
         return {
             "title": f"Table 6, {lang}: edge probing",
             "header": ["task", "vectors", "precision", "recall", "F1", "dropped"],
