@@ -177,7 +177,8 @@ class Transfer(Kind):
         names = list(dict.fromkeys(lines["line"]))
         place = {lang: number for number, lang in enumerate(languages)}
         panels = lines.sort_values("target", key=lambda one: one.map(place), kind="stable")
-        words = f"{metric} (%)", {lang: lang for lang in languages}
+        titles = {lang: lang for lang in languages}
+        words = {"row": "line", "panel": "target", "title": titles, "rows": names}
         sections = [
             Section(
                 f"{metric} by language",
@@ -188,20 +189,17 @@ class Transfer(Kind):
             ),
             Section(
                 "Every seed",
-                figure=partial(
-                    dots, panels, words[0], row="line", panel="target", title=words[1], rows=names
-                ),
+                figure=partial(dots, panels, f"{metric} (%)", **words),
                 notes=caption(result, source, f"{about} in percent.", seeds),
                 name="plot",
             ),
         ]
         if matrix:
-            labels = {"xlabel": "tested on", "ylabel": "trained on", "what": f"{metric} (share)"}
-            order = {"rows": names, "columns": languages}
-            shares = lines.assign(value=lines["value"] / 100)
-            figure = partial(heat_map, shares, row="line", column="target", **labels, **order)
-            means = seeds_in_words(config["seeds"], "")
-            notes = caption(result, source, f"{about} as a share.", means)
+            words = {"row": "line", "column": "target", "rows": names, "columns": languages}
+            words |= {"xlabel": "tested on", "ylabel": "trained on", "what": f"{metric} (share)"}
+            figure = partial(heat_map, lines.assign(value=lines["value"] / 100), **words)
+            averaged = seeds_in_words(config["seeds"], "")
+            notes = caption(result, source, f"{about} as a share.", averaged)
             sections.insert(
                 1, Section("Every language with every language", figure=figure, notes=notes)
             )
@@ -211,11 +209,13 @@ class Transfer(Kind):
             header, alphas = listed(shifted, columns)
             sections.append(Section("Chosen shifts", header=header, rows=alphas))
         dev = frame[(frame["part"] == "dev") & ~frame["shifted"].astype(bool)]
-        chosen = [
-            [row, setting, round(value, 2)]
-            for (row, _), own in dev.groupby(["row", "source"], sort=False)
-            for setting, value in _chosen(own, config["best"])
-        ]
+        chosen = []
+        for (row, _), own in dev.groupby(["row", "source"], sort=False):
+            means = [
+                [x, statistics.fmean(values)] for (x,), values in figures(own, "setting").items()
+            ]
+            best = sorted(means, key=lambda one: -one[1])[: config["best"]]
+            chosen += [[row, setting, round(mean, 2)] for setting, mean in best]
         header = ["row", "setting", f"{metric} on dev"]
         sections.append(Section("Chosen settings", header=header, rows=chosen))
         scores = frame[frame["part"] == "test"]
@@ -235,12 +235,6 @@ class Transfer(Kind):
             tables=tables,
             measured=list(_measured(record, lines, matrix)),
         )
-
-
-def _chosen(dev: pandas.DataFrame, best: int) -> list[tuple[str, float]]:
-    """The best settings of a row, with their means over seeds."""
-    means = {key: statistics.fmean(values) for (key,), values in figures(dev, "setting").items()}
-    return sorted(means.items(), key=lambda one: -one[1])[:best]
 
 
 def _notes(
