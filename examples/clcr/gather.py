@@ -10,7 +10,7 @@ found, of the first seed where it reads one model: a report is made of them.
 import argparse
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.papers.clcr.modules.extract import SHARES
 from fairseq_xling.provenance import provenance
-from fairseq_xling.results.statistics import mean_and_spread
+from fairseq_xling.results.frame import frame_from_json, frame_to_json, make_frame, pivot
+from fairseq_xling.results.statistics import OverSeeds, mean_and_spread
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.examples_page import table_section
+from fairseq_xling.verbs.parts.probe_result import scores_of
 
 Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and file within the run
 # What a verb found for a pair of languages, by its name in RUN/measures.
@@ -62,11 +64,30 @@ class Gathering:
 
     Attributes:
         read: every file that was read, for the record's provenance.
+        measured: rows of a frame, one for each figure of each seed.
     """
 
     def __init__(self, run: Path, seeds: list[str]):
         self.run, self.seeds = run, seeds
         self.read: dict[str, Path] = {}
+        self.measured: list[dict[str, Any]] = []
+
+    def table(
+        self,
+        title: str,
+        rows: Iterable[Mapping[str, Any]],
+        named: Mapping[str, str],
+        notes: Sequence[str] = (),
+        order: Sequence[str] = (),
+    ) -> Table:
+        """Means over seeds of measurements, which are all kept; arguments as of `pivot`."""
+        every = [{**row, "table": title} for row in rows]
+        order = order or list(dict.fromkeys(row["measure"] for row in every))
+        known = [row for row in every if row["value"] is not None and not math.isnan(row["value"])]
+        self.measured += known
+        header, cells = pivot(make_frame(known), named, order=order)
+        shown = [[*map(_shown, row)] for row in cells]
+        return {"title": title, "header": header, "rows": shown, "notes": list(notes)}
 
     def json(self, *parts: str) -> Any:
         path = self.run.joinpath(*parts)
@@ -91,46 +112,38 @@ class Gathering:
     def of_run(self, lang: str) -> Iterator[Table]:
         """Tables 1 to 3 of the folder of `clcr run`, where nothing else was trained."""
         found = self.json(lang, "results.json")["seeds"]
-        names = [name for name in found[0]["distances"][0] if not name.startswith(("p", "entropy"))]
-        rows = []
-        for n, row in enumerate(found[0]["distances"]):
-            phases = [one["distances"][n] for one in found]
-            cells = [self.mean(phases, lambda one, name=name: one[name]) for name in names]
-            rows.append([row["phase"], *cells])
-        header = [name.replace("_", " ").replace("distance", "D") for name in names]
-        tuned = [one["tuned"]["f1"] for one in found if one.get("tuned")]
         notes = ["relative: divided by the spread of the target's states"]
         pivots = round(sum(one["pivots"]["pivots"] for one in found) / len(found))
         pairs = found[0]["pivots"]["pairs"]
         notes.append(f"{pivots:,} pivots in {pairs:,} sentence pairs of train")
-        if tuned:
+        if tuned := [one["tuned"]["f1"] for one in found if one.get("tuned")]:
             f1 = mean_and_spread(tuned, 3)
             notes[-1] += f"; F1 {f1} on {found[0]['tuned']['split']}, against fast_align's links"
-        yield {
-            "title": f"Distance of translations, {lang} to en",
-            "header": ["trained", *header],
-            "rows": rows,
-            "notes": notes,
-        }
+        distances = (
+            {
+                **{"seed": one["seed"], "row": phase["phase"], "value": value},
+                "measure": name.replace("_", " ").replace("distance", "D"),
+            }
+            for one in found
+            for phase in one["distances"]
+            for name, value in phase.items()
+            if not name.startswith(("p", "entropy"))
+        )
+        yield self.table(
+            f"Distance of translations, {lang} to en", distances, {"trained": "row"}, notes
+        )
         for verb, end, paper in (
             ("keypoints", "key-points", PAPER_KEYPOINTS),
             ("order", "cumulative 2", (PAPER_ORDER,)),
         ):
             if verb not in found[0]:
                 continue
-            table = found[0][verb]
-            width = table["header"].index(end)
-            rows = []
-            for number, row in enumerate(table["rows"]):
-                own = [one[verb]["rows"][number] for one in found]
-                cells = [self.mean(own, lambda o, p=place: o[p]) for place in range(2, width)]
-                rows.append([*row[:2], *cells])
-            yield {
-                "title": f"{table['title']} (pseudo-gold, {table['split']})",
-                "header": table["header"][:width],
-                "rows": rows,
-                "notes": list(paper),
-            }
+            first = found[0][verb]
+            columns = first["header"][2 : first["header"].index(end)]
+            rows = [row for one in found for row in _scored(one[verb], one["seed"])]
+            title = f"{first['title']} (pseudo-gold, {first['split']})"
+            named = {name: name for name in first["header"][:2]}
+            yield self.table(title, rows, named, paper, columns)
 
     def distances(self, lang: str) -> Table:
         """Table 1 and figure 1: D at the end of training, by way to train."""
@@ -138,26 +151,26 @@ class Gathering:
         keys = [f"{kind}_{way}" for kind in ("distance", "hard", "relative") for way in both]
         rows = []
         for name, (folder, training) in TRAININGS.items():
-            ends = []
             for seed in self.seeds:
                 log = Path(lang, f"seed{seed}", folder, "logs", f"{training}-{seed}.log")
-                ends.append(self.last(log, keys))
-            cells = [self.mean(ends, lambda one, key=key: one[key]) for key in keys]
-            rows.append([name, *cells, PAPER_D.get(name, "")])
-        names = [
-            key.replace("distance", "D").replace("_", " ", 1).replace("_", "-") for key in keys
-        ]
-        found: Table = {
-            "title": f"Table 1, {lang} to en: distance of translations",
-            "header": ["T", *names, "paper D"],
-            "rows": rows,
-            "notes": [
+                for key, value in self.last(log, keys).items():
+                    measure = key.replace("distance", "D").replace("_", " ", 1).replace("_", "-")
+                    about = {"row": name, "seed": int(seed), "measure": measure}
+                    rows.append({**about, "target": lang, "value": value})
+        found = self.table(
+            f"Table 1, {lang} to en: distance of translations",
+            rows,
+            {"T": "row"},
+            [
                 "at the end of training, on valid",
                 "D: as trained, of mixtures of tokens where nothing was annealed; hard: with the "
                 "best partner alone, which is what is handed on",
                 "relative: D divided by the spread of the target's states; 1 is chance",
             ],
-        }
+        )
+        found["header"].append("paper D")
+        for row in found["rows"]:
+            row.append(PAPER_D.get(row[0], ""))
         if (self.run / lang / "curves.svg").is_file():
             title = f"Figure 1, {lang} and en: D by step, and D by the spread of the target"
             found["figure"] = {"title": title, "file": f"{lang}/curves.svg"}
@@ -174,62 +187,45 @@ class Gathering:
 
     def pivots(self, lang: str) -> Table:
         """Pseudo-gold pivots against the gold granularity, by what was trained."""
-        found = [
-            self.json(lang, f"seed{seed}", "gold", "test", "meta.json")["pseudo_gold"]
-            for seed in self.seeds
-        ]
-        names = ("precision", "recall", "f1")
-        row = ["pseudo-gold pivots", *(self.mean(found, lambda one, n=n: one[n]) for n in names)]
-        return {
-            "title": f"Pivots, {lang}-en, against the gold alignment of test",
-            "header": ["", "precision", "recall", "F1"],
-            "rows": [row],
-            "notes": [],
-        }
+        rows = []
+        for seed in self.seeds:
+            one = self.json(lang, f"seed{seed}", "gold", "test", "meta.json")["pseudo_gold"]
+            about = {"row": "pseudo-gold pivots", "target": lang, "seed": int(seed)}
+            names = {"precision": "precision", "recall": "recall", "F1": "f1"}
+            rows += [{**about, "measure": x, "value": one[key]} for x, key in names.items()]
+        title = f"Pivots, {lang}-en, against the gold alignment of test"
+        return self.table(title, rows, {"": "row"})
+
+    def scored(self, lang: str, file: str, **about: Any) -> list[dict[str, Any]]:
+        """Measurements in the tables of a verb, by what labels were learnt from."""
+        found = []
+        for labels, called in GOLD.items():
+            for seed in self.seeds:
+                table = self.json(lang, f"seed{seed}", file.format(labels))
+                rows = _scored(table, int(seed))
+                found += [{**about, **row, "labels": called, "target": lang} for row in rows]
+        return found
 
     def keypoints(self, lang: str) -> Table:
         """Table 2."""
-        rows = []
-        for labels, called in GOLD.items():
-            for kind in ("plain", "confident"):
-                tables = [
-                    self.json(lang, f"seed{seed}", f"keypoints-{kind}-{labels}.json")
-                    for seed in self.seeds
-                ]
-                places = [tables[0]["header"].index(name) for name in SHARES]
-                for number, row in enumerate(tables[0]["rows"]):
-                    own = [one["rows"][number] for one in tables]
-                    cells = [
-                        self.mean(own, lambda one, place=place: one[place]) for place in places
-                    ]
-                    rows.append([called, kind, *row[:2], *cells])
-        return {
-            "title": f"Table 2, {lang}-en: key-points",
-            "header": ["labels", "training", "language", "delta", *SHARES],
-            "rows": rows,
-            "notes": [
-                *PAPER_KEYPOINTS,
-                "majority: accuracy of always saying what is more frequent",
-            ],
-        }
+        parts = [
+            self.scored(lang, f"keypoints-{kind}-{{}}.json", training=kind)
+            for kind in ("plain", "confident")
+        ]
+        order = list(GOLD.values())
+        rows = sorted((x for part in parts for x in part), key=lambda x: order.index(x["labels"]))
+        names = ("labels", "training", "language", "delta")
+        notes = [*PAPER_KEYPOINTS, "majority: accuracy of always saying what is more frequent"]
+        return self.table(
+            f"Table 2, {lang}-en: key-points", rows, {name: name for name in names}, notes, SHARES
+        )
 
     def orders(self, lang: str) -> Table:
         """Table 3."""
-        rows = []
-        for labels, called in GOLD.items():
-            tables = [self.json(lang, f"seed{seed}", f"order-{labels}.json") for seed in self.seeds]
-            header = tables[0]["header"]
-            for number, row in enumerate(tables[0]["rows"]):
-                places = [header.index(f"BLEU-{n}") for n in (2, 3, 4)]
-                own = [one["rows"][number] for one in tables]
-                cells = [self.mean(own, lambda one, place=place: one[place]) for place in places]
-                rows.append([called, *row[:2], *cells])
-        return {
-            "title": f"Table 3, {lang}-en: order BLEU",
-            "header": ["labels", "order", "search", "BLEU-2", "BLEU-3", "BLEU-4"],
-            "rows": rows,
-            "notes": [PAPER_ORDER],
-        }
+        rows = self.scored(lang, "order-{}.json")
+        names = {name: name for name in ("labels", "order", "search")}
+        shown = [f"BLEU-{n}" for n in (2, 3, 4)]
+        return self.table(f"Table 3, {lang}-en: order BLEU", rows, names, [PAPER_ORDER], shown)
 
     def transfer(self, lang: str, task: str) -> Table:
         """Table 4."""
@@ -245,33 +241,37 @@ class Gathering:
         """Table 6: what can be read off vectors before and after each step."""
         rows = []
         for task in PROBED:
-            variants: dict[str, list[dict[str, float]]] = {}
-            for probe in self.json("probing", lang, task, "results.json")["probes"]:
-                test = f"{lang}.{task}.test.jsonl"
-                scores = probe["scores"][test]
-                dropped = probe["without_vectors"][test] / scores["gold"]
-                variants.setdefault(probe["variant"], []).append({**scores, "dropped": dropped})
-            for variant, found in variants.items():
-                names = ("precision", "recall", "f1", "dropped")
-                cells = [self.mean(found, lambda one, name=name: one[name]) for name in names]
-                rows.append([task, variant, *cells])
-        return {
-            "title": f"Table 6, {lang}: edge probing",
-            "header": ["task", "vectors", "precision", "recall", "F1", "dropped"],
-            "rows": rows,
-            "notes": [
+            record = self.json("probing", lang, task, "results.json")
+            own = scores_of(frame_from_json(record["frame"]))
+            own = own[own["task"] == f"{lang}.{task}.test.jsonl"]
+            own = own.assign(F1=own["f1"], dropped=own["missing"] / own["gold"])
+            for one in own.to_dict("records"):
+                about = {"row": one["row"], "seed": one["seed"], "target": lang, "task": task}
+                names = ("precision", "recall", "F1", "dropped")
+                rows += [{**about, "measure": name, "value": one[name]} for name in names]
+        return self.table(
+            f"Table 6, {lang}: edge probing",
+            rows,
+            {"task": "task", "vectors": "row"},
+            [
                 "micro averages on test; pos: a word's part of speech, deps: the relation of a "
                 "word to its head",
                 "dropped: share of examples with a word of which E keeps nothing; they count as "
                 "missed",
             ],
-        }
+        )
 
-    @staticmethod
-    def mean(found: list[Any], get: Callable[[Any], float | None]) -> str | None:
-        values = [get(one) for one in found]
-        known = [value for value in values if value is not None and not math.isnan(value)]
-        return mean_and_spread(known, 3) if known else None
+
+def _scored(table: Table, seed: int) -> Iterator[dict[str, Any]]:
+    """The figures of a verb's table, whose first two columns name a row."""
+    for row in table["rows"]:
+        named = dict(zip(table["header"][:2], row, strict=False))
+        for name, value in zip(table["header"][2:], row[2:], strict=True):
+            yield {**named, "seed": seed, "measure": name, "value": value}
+
+
+def _shown(cell: Any) -> Any:
+    return str(cell) if isinstance(cell, OverSeeds) else cell
 
 
 @exits_on_user_error
@@ -286,6 +286,7 @@ def main() -> None:
     tables = [table for lang in languages for table in study.tables(lang)]
     config = {"seeds": args.seeds, "languages": args.languages}
     record = {"clcr": "study", "config": config, "tables": tables}
+    record["frame"] = frame_to_json(make_frame(study.measured, paper="clcr"))
     write_json(args.run / "results.json", {**record, "provenance": provenance(study.read)})
     measures = args.run / "measures"
     for old in measures.glob("*.json"):

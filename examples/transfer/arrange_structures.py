@@ -41,7 +41,8 @@ from fairseq_xling.papers.transfer.structures.fit import micro_scores
 from fairseq_xling.papers.transfer.structures.formats import NO_RELATION
 from fairseq_xling.papers.transfer.structures.sentence import NONE
 from fairseq_xling.papers.transfer.transfer_result import Transfer
-from fairseq_xling.results.frame import frame_to_json
+from fairseq_xling.papers.transfer.transfer_result import measurements as transfer_measurements
+from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import write_results
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import FramesItem
@@ -238,12 +239,11 @@ def write_scores(
         {
             "name": name,
             "encoder": name,
-            "sources": like["results"][0]["sources"],
+            "sources": frame_from_json(like["frame"])["source"].iat[0].split("+"),
             "how": "",
             "trained": "zero-shot",
             "metric": like["metric"],
-            "dev": [{"seed": seed, "setting": ""} for seed in by_seed],
-            "chosen": {},
+            "dev": [],
             "tests": [
                 {"seed": seed, "setting": "", "scores": scores}
                 for seed, scores in sorted(by_seed.items())
@@ -253,7 +253,7 @@ def write_scores(
     ]
     same = {name: like[name] for name in ("config", "title", "metric", "languages")}
     output.mkdir(parents=True, exist_ok=True)
-    write_results(Transfer, output, {**same, "results": results}, inputs)
+    write_results(Transfer, output, same, inputs, frame=transfer_measurements(results))
 
 
 @exits_on_user_error

@@ -1,11 +1,12 @@
 """Tables of make_readme.py that put several results of 6_measures.sh next to each other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from pandas import DataFrame, concat
 
-from fairseq_xling.papers.transfer.transfer_result import Line, lines_of, table
+from fairseq_xling.papers.transfer.transfer_result import scored_lines, table
 from fairseq_xling.results.frame import figures, frame_from_json
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.statistics import OverSeeds
@@ -157,14 +158,14 @@ def _rosita(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
         "states-mapped": "states, mapped",
         "states-vectors-mapped": "states and vectors, mapped",
     }
-    figures = {way: _lines(records[f"rosita-{way}"])[0].values for way in ways}
+    found = {way: figures(_lines(records[f"rosita-{way}"]), "target") for way in ways}
     rows = [
-        [title, *(OverSeeds.of(figures[way][lang], 1) for lang in ("en", "de"))]
+        [title, *(OverSeeds.of(found[way][lang,], 1) for lang in ("en", "de"))]
         for way, title in ways.items()
     ]
     notes = [
         f"- {ways[better].capitalize()} less {ways[worse]}, German: "
-        + in_words(paired_difference(figures[better]["de"], figures[worse]["de"]))
+        + in_words(paired_difference(found[better]["de",], found[worse]["de",]))
         + "."
         for better, worse in (
             ("states-vectors", "states"),
@@ -189,9 +190,9 @@ def _senses(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
         "most frequent": "always the verb's most frequent sense, accuracy",
     }
     named = ("senses-left-out", "senses-counted", "senses-alone")
-    lines = [line for name in named for line in _lines(records[name])]
-    alone = {line.name: line.values["en"] for line in _lines(records["senses-alone"])}
-    gain = in_words(paired_difference(alone["predicted"], alone["most frequent"]))
+    lines = concat([_lines(records[name]) for name in named])
+    alone = figures(_lines(records["senses-alone"]), "line", "target")
+    gain = in_words(paired_difference(*(alone[x, "en"] for x in ("predicted", "most frequent"))))
     return (
         "Semantic roles, trained on English for "
         f"{records[named[1]]['config']['epochs']} epochs, without and with the senses of verbs. "
@@ -215,12 +216,13 @@ def _bilstm(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
     }
     lines, notes, titles = [], [], {}
     for task, (figure, encoder, baseline) in parts.items():
-        ours, theirs = (_lines(records[name])[0] for name in (encoder, baseline))
-        for line, title in ((ours, "head on the encoder"), (theirs, "BiLSTM")):
+        both = [_lines(records[name]) for name in (encoder, baseline)]
+        for own, title in zip(both, ("head on the encoder", "BiLSTM"), strict=True):
             titles[f"{task} {title}"] = f"{title}, {figure}"
-            lines.append(Line(f"{task} {title}", line.sources, line.values))
+            lines.append(own.assign(line=f"{task} {title}"))
+        sides = [figures(own, "target") for own in both]
         for lang in records[encoder]["languages"]:
-            found = in_words(paired_difference(ours.values[lang], theirs.values[lang]))
+            found = in_words(paired_difference(*(side[lang,] for side in sides)))
             notes.append(f"- {figure}, {_FULL[lang]}, head less BiLSTM: {found}.")
     config = records["trees-bilstm"]["config"]
     return (
@@ -229,19 +231,15 @@ def _bilstm(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
         f"epochs, {config['epochs']}. In other languages it knows hardly any word, and reads the "
         "parts of speech, which all languages have. The heads read none; the upper half of the "
         "encoder is trained with them.",
-        [_transfer_table(records["trees"], lines, titles), "", *notes],
+        [_transfer_table(records["trees"], concat(lines), titles), "", *notes],
     )
 
 
-def _lines(record: Mapping[str, Any]) -> list[Line]:
-    return [
-        line for one in record["results"] for line in lines_of(one["name"], one["sources"], one)
-    ]
+def _lines(record: Mapping[str, Any]) -> DataFrame:
+    return scored_lines(frame_from_json(record["frame"]), record["metric"])
 
 
-def _transfer_table(
-    record: Mapping[str, Any], lines: Sequence[Line], titles: Mapping[str, str]
-) -> str:
+def _transfer_table(record: Mapping[str, Any], lines: DataFrame, titles: Mapping[str, str]) -> str:
     header, rows = table(lines, record["languages"])
     named = [[titles.get(name, name), *cells] for name, *cells in rows]
     return markdown_table(["", *header[1:]], named)

@@ -8,7 +8,6 @@ matrix`, or the folder of 6_measures.sh; what was run, where and when is taken f
 kept in `results/`; without RUN, the page is made from them.
 """
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from comparisons import comparisons, is_compared
 from pandas import DataFrame
 
-from fairseq_xling.papers.transfer.transfer_result import lines_of
+from fairseq_xling.papers.transfer.transfer_result import scored_lines
 from fairseq_xling.results.frame import figures as by_row
 from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.page import Result
@@ -141,15 +140,16 @@ def _against_new_weights(record: dict[str, Any]) -> list[str]:
     if record.get("kind") != "transfer":
         return []
     fresh = {text.partition("=")[0] for text in record["config"]["scratch"]}
-    means: dict[str, list[float]] = {}
-    for one in record["results"]:
-        values = lines_of(one["name"], one["sources"], one)[0].values
-        chosen = [lang for lang in values if lang not in one["sources"]] or one["sources"]
-        by_seed = zip(*(values[lang] for lang in chosen), strict=True)
-        means[one["encoder"]] = [statistics.fmean(of_seed) for of_seed in by_seed]
+    lines = scored_lines(frame_from_json(record["frame"]), record["metric"])
+    own = lines[lines["line"] == lines["row"]]  # as they are, on the first test set
+    (sources,) = (source.split("+") for source in dict.fromkeys(own["source"]))
+    languages = list(dict.fromkeys(own["target"]))
+    chosen = [lang for lang in languages if lang not in sources] or sources
+    found = by_row(own[own["target"].isin(chosen)], "encoder")
+    means = {encoder: values for (encoder,), values in found.items()}
     where = f"mean of {', '.join(chosen)}" if len(chosen) > 1 else chosen[0]
     pairs = [(a, b) for a in means for b in means if a not in fresh and b in fresh]
-    if not set(chosen) <= set(one["sources"]):
+    if not set(chosen) <= set(sources):
         claims = [Claim(_ZERO_SHOT, *pair) for pair in pairs]
         return [f"- {line}" for line in claim_verdicts(claims, means, f"points, {where}")]
     return [
@@ -247,11 +247,13 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         kept = (found > 0) == (name == "tags-word-order") if clear else None
         yield verdict(paper, f"Pearson's correlation {found:.2f}, {points} points", kept)
     shifted = records["tags-shifted"]
-    (one,) = (one for one in shifted["results"] if not one["how"])
-    means = [_means(test, one["metric"]) for test in one["tests"]]
+    lines = scored_lines(frame_from_json(shifted["frame"]), shifted["metric"])
+    targets = {*lines.loc[lines["shifted"].astype(bool), "target"]}
+    own = lines[(lines["how"] == "") & lines["target"].isin(targets)]
+    sides = by_row(own, "shifted")
     yield paired_verdict(
         "Shifted by the languages' mean difference, states transfer better (mBERT study, 4.3).",
-        *zip(*means, strict=True),
+        *(sides[moved,] for moved in (True, False)),
     )
     mapped = frame_from_json(records["mapped-layers"]["frame"])
     by_seed = by_row(mapped, "row", "measure")  # means over pairs of languages and layers
@@ -273,15 +275,6 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         "other.",
         found[max(found)],
         found[min(found)],
-    )
-
-
-def _means(test: Mapping[str, Any], metric: str) -> tuple[float, float]:
-    """Over the languages whose states were shifted, with the shift and without it."""
-    shifted = test["shifted"]
-    return (
-        statistics.fmean(one["scores"][metric] for one in shifted.values()),
-        statistics.fmean(test["scores"][lang][metric] for lang in shifted),
     )
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.registry import unknown_name
+from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.runs.step import Step, last_line
 
 SMALL = ("--lrs", "1e-3", "--batch-sizes", "32", "--epochs", "3", "--head-options", "dropout=0")
@@ -84,9 +85,10 @@ def transfer_mean(folder: Path, lang: str, test: str = "test", figure: str = "")
     """The figure of a finished `transfer_step` of one encoder in ``lang``, in percent, the mean
     over its chosen settings and seeds; ``test`` is the set that it is tested on, and ``figure``
     another of the head's scores than its metric."""
-    (row,) = read_json(folder / "results.json")["results"]
-    label = _label(test, lang)
-    return statistics.fmean(one["scores"][label][figure or row["metric"]] for one in row["tests"])
+    result = Result(folder / RESULTS, read_json(folder / RESULTS))
+    metric, frame = figure or result.record["metric"], result.frame
+    own = (frame["part"] == "test") & ~frame["shifted"].astype(bool) & (frame["measure"] == metric)
+    return statistics.fmean(frame.loc[own & (frame["task"] == _label(test, lang)), "value"])
 
 
 def _label(test: str, lang: str) -> str:

@@ -8,6 +8,8 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.mean_file import read_mean
 from fairseq_xling.cli import main
+from fairseq_xling.results.result import find_results, make_page
+from fairseq_xling.verbs.parts.probe_result import scores_of
 from tests.end_to_end.engine import load, run
 
 SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 10"
@@ -214,18 +216,18 @@ def test_a_probe_of_each_layer_finds_parts_of_speech_and_leaves_predictions(stud
     output = tmp_path / "out"
     options = ["--layers", "0-1", "--lr", "1e-2", "--epochs", "20", "--hidden", "32"]
     assert probe(study, rows, output, *options) == 0
-    record = json.loads((output / "results.json").read_text())
     name = "en.test.en.jsonl"
-    for result in record["probes"]:
-        assert result["scores"][name]["f1"] > record["baseline"][name]["f1"] + 0.2
+    found = scores_of(find_results(output)[0].frame)
+    found = found[found["task"] == name]
+    assert (found["value"] > found["chance"] + 20).all()
     assert not (output / "states").exists() and (output / "plot.svg").is_file()
     (predicted,) = output.glob(f"predictions/layer00-*/{name}")
     gold = [json.loads(line) for line in rows["test", "en"].read_text().splitlines()]
     ours = [json.loads(line) for line in predicted.read_text().splitlines()]
     labels = [[target["label"] for row in x for target in row["targets"]] for x in (gold, ours)]
-    found = [[one] if isinstance(one, str) else one for one in labels[1]]
-    right = sum(a in b for a, b in zip(labels[0], found, strict=True))
-    scores = record["probes"][0]["scores"][name]
+    ours = [[one] if isinstance(one, str) else one for one in labels[1]]
+    right = sum(a in b for a, b in zip(labels[0], ours, strict=True))
+    scores = found.iloc[0]
     assert (right, len(labels[0])) == (scores["right"], scores["gold"])
     before = {path: path.stat().st_mtime_ns for path in output.glob("probes/*")}
     assert probe(study, rows, output, *options, "--layers", "0-2") == 0  # one layer more
@@ -237,9 +239,11 @@ def test_a_mixture_says_how_much_of_each_layer_it_takes(study, rows, tmp_path, c
     options = ["--layers", "all", "--mix", "--epochs", "2", "--classifier", "linear"]
     assert probe(study, rows, tmp_path / "out", *options, "--seeds", "1,2") == 0
     assert "seed 2 mixes layers 0: " in capsys.readouterr().out
-    record = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert all(sum(one["mix"]) == pytest.approx(1) for one in record["probes"])
-    assert record["rows"][1][0] == "mix" and len(record["rows"][1][1]["values"]) == 2
+    (result,) = find_results(tmp_path / "out")
+    shares = result.frame[result.frame["measure"] == "share"]
+    assert shares.groupby("seed")["value"].sum().tolist() == pytest.approx([100, 100])
+    _, row = make_page(result).sections[1].rows
+    assert row[0] == "mix" and len(row[1].values) == 2
 
 
 @pytest.mark.parametrize(

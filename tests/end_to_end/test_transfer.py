@@ -9,6 +9,8 @@ import torch
 from seqeval.metrics import f1_score
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.results.frame import figures, split
+from fairseq_xling.results.result import find_results
 from tests.end_to_end.engine import assert_same_training, in_process, load, logged, run, run_until
 
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
@@ -269,16 +271,15 @@ def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     assert lines[0] == "| encoder | en | de | mean of targets | gap |"
     assert [line.split(" | ")[0] for line in lines[2:4]] == ["| ours", "| new"]
     assert all("±" in line for line in lines[2:4])
-    record = json.loads((study / "run" / "results.json").read_text())
-    for one in record["results"]:
-        dev = {}
-        for point in one["dev"]:
-            dev.setdefault(point["setting"], []).append(point["value"])
-        means = {setting: sum(values) / 2 for setting, values in dev.items()}
-        assert one["chosen"] == {max(means, key=means.get): max(means.values())}
-        assert [test["seed"] for test in one["tests"]] == [1, 2]
+    frame = find_results(study / "run")[0].frame
+    for _, own in split(frame, "row"):
+        dev, tests = (own[own["part"] == part] for part in ("dev", "test"))
+        means = {setting: sum(values) / 2 for (setting,), values in figures(dev, "setting").items()}
+        assert set(tests["setting"]) == {max(means, key=means.get)}
+        assert list(dict.fromkeys(tests["seed"])) == [1, 2]
+    models = frame.loc[(frame["part"] == "test") & (frame["row"] == "ours"), ["setting", "seed"]]
     assert sorted(path.name for path in (study / "run/predictions/ours-zero-shot").iterdir()) == [
-        f"{record['results'][0]['tests'][0]['setting']}-{seed}" for seed in (1, 2)
+        f"{setting}-{seed}" for setting, seed in dict.fromkeys(models.itertuples(False, None))
     ]
     with open(study / "run" / "table.csv", newline="") as file:
         assert len(list(csv.DictReader(file))) == 2 * 2 * 2
@@ -300,11 +301,12 @@ def test_shift_and_translations_are_further_rows(study):
         "| ours, translate-test",
         "| ours, translate-train",
     ]
-    record = json.loads((study / "more" / "results.json").read_text())
-    (test,) = record["results"][0]["tests"]
-    moved = test["shifted"]["de"]
-    assert max(moved["dev"].values()) == moved["dev"][f"{moved['alpha']:g}"]
-    assert len(moved["dev"]) == 20
+    frame = find_results(study / "more")[0].frame
+    moved = frame[frame["shifted"].astype(bool) & (frame["task"] == "de")]
+    dev = moved[moved["part"] == "dev"].set_index("alpha")["value"]
+    (alpha,) = set(moved.loc[moved["part"] == "test", "alpha"])
+    assert dev.max() == dev[alpha]
+    assert len(dev) == 20
 
 
 def test_several_test_sets_of_a_language_are_scored_apart(study):
@@ -316,12 +318,12 @@ def test_several_test_sets_of_a_language_are_scored_apart(study):
     )
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ours")]
     assert rows == ["| ours", "| ours, test1", "| ours, test2"]
-    (row,) = json.loads((study / "sets" / "results.json").read_text())["results"]
-    (test,) = row["tests"]
-    assert set(test["scores"]) == {"de", "test1.de", "test2.de"}
+    frame = find_results(study / "sets")[0].frame
+    labels = set(frame.loc[frame["part"] == "test", "task"])
+    assert labels == {"de", "test1.de", "test2.de"}
     (folder,) = (study / "sets/predictions/ours-zero-shot").iterdir()
     whole, part, _ = (
-        (folder / f"{label}.tsv").read_text().splitlines() for label in sorted(test["scores"])
+        (folder / f"{label}.tsv").read_text().splitlines() for label in sorted(labels)
     )
     assert part == whole[::2]
 

@@ -20,6 +20,7 @@ from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
 from fairseq_xling.verbs.parts.struct_matrix_result import compared
 from tests.end_to_end.engine import launch, run, run_script
+from tests.transfer_record import transfer_record
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
@@ -386,11 +387,18 @@ def test_senses_are_counted_next_to_the_most_frequent_one_of_each_verb(tmp_path)
     config = {**dataclasses.asdict(TransferConfig()), "head": "srl", "seeds": "7"}
     config |= {"train": [f"de={train}"], "test": [f"de={test}"]}
     record = {"config": config, "languages": ["de"], "title": "x", "metric": "f1"}
-    write_json(tmp_path / "run/results.json", {**record, "results": [{"sources": ["de"]}]})
+    write_json(tmp_path / "run/results.json", {**record, **trained_on("de", "f1")})
     arrange("arrange_structures.py", "sense-scores", tmp_path / "run", tmp_path / "out")
-    results = read_json(tmp_path / "out/results.json")["results"]
-    scores = {one["name"]: one["tests"][0]["scores"]["de"] for one in results}
-    assert scores == {"predicted": {"accuracy": 75}, "most frequent": {"accuracy": 50}}
+    frame = frame_from_json(read_json(tmp_path / "out/results.json")["frame"])
+    assert set(frame["measure"]) == {"accuracy"} and set(frame["target"]) == {"de"}
+    scores = dict(zip(frame["row"], frame["value"], strict=True))
+    assert scores == {"predicted": 75, "most frequent": 50}
+
+
+def trained_on(lang, metric):
+    """What a run of `eval transfer` leaves of a model that was trained on it."""
+    one = {"sources": [lang], "tests": [{"scores": {lang: {metric: 1.0}}}]}
+    return transfer_record(one, metric=metric)
 
 
 def test_scores_of_baselines_are_put_together_by_seed(tmp_path):
@@ -402,7 +410,7 @@ def test_scores_of_baselines_are_put_together_by_seed(tmp_path):
         "seeds": "1,2",
     }
     record = {"config": given, "languages": ["en"], "title": "x", "metric": "las"}
-    write_json(tmp_path / "run/results.json", {**record, "results": [{"sources": ["en"]}]})
+    write_json(tmp_path / "run/results.json", {**record, **trained_on("en", "las")})
     for seed in (1, 2):
         scores = {"files": {"c": {"language": "en", "scores": {"las": 10.0 * seed}}}}
         write_json(tmp_path / f"files/{seed}/found/scores.json", scores)

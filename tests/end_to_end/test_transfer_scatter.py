@@ -12,6 +12,7 @@ import pytest
 from fairseq_xling.cli import main
 from fairseq_xling.tasks.items import parse_files
 from tests.end_to_end.engine import run
+from tests.transfer_record import transfer_record
 
 LANGUAGES = ("en", "de", "fr", "es")
 KNOWN = "Anna Ben Carl Dora Emil Rome Oslo Paris lives in and sees"
@@ -86,10 +87,8 @@ def write_run(name, scores, head="ner", metric="f1", **config):
     results = [
         {
             "encoder": one,
+            "name": one,
             "sources": [lang for lang, _ in parse_files("--train", ",".join(settings["train"]))],
-            "how": "",
-            "metric": metric,
-            "chosen": {"lr5e-05-b16": 90.0},
             "dev": [{"setting": "lr5e-05-b16", "seed": 1, "value": 90.0}],
             "tests": [
                 {
@@ -105,7 +104,8 @@ def write_run(name, scores, head="ner", metric="f1", **config):
         for one, by_lang in scores.items()
     ]
     Path(name).mkdir(exist_ok=True)
-    Path(name, "results.json").write_text(json.dumps({"config": settings, "results": results}))
+    record = {"config": settings, **transfer_record(*results, metric=metric)}
+    Path(name, "results.json").write_text(json.dumps(record))
 
 
 def rows_of(path):

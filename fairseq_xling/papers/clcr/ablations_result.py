@@ -79,7 +79,11 @@ def read_parts(
         if part.classified is not None:
             (result,) = find_results(part.classified)
             tests = {name: result.record[name] for name in ("source", "tests", "majority")}
-            rows += _classified(accuracies(result.frame), part.row)
+            own = accuracies(result.frame)
+            names = "accuracy, " + own["row"] + ", " + own["task"]
+            own = own.assign(model=own["row"], measure=names, row=part.row)
+            columns = ["row", "seed", "model", "task", "measure", "value"]
+            rows += own[columns].to_dict("records")
         rows += tabled
     return make_frame(rows, paper="clcr"), tests
 
@@ -87,16 +91,6 @@ def read_parts(
 def measured(figures: Mapping[str, float | None], **about: Any) -> list[dict[str, Any]]:
     """Rows of a frame for those ``figures`` that are known."""
     return [{**about, "measure": x, "value": v} for x, v in figures.items() if v is not None]
-
-
-def _classified(own: pandas.DataFrame, row: Any) -> list[dict[str, Any]]:
-    """Rows of a frame for the accuracies of classifiers, by file."""
-    found = []
-    columns = own[["row", "task", "seed", "value"]]
-    for model, file, seed, value in columns.itertuples(index=False, name=None):
-        one = {"row": row, "seed": seed, "model": model, "task": file}
-        found.append({**one, "measure": f"accuracy, {model}, {file}", "value": value})
-    return found
 
 
 def _trained(artifacts: Artifacts, found: Record, pair: Sequence[str]) -> dict[str, float | None]:

@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
-from fairseq_xling.papers.transfer.transfer_result import lines_of
+from fairseq_xling.papers.transfer.transfer_result import scored_lines
 from fairseq_xling.provenance import machine
-from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.page import (
+    RESULTS,
+    Measured,
+    Page,
+    Result,
+    Table,
+    caption,
+    seeds_in_words,
+)
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.tables import text_table
@@ -116,10 +124,8 @@ def named_runs(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def read_beside(
-    runs: Sequence[str], called: str = ""
-) -> list[tuple[str, Sequence[str], Mapping[str, Any]]]:
-    """The models of finished runs of `eval transfer`: name, languages trained on, results.
+def read_beside(runs: Sequence[str], called: str = "") -> list[pandas.DataFrame]:
+    """The accuracies of finished runs of `eval transfer`; ``line`` is the model's name.
 
     Args:
         called: the name of its only model, or what those of several begin with (`--baseline`).
@@ -127,43 +133,39 @@ def read_beside(
     option = "--baseline" if called else "--beside"
     found = []
     for run in runs:
-        path = Path(run) / "results.json"
+        path = Path(run) / RESULTS
         if not path.is_file():
             raise UserError(
                 f"`{option}` {run}: is not the folder of a finished run (no {path.name})"
             )
         record = read_json(path)
         try:
-            metric = record["metric"]
-            models = [
-                (_model_name(one, called, len(record["results"])), one["sources"], one)
-                for one in record["results"]
-            ]
+            metric, frame = record["metric"], Result(path, record).frame
+            about = frame[["encoder", "how"]].itertuples(index=False, name=None)
+            own = [", ".join(filter(None, one)) for one in about]
+            alone = frame["row"].nunique() == 1
+            names = [called if called and alone else f"{called}: {one}" for one in own]
+            lines = scored_lines(frame.assign(name=names if called else own), metric, "name")
         except MALFORMED:
             raise UserError(
                 f"{path}: contains no results of `fairseq-xling eval transfer`"
             ) from None
         if metric != "accuracy":
             raise UserError(f"{path}: must be of accuracy, got {metric}")
-        found += models
+        found.append(lines)
     return found
 
 
-def _model_name(model: Mapping[str, Any], called: str, models: int) -> str:
-    own = ", ".join(filter(None, (model["encoder"], model["how"])))
-    if not called:
-        return own
-    return called if models == 1 else f"{called}: {own}"
-
-
 def lines_beside(
-    beside: Sequence[tuple[str, Sequence[str], Mapping[str, Any]]], files: Sequence[LabelledFile]
+    beside: Sequence[pandas.DataFrame], files: Sequence[LabelledFile]
 ) -> list[dict[str, Any]]:
     """Their accuracies in the languages of the table, each under the single file of it.
 
     Raises:
         UserError: if a language has several files, since a run names only languages.
     """
+    from fairseq_xling.results.frame import by_seed
+
     by_language: dict[str, str] = {}
     for file in files if beside else ():
         if file.lang in by_language:
@@ -173,12 +175,11 @@ def lines_beside(
             )
         by_language[file.lang] = file.name
     return [
-        {"row": line.name, "task": by_language[lang], "seed": seed, "value": value}
-        for name, sources, result in beside
-        for line in lines_of(name, sources, result)
-        for lang, values in line.values.items()
+        {"row": line, "task": by_language[lang], "seed": seed, "value": value}
+        for lines in beside
+        for (line, lang), values in by_seed(lines, "line", "target").items()
         if lang in by_language
-        for seed, value in zip(sorted({x["seed"] for x in result["tests"]}), values, strict=True)
+        for seed, value in values.items()
     ]
 
 
@@ -188,7 +189,7 @@ def write_classified(
     files: Sequence[LabelledFile],
     results: Sequence[Mapping[str, Any]],
     majority: tuple[str, Mapping[str, float]],
-    beside: Sequence[tuple[str, Sequence[str], Mapping[str, Any]]],
+    beside: Sequence[pandas.DataFrame],
     inputs: Mapping[str, Path],
 ) -> None:
     """Write `FILES` into ``output``; print the table.

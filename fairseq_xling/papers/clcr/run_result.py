@@ -24,7 +24,7 @@ from fairseq_xling.results.page import (
 )
 from fairseq_xling.results.plots import BarPanel, draw_bars, over_seeds
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS, Kind, make_page, write_results
+from fairseq_xling.results.result import KINDS, Kind, kind_of, make_page, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs import training_log
@@ -147,7 +147,9 @@ class ClcrRun(Kind):
         Probes of an encoder are not CLCR's.
         """
         ours = [
-            one for one in results if "probes" not in one.record or one.record.get("row") == "C16"
+            one
+            for one in results
+            if kind_of(one.record) != "probing" or one.record.get("row") == "C16"
         ]
         if len(ours) < 2:
             return []

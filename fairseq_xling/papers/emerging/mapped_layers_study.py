@@ -28,7 +28,7 @@ from fairseq_xling.papers.emerging.similarity_config import EncoderKind, Pair
 from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
 from fairseq_xling.papers.emerging.similarity_study import BY_LAYER, LAYER, files_of
 from fairseq_xling.provenance import provenance
-from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.runs.corpus_steps import segment_parts
@@ -83,22 +83,28 @@ class MappedTest:
         from fairseq_xling.tasks.predict import Predictor
         from fairseq_xling.verbs.predict_mapped import no_map
 
-        found = read_json(self.tuned / "results.json")
-        (row,), how = found["results"], found["config"]["unknown_labels"]
+        found = Result(self.tuned / RESULTS, read_json(self.tuned / RESULTS))
+        how, frame = found.record["config"]["unknown_labels"], found.frame
+        models = frame.loc[frame["part"] == "test", ["encoder", "trained", "setting", "seed"]]
         reader = Encoder.load(self.checkpoint, self.checkpoint_data, self.device)
         fitted = None if self.fitted is None else read_map(self.fitted)
         tests = []
-        for test in row["tests"]:
-            name = f"{row['encoder']}-{row['trained']}-{test['setting']}-{test['seed']}"
+        for encoder, trained, setting, seed in dict.fromkeys(models.itertuples(False, None)):
+            name = f"{encoder}-{trained}-{setting}-{seed}"
             path = self.tuned / "models" / name / "checkpoint_best.pt"
             head = Predictor.load(path, self.data, self.device, unknown_labels=how)
             chosen = fitted or no_map(head, reader, self.layer)
             mapped = mapped_predictor(head, reader, chosen, self.layer)
             scores = mapped.predict(self.lang, self.file).scores
-            tests.append({"setting": test["setting"], "seed": test["seed"], "scores": scores})
+            tests.append({"setting": setting, "seed": seed, "scores": scores})
         inputs = {"encoder": self.checkpoint, "file": self.file}
         inputs |= {"map": self.fitted} if self.fitted else {}
-        record = {"lang": self.lang, "layer": self.layer, "metric": row["metric"], "tests": tests}
+        record = {
+            "lang": self.lang,
+            "layer": self.layer,
+            "metric": found.record["metric"],
+            "tests": tests,
+        }
         write_json(result, {**record, "provenance": provenance(inputs)})
 
 

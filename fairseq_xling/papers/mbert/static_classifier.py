@@ -15,7 +15,6 @@ hypothesis, ``V`` size of the vocabulary, ``D`` width of its vectors, ``C`` labe
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import read_vectors
 from fairseq_xling.provenance import provenance
+from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.studies.gold_tasks import GoldTask
 from fairseq_xling.tasks.esim import Esim, EsimOptions, fit_pairs, mean
 from fairseq_xling.tasks.formats.texts import Tsv
@@ -196,18 +196,15 @@ def classify(
     trained = fit_pairs(
         lambda: NETWORKS[network](table.shape[1], len(labels), options), train, valid, options
     )
-    scores = {}
+    about = {"row": network, "seed": seed, "epoch": trained.epoch, "measure": task.metric}
+    rows = []
     for lang in languages:
         test = read("test", lang)
         right = trained.predict(test) == test.labels
-        scores[lang] = {task.metric: 100 * float(right.mean())}
-    row: dict[str, Any] = {
-        "metric": task.metric,
-        "network": network,
-        "labels": list(labels),
-        "options": dataclasses.asdict(options),
-        "tests": [{"seed": seed, "epoch": trained.epoch, "scores": scores}],
-    }
+        rows.append({**about, "task": lang, "target": lang, "value": 100 * float(right.mean())})
+    frame = make_frame(rows, source=source, part="test", shifted=False)
+    record = {"metric": task.metric, "labels": list(labels), "frame": frame_to_json(frame)}
+    record["options"] = dataclasses.asdict(options)
     origin = provenance({"vectors": vectors, "data": folder.path / "meta.json"})
     output.mkdir(parents=True, exist_ok=True)
-    write_json(output / "results.json", {"format": FORMAT, "provenance": origin, "results": [row]})
+    write_json(output / "results.json", {"format": FORMAT, "provenance": origin, **record})

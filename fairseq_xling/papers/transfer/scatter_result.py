@@ -12,13 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pandas import DataFrame
+
 from fairseq_xling.analysis.correlation import LEAST, correlation
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json, same_place
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.plan import parse_tests
-from fairseq_xling.papers.transfer.transfer_result import lines_of
+from fairseq_xling.papers.transfer.transfer_result import scored_lines
 from fairseq_xling.results.figures import Points, draw_scatter
+from fairseq_xling.results.frame import figures
 from fairseq_xling.results.page import RESULTS, Measured, Page, Result, Table, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, PAGE, Kind, find_results, make_page, write_results
@@ -111,7 +114,9 @@ def _read(run: Path) -> list[FinishedFigure]:
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record["config"].items()}
         config = TransferConfig(**settings)
         heads.check(config.head)
-        return [cell for one in record["results"] for cell in _cells(run, config, one)]
+        return list(
+            _cells(run, config, scored_lines(Result(run, record).frame, config.figure, "encoder"))
+        )
     except UserError:
         raise
     except MALFORMED:
@@ -122,18 +127,18 @@ def _read(run: Path) -> list[FinishedFigure]:
         ) from None
 
 
-def _cells(
-    run: Path, config: TransferConfig, result: Mapping[str, Any]
-) -> Iterator[FinishedFigure]:
-    if result["how"]:
-        return
-    sources = tuple(result["sources"])
-    for line in lines_of(result["encoder"], sources, result):
-        # The order is that of the command; the results' files sort their keys.
-        for test in parse_tests("--test", config.test):
-            if test.name == line.test_set and test.lang in line.values:
-                about = result["encoder"], line.name, sources, test.lang
-                yield FinishedFigure(run, config, *about, tuple(line.values[test.lang]), test.path)
+def _cells(run: Path, config: TransferConfig, lines: DataFrame) -> Iterator[FinishedFigure]:
+    # The order is that of the command; the results' files sort their keys.
+    tests = parse_tests("--test", config.test)
+    of = ["row", "line", "encoder", "source", "set"]
+    own = lines[lines["how"] == ""]
+    values = figures(own, *of, "target")
+    for row, line, encoder, source, test_set in dict.fromkeys(own[of].itertuples(False, None)):
+        for test in tests:
+            found = values.get((row, line, encoder, source, test_set, test.lang))
+            if test.name == test_set and found:
+                about = encoder, line, tuple(source.split("+")), test.lang
+                yield FinishedFigure(run, config, *about, tuple(found), test.path)
 
 
 def training_files(config: TransferConfig) -> list[tuple[str, Path]]:

@@ -6,109 +6,25 @@ mean and gap at the end.
 """
 
 import dataclasses
-import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pandas
 
 from fairseq_xling.data.meta import in_order
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.steps import TestedModel
-from fairseq_xling.results.figure_file import Drawing
-from fairseq_xling.results.figures import DotPanel, draw_dots
-from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.results.plots import draw_heat_map
+from fairseq_xling.results.charts import dots, heat_map
+from fairseq_xling.results.frame import figures, listed, make_frame, pivot
+from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, PAGE, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
 from fairseq_xling.runs.step import Step
-
-
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """A line of the table: by language, the figure of every seed.
-
-    A seed's figure is its mean over the chosen settings. ``sources`` are the languages that were
-    trained on, ``test_set`` the set that was tested on.
-    """
-
-    name: str
-    sources: Sequence[str]
-    values: Mapping[str, Sequence[float]]
-    test_set: str = "test"
-
-    @property
-    def mean(self) -> float | None:
-        """The mean over the languages that were not trained on; ``None`` without one."""
-        return self._mean_of(lambda lang: lang not in self.sources)
-
-    @property
-    def gap(self) -> float | None:
-        """How much better the languages are that were trained on."""
-        trained, mean = self._mean_of(lambda lang: lang in self.sources), self.mean
-        return None if trained is None or mean is None else trained - mean
-
-    def _mean_of(self, chosen: Callable[[str], bool]) -> float | None:
-        found = [statistics.fmean(values) for lang, values in self.values.items() if chosen(lang)]
-        return statistics.fmean(found) if found else None
-
-
-def has_targets(lines: Sequence[Line]) -> bool:
-    """Whether any was tested on a language that it was not trained on."""
-    return any(line.mean is not None for line in lines)
-
-
-def table(lines: Sequence[Line], languages: Sequence[str]) -> tuple[list[str], list[list[Any]]]:
-    """Means over seeds, with deviations; where there are target languages, the mean over them, and
-    its gap to that of the languages trained on."""
-    targets = has_targets(lines)
-    header = ["encoder", *languages, *(["mean of targets", "gap"] if targets else [])]
-    return header, [
-        [
-            line.name,
-            *(OverSeeds.of(line.values.get(lang, ()), 1) for lang in languages),
-            *(
-                None if value is None else OverSeeds((value,), 1)
-                for value in ((line.mean, line.gap) if targets else ())
-            ),
-        ]
-        for line in lines
-    ]
-
-
-def lines_of(name: str, sources: Sequence[str], result: Mapping[str, Any]) -> list[Line]:
-    """The lines for a row's results: one for each test set, and more if states were also
-    shifted."""
-    metric, tests, lines = result["metric"], result["tests"], []
-    for shifted in (False, True) if any("shifted" in test for test in tests) else (False,):
-        # By test set, language and seed, a figure of each setting.
-        found: dict[str, dict[str, dict[int, list[float]]]] = {}
-        for test in tests:
-            for label, scores in _scores_of(test, shifted).items():
-                test_set, _, lang = label.rpartition(".")
-                if metric in scores:
-                    seeds = found.setdefault(test_set or "test", {}).setdefault(lang, {})
-                    seeds.setdefault(test["seed"], []).append(scores[metric])
-        title = f"{name}, shifted" if shifted else name
-        for test_set in in_order(found or ["test"]):
-            values = {
-                lang: [statistics.fmean(figures) for _, figures in sorted(seeds.items())]
-                for lang, seeds in found.get(test_set, {}).items()
-            }
-            row = title if test_set == "test" else f"{title}, {test_set}"
-            lines.append(Line(row, sources, values, test_set))
-    return lines
-
-
-def _scores_of(test: Mapping[str, Any], shifted: bool) -> Mapping[str, Mapping[str, float]]:
-    """The scores of a test, or those of shifted states, by `Test.label`."""
-    if not shifted:
-        return test["scores"]
-    return {label: one["scores"] for label, one in test.get("shifted", {}).items()}
-
 
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", PAGE)
 SOURCE = "Emerging Cross-lingual Structure (Conneau et al., 2020), 3.2"
@@ -126,6 +42,98 @@ ROWS = {
 # trained and tested on Chinese alone, as the tasks of CLUE are
 CHINESE = "zh"
 UNDERSTANDING = {"classification": "E6", "span_qa": "E6", "multiple_choice": "E6"}
+
+
+# heading of every score's table: column of the frame
+_LONG = {"encoder": "encoder", "trained on": "source", "how": "how", "setting": "setting"}
+_LONG |= {"seed": "seed", "language": "task", "figure": "measure", "value": "value"}
+
+
+def measurements(results: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    """A row for each figure of each test, in percent, and for each figure on dev files.
+
+    ``row`` is the name of a result, ``task`` the label of a test, ``set`` and ``target`` are its
+    test set and language; ``part`` is ``test`` or ``dev``. Where states were ``shifted``, ``alpha``
+    says by how much.
+
+    Args:
+        results: what `test_models` writes, each with its ``name``.
+    """
+    rows = []
+    for one in results:
+        about = {"row": one["name"], "source": "+".join(one["sources"]), "how": one["how"]}
+        about |= {name: one[name] for name in ("encoder", "trained")}
+        for model in one["dev"]:
+            rows.append({**about, **model, "part": "dev", "measure": one["metric"]})
+            rows[-1]["shifted"] = False
+        for test in one["tests"]:
+            about |= {"setting": test["setting"], "seed": test["seed"]}
+            for label, scores in test["scores"].items():
+                rows += _scored(label, scores, shifted=False, **about)
+            for label, moved in test.get("shifted", {}).items():
+                for alpha, value in moved.get("dev", {}).items():
+                    shift = {"shifted": True, "alpha": float(alpha), "part": "dev"}
+                    rows += _scored(label, {one["metric"]: value}, **about, **shift)
+                shift = {"shifted": True, "alpha": moved["alpha"]}
+                rows += _scored(label, moved["scores"], **about, **shift)
+    return make_frame(rows, paper="transfer", study="zero-shot")
+
+
+def _scored(label: str, scores: Mapping[str, float], **about: Any) -> Iterator[dict[str, Any]]:
+    test_set, _, lang = label.rpartition(".")
+    of = {"task": label, "set": test_set or "test", "target": lang}
+    for name, value in scores.items():
+        yield {"part": "test", **about, **of, "measure": name, "value": value}
+
+
+def scored_lines(frame: pandas.DataFrame, metric: str, name: str = "row") -> pandas.DataFrame:
+    """The figures of tests by ``metric``, in the order of the table: ``line`` is the column
+    ``name``, with what else tells lines apart: shifted states, and the set that was tested on."""
+    own = frame[(frame["part"] == "test") & (frame["measure"] == metric)]
+    sets = {test_set: place for place, test_set in enumerate(in_order(dict.fromkeys(own["set"])))}
+    rows = {row: place for place, row in enumerate(dict.fromkeys(own["row"]))}
+    keys, lines = [], []
+    for row, title, shifted, test_set in own[["row", name, "shifted", "set"]].itertuples(
+        index=False, name=None
+    ):
+        keys.append((rows[row], shifted, sets[test_set]))
+        further = "shifted" * shifted, test_set if test_set != "test" else ""
+        lines.append(", ".join(filter(None, (title, *further))))
+    return own.assign(line=lines).iloc[sorted(range(len(own)), key=keys.__getitem__)]
+
+
+def means_and_gaps(
+    lines: pandas.DataFrame,
+) -> dict[tuple[str, str], tuple[float | None, float | None]]:
+    """By line and source the mean over the languages that were not trained on, and how much better
+    those are that were; None without such."""
+    found = {}
+    for key, own in lines.groupby(["line", "source"], sort=False):
+        sides: tuple[list[float], list[float]] = [], []
+        for (source, lang), values in figures(own, "source", "target").items():
+            sides[lang in source.split("+")].append(statistics.fmean(values))
+        mean, trained = (statistics.fmean(side) if side else None for side in sides)
+        found[key] = mean, None if mean is None or trained is None else trained - mean
+    return found
+
+
+def table(
+    lines: pandas.DataFrame, languages: Sequence[str]
+) -> tuple[list[str], list[list[OverSeeds | str | None]]]:
+    """Means over seeds, with deviations; where there are target languages, the mean over them, and
+    its gap to that of the languages trained on."""
+    told = {"encoder": "line", "trained on": "source"}  # by what was trained on, but not shown
+    header, rows = pivot(lines, told, "target", order=languages, digits=1)
+    further = means_and_gaps(lines)
+    targets = any(mean is not None for mean, _ in further.values())
+    return [header[0], *header[2:], *(["mean of targets", "gap"] if targets else [])], [
+        [
+            line,
+            *cells,
+            *(None if x is None else OverSeeds((x,), 1) for x in further[line, source] if targets),
+        ]
+        for line, source, *cells in rows
+    ]
 
 
 def write_transfer(
@@ -146,8 +154,8 @@ def write_transfer(
     # The order is that of the command; the results' files sort their keys.
     languages = list(dict.fromkeys(test.lang for row in rows for test in row.trained.tests))
     record = {"config": dataclasses.asdict(config), "title": title, "metric": config.figure}
-    record |= {"languages": languages, "results": results}
-    write_results(Transfer, run, record, {}, steps)
+    record["languages"] = languages
+    write_results(Transfer, run, record, {}, steps, measurements(results))
 
 
 @KINDS.register("transfer")
@@ -157,57 +165,63 @@ class Transfer(Kind):
     name = "transfer"
 
     def page(self, result: Result) -> Page:
-        record, config = result.record, result.record["config"]
-        metric, languages, results = (record[key] for key in ("metric", "languages", "results"))
-        matrix = len({tuple(one["sources"]) for one in results if not one["how"]}) > 1
-        by_result = [(one, lines_of(one["name"], one["sources"], one)) for one in results]
-        lines = [line for _, own in by_result for line in own]
-        targets = has_targets(lines)
+        record, frame, config = result.record, result.frame, result.record["config"]
+        metric, languages = record["metric"], record["languages"]
+        lines = scored_lines(frame, metric)
+        matrix = lines.loc[lines["how"] == "", "source"].nunique() > 1
+        targets = any(mean is not None for mean, _ in means_and_gaps(lines).values())
         source = MATRIX if matrix else SOURCE if targets else ONE_LANGUAGE
         about = f"Head {config['head']}, {metric}"
         seeds = seeds_in_words(config["seeds"], "dots")
         header, cells = table(lines, languages)
+        names = list(dict.fromkeys(lines["line"]))
+        place = {lang: number for number, lang in enumerate(languages)}
+        panels = lines.sort_values("target", key=lambda one: one.map(place), kind="stable")
+        titles = {lang: lang for lang in languages}
+        words = {"row": "line", "panel": "target", "title": titles, "rows": names}
         sections = [
             Section(
                 f"{metric} by language",
                 header=header,
                 rows=cells,
-                notes=_notes(config, metric, results, result.machine, targets),
+                notes=_notes(config, metric, frame, result.machine, targets),
                 name="table",
             ),
             Section(
                 "Every seed",
-                figure=_dots(lines, languages, metric),
+                figure=partial(dots, panels, f"{metric} (%)", **words),
                 notes=caption(result, source, f"{about} in percent.", seeds),
                 name="plot",
             ),
         ]
         if matrix:
-            figure = _heat(lines, languages, metric)
-            means = seeds_in_words(config["seeds"], "")
-            notes = caption(result, source, f"{about} as a share.", means)
+            words = {"row": "line", "column": "target", "rows": names, "columns": languages}
+            words |= {"xlabel": "tested on", "ylabel": "trained on", "what": f"{metric} (share)"}
+            figure = partial(heat_map, lines.assign(value=lines["value"] / 100), **words)
+            averaged = seeds_in_words(config["seeds"], "")
+            notes = caption(result, source, f"{about} as a share.", averaged)
             sections.insert(
                 1, Section("Every language with every language", figure=figure, notes=notes)
             )
-        alphas = [
-            [one["encoder"], test["seed"], lang, shifted["alpha"]]
-            for one in results
-            for test in one["tests"]
-            for lang, shifted in test.get("shifted", {}).items()
-        ]
-        if alphas:
-            names = ["encoder", "seed", "language", "alpha"]
-            sections.append(Section("Chosen shifts", header=names, rows=alphas))
-        chosen = [
-            [one["name"], setting, round(value, 2)]
-            for one in results
-            for setting, value in one["chosen"].items()
-        ]
-        names = ["row", "setting", f"{metric} on dev"]
-        sections.append(Section("Chosen settings", header=names, rows=chosen))
-        tables = {"table": _scores(results)}
-        if alphas:
-            tables["shifted"] = _scores(results, shifted=True)
+        columns = {"encoder": "encoder", "seed": "seed", "language": "task", "alpha": "alpha"}
+        shifted = lines[lines["shifted"].astype(bool)]
+        if len(shifted):
+            header, alphas = listed(shifted, columns)
+            sections.append(Section("Chosen shifts", header=header, rows=alphas))
+        dev = frame[(frame["part"] == "dev") & ~frame["shifted"].astype(bool)]
+        chosen = []
+        for (row, _), own in dev.groupby(["row", "source"], sort=False):
+            means = [
+                [x, statistics.fmean(values)] for (x,), values in figures(own, "setting").items()
+            ]
+            best = sorted(means, key=lambda one: -one[1])[: config["best"]]
+            chosen += [[row, setting, round(mean, 2)] for setting, mean in best]
+        header = ["row", "setting", f"{metric} on dev"]
+        sections.append(Section("Chosen settings", header=header, rows=chosen))
+        scores = frame[frame["part"] == "test"]
+        tables = {"table": listed(scores[~scores["shifted"].astype(bool)], _LONG)}
+        if len(shifted):
+            tables["shifted"] = listed(scores[scores["shifted"].astype(bool)], _LONG)
         return Page(
             title=record["title"]
             if targets
@@ -219,58 +233,17 @@ class Transfer(Kind):
             ],
             sections=sections,
             tables=tables,
-            measured=list(_measured(record, by_result, matrix)),
+            measured=list(_measured(record, lines, matrix)),
         )
 
 
-def _dots(lines: Sequence[Line], languages: Sequence[str], metric: str) -> Drawing:
-    names = [line.name for line in lines]
-    panels = [
-        DotPanel(names, [line.values.get(lang, []) for line in lines], f"{metric} (%)", lang)
-        for lang in languages
-    ]
-    return partial(draw_dots, panels)
-
-
-def _heat(lines: Sequence[Line], languages: Sequence[str], metric: str) -> Drawing:
-    shares = [
-        [
-            statistics.fmean(line.values[lang]) / 100 if line.values.get(lang) else math.nan
-            for lang in languages
-        ]
-        for line in lines
-    ]
-    names = [line.name for line in lines]
-    labels = "tested on", "trained on", f"{metric} (share)"
-    return partial(draw_heat_map, shares, names, languages, *labels)
-
-
-def _scores(results: Sequence[Mapping[str, Any]], shifted: bool = False) -> Table:
-    """Every figure of every test; those of shifted states, or the others."""
-    header = ["encoder", "trained on", "how", "setting", "seed", "language", "figure", "value"]
-    rows = []
-    for one in results:
-        for test in one["tests"]:
-            about = [one["encoder"], "+".join(one["sources"]), one["how"], test["setting"]]
-            rows += [
-                [*about, test["seed"], lang, name, value]
-                for lang, scores in _scores_of(test, shifted).items()
-                for name, value in scores.items()
-            ]
-    return header, rows
-
-
 def _notes(
-    config: Mapping[str, Any],
-    metric: str,
-    results: Sequence[Mapping[str, Any]],
-    where: str,
-    targets: bool,
+    config: Mapping[str, Any], metric: str, frame: pandas.DataFrame, where: str, targets: bool
 ) -> list[str]:
     seeds = f"seed {config['seeds']}"
     if len(str(config["seeds"]).split(",")) > 1:
         seeds = f"mean ± standard deviation over seeds {config['seeds']}"
-    tried = len({one["setting"] for one in results[0]["dev"]})
+    tried = frame.loc[frame["row"] == frame["row"].iat[0], "setting"].nunique()
     chosen = "the only setting" if tried == 1 else (
         f"the mean of the best {config['best']} of {tried} settings by dev"
     )  # fmt: skip
@@ -294,30 +267,27 @@ def _notes(
 
 
 def _measured(
-    record: Mapping[str, Any],
-    by_result: Sequence[tuple[Mapping[str, Any], Sequence[Line]]],
-    matrix: bool,
+    record: Mapping[str, Any], lines: pandas.DataFrame, matrix: bool
 ) -> Iterator[Measured]:
     metric, head = record["metric"], record["config"]["head"]
     row = "E7" if matrix else ROWS.get(head)
-    for one, lines in by_result:
-        for line in lines:
-            if one["how"]:
-                for lang, values in line.values.items():
-                    what = f"{metric} (%) of {lang}, {line.name}"
-                    yield Measured("E14", what, statistics.fmean(values))
-            elif row and line.mean is not None:
-                what = f"zero-shot {metric} (%), mean of the target languages, {line.name}"
-                yield Measured(row, what, line.mean)
-            elif head in UNDERSTANDING and not matrix and set(line.values) == {CHINESE}:
-                what = f"{metric} (%) of {CHINESE}, trained on it, head {head}, {line.name}"
-                yield Measured(UNDERSTANDING[head], what, statistics.fmean(line.values[CHINESE]))
-    for one in record["results"]:
-        gains = [
-            shifted["scores"][metric] - test["scores"][lang][metric]
-            for test in one["tests"]
-            for lang, shifted in test.get("shifted", {}).items()
-        ]
-        if gains:
-            what = f"gain in {metric} (points) by shifted states, {one['encoder']}"
-            yield Measured("S14", what, statistics.fmean(gains))
+    means = means_and_gaps(lines)
+    for (line, source), own in lines.groupby(["line", "source"], sort=False):
+        by_language = {lang: x for (lang,), x in figures(own, "target").items()}
+        mean, _ = means[line, source]
+        if own["how"].iat[0]:
+            for lang, values in by_language.items():
+                what = f"{metric} (%) of {lang}, {line}"
+                yield Measured("E14", what, statistics.fmean(values))
+        elif row and mean is not None:
+            what = f"zero-shot {metric} (%), mean of the target languages, {line}"
+            yield Measured(row, what, mean)
+        elif head in UNDERSTANDING and not matrix and set(by_language) == {CHINESE}:
+            what = f"{metric} (%) of {CHINESE}, trained on it, head {head}, {line}"
+            yield Measured(UNDERSTANDING[head], what, statistics.fmean(by_language[CHINESE]))
+    for _, own in lines.groupby(["row", "source"], sort=False):
+        moved = own["shifted"].astype(bool)
+        if moved.any():
+            both = own[moved].merge(own[~moved], on=["setting", "seed", "task"])
+            what = f"gain in {metric} (points) by shifted states, {own['encoder'].iat[0]}"
+            yield Measured("S14", what, statistics.fmean(both["value_x"] - both["value_y"]))

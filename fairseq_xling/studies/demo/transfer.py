@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.files import read_json
+from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_step
@@ -44,10 +45,12 @@ def read_transfer(run: Path) -> dict[str, dict[str, dict[str, float]]]:
     """By task, model and language: the figure in percent."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name in SHOWN:
-        for row in read_json(run / "transfer" / name / "results.json")["results"]:
-            (test,) = row["tests"]
-            scores = {lang: one[row["metric"]] for lang, one in test["scores"].items()}
-            found.setdefault(name, {})[row["encoder"]] = scores
+        path = run / "transfer" / name / RESULTS
+        result = Result(path, read_json(path))
+        tests = result.frame[result.frame["part"] == "test"]
+        own = tests.loc[tests["measure"] == result.record["metric"], ["encoder", "task", "value"]]
+        for model, lang, value in own.itertuples(index=False, name=None):
+            found.setdefault(name, {}).setdefault(model, {})[lang] = value
     return found
 
 

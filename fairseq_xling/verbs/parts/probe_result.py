@@ -9,16 +9,17 @@ from typing import Any
 import pandas
 
 from fairseq_xling.results.charts import bars, curves
-from fairseq_xling.results.frame import make_frame, pivot
-from fairseq_xling.results.page import Measured, Page, Result, caption, seeds_in_words
+from fairseq_xling.results.frame import figures, listed, make_frame, pivot, split
+from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS, Kind, write_results
-from fairseq_xling.results.statistics import OverSeeds, read_cell
+from fairseq_xling.results.result import KINDS, Kind, find_results, write_results
 from fairseq_xling.results.tables import text_table
 
 SOURCE = "CLCR, Tables 5 and 6"
 _FIGURES = {"precision": "P", "recall": "R", "f1": "F1"}
-_LONG = ["probe", "seed", "file", "language", *_FIGURES, "right", "predicted", "gold"]
+# heading of every score's table: column of the frame
+_LONG = {"probe": "row", "seed": "seed", "file": "task", "language": "target"}
+_LONG |= {name: name for name in (*_FIGURES, "right", "predicted", "gold")}
 
 Scores = Sequence[Mapping[str, Any]]  # one for each probe and seed
 
@@ -41,23 +42,66 @@ def write_table(
         missing: why examples have no vectors.
         row: of the specification, for the index.
     """
-    scored = [name for name in tested if name in baseline]
-    columns = [f"{shown(tested, x)} {name}" for x in scored for name in _FIGURES.values()]
-    frame = frame_of(probes, tested)
-    header, rows = pivot(frame, {"probe": "row"}, "column", order=["dev F1", *columns], digits=1)
-    always: list[Any] = [f"always {baseline['valid']['label']}"]
-    for file in ("valid", *scored):
-        always += [*([] if file == "valid" else [None, None]), _percent([baseline[file]["f1"]])]
-    rows = [always, *rows]
     seeds = sorted({one["options"]["seed"] for one in probes})
     notes = [f"micro precision, recall and F1 in percent; seeds {', '.join(map(str, seeds))}"]
     notes += _notes(probes, missing)
-    record = {"header": header, "rows": rows, "tested": dict(tested), "baseline": baseline}
-    record |= {"probes": list(probes), "notes": notes, "row": row}
-    write_results(Probing, output, record, inputs)
-    print(text_table(header, rows))
+    record = {"notes": notes, "row": row, "always": baseline["valid"]["label"]}
+    frame = measurements(probes, tested, baseline)
+    write_results(Probing, output, record, inputs, frame=frame)
+    (result,) = find_results(output)
+    print(text_table(*_table(record["always"], scores_of(result.frame))))
     print("\n".join(f"({note})" for note in notes))
     print(f"written to {output}: results.json, report.html, table.csv, plot.svg, predictions/")
+
+
+def measurements(
+    probes: Scores, tested: Mapping[str, str], baseline: Mapping[str, Mapping[str, Any]]
+) -> pandas.DataFrame:
+    """A row for each probe, seed and file, for the F1 on dev of each epoch, and for the share of
+    each layer in a mixture; ``value`` in percent, ``missing`` are examples without vectors.
+
+    The dev file is the first.
+    """
+    rows = []
+    for one in probes:
+        layers, about = one["layers"], {"row": one["variant"], "seed": one["options"]["seed"]}
+        layer = layers[0] if len(layers) == 1 else None
+        for file in ("valid", *tested):
+            if file not in one["scores"]:
+                continue
+            rows.append({**about, "layer": layer, "measure": "F1", "task": file})
+            rows[-1] |= {name: one["scores"][file][name] for name in list(_LONG)[4:]}
+            rows[-1] |= {"value": 100 * one["scores"][file]["f1"], "target": tested.get(file, "")}
+            rows[-1] |= {"chance": 100 * baseline[file]["f1"], "epoch": one.get("epoch")}
+            rows[-1] |= {"missing": one.get("without_vectors", {}).get(file)}
+        for epoch, f1 in enumerate(one.get("dev_f1", ()), 1):
+            rows.append({**about, "layer": layer, "measure": "dev F1", "value": 100 * f1})
+            rows[-1]["epoch"] = epoch
+        for layer, share in zip(layers, one.get("mix") or (), strict=False):
+            rows.append({**about, "layer": layer, "measure": "share", "value": 100 * share})
+    return make_frame(rows, study="probing", unit="%")
+
+
+def scores_of(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """The rows of files; ``name`` is what figures and tables call them."""
+    own = frame[frame["measure"] == "F1"]
+    tested = dict(zip(own["task"], own["target"], strict=True))
+    names = {file: "dev" if file == "valid" else shown(tested, file) for file in tested}
+    return own.assign(name=own["task"].map(names).astype(object))
+
+
+def _table(label: str, own: pandas.DataFrame) -> Table:
+    """Means over seeds: F1 of the dev file, all figures of the others; the most frequent label
+    first."""
+    parts = [
+        own.assign(column=own["name"] + f" {title}", value=100 * own[figure])
+        for figure, title in _FIGURES.items()
+    ]
+    names = [name for name in dict.fromkeys(own["name"]) if name != "dev"]
+    order = ["dev F1", *(f"{name} {title}" for name in names for title in _FIGURES.values())]
+    f1 = parts[-1][parts[-1]["row"] == own["row"].iat[0]]
+    always = f1.assign(row=f"always {label}", value=f1["chance"]).drop_duplicates("column")
+    return pivot(pandas.concat([always, *parts]), {"probe": "row"}, "column", order=order, digits=1)
 
 
 @KINDS.register("probing")
@@ -66,29 +110,24 @@ class Probing(Kind):
 
     name = "probing"
 
-    def recognises(self, record: Mapping[str, Any]) -> bool:
-        return {"probes", "baseline", "header", "rows"} <= record.keys()
-
     def page(self, result: Result) -> Page:
-        record = result.record
-        probes, tested = record["probes"], record.get("tested", {})
-        header, rows = record["header"], [list(map(read_cell, row)) for row in record["rows"]]
-        frame, prior = frame_of(probes, tested), record["baseline"]["valid"]
-        f1 = frame[frame["measure"] == "f1"]
-        by_layer = f1[f1["layer"].notna()].sort_values("layer", kind="stable")
-        seeds = sorted({one["options"]["seed"] for one in probes})
+        record, own = result.record, scores_of(result.frame)
+        header, rows = _table(record["always"], own)
+        by_layer = own[own["layer"].notna()].sort_values("layer", kind="stable")
+        seeds = sorted({*own["seed"]})
         if several := by_layer["layer"].nunique() > 1:
+            prior = own.loc[own["name"] == "dev", "chance"].iat[0]
             figure = partial(
                 curves,
-                by_layer.assign(seed=None, chance=100 * prior["f1"]),  # means, without bands
+                by_layer.assign(seed=None, chance=prior),  # means, without bands
                 "micro F1 (%)",
                 xlabel="layer (0 = embedding output)",
                 line="name",
-                chance=lambda rows: f"always {prior['label']} (dev)",
+                chance=lambda rows: f"always {record['always']} (dev)",
                 common=True,  # with some languages, a legend would lie on their curves
             )
         else:
-            labelled = f1.assign(label=f1["name"] + " F1 (%)")
+            labelled = own.assign(label=own["name"] + " F1 (%)")
             words = {name: name for name in labelled["label"]}
             figure = partial(bars, labelled, words, series="label", panel="label")
         facts = ("Micro F1 in percent.", seeds_in_words(seeds, "" if several else "whiskers"))
@@ -101,8 +140,8 @@ class Probing(Kind):
                 Section("Micro F1", figure=figure, notes=notes, name="plot"),
                 Section("Table", header=header, rows=rows, notes=record["notes"], name="table"),
             ],
-            tables={"table": (_LONG, list(_long_rows(tested, probes)))},
-            measured=list(_measured(probes, record.get("row", "E8"))),
+            tables={"table": listed(own, _LONG)},
+            measured=list(_measured(own, record["row"])),
         )
 
 
@@ -117,46 +156,14 @@ def shown(tested: Mapping[str, str], name: str) -> str:
     return lang if list(tested.values()).count(lang) == 1 else name
 
 
-def frame_of(probes: Scores, tested: Mapping[str, str]) -> pandas.DataFrame:
-    """A row for each probe, seed, file and figure, in percent; the dev file is the first.
-
-    ``name`` is the file's, ``column`` that of a table.
-    """
-    return make_frame(
-        {
-            **{"row": one["variant"], "seed": one["options"]["seed"], "file": file, "name": name},
-            **{"layer": one["layers"][0] if len(one["layers"]) == 1 else None},
-            **{"measure": figure, "column": f"{name} {_FIGURES[figure]}"},
-            "value": 100 * one["scores"][file][figure],
-        }
-        for one in probes
-        for file in sorted(one["scores"], key="valid".__ne__)
-        for name in ("dev" if file == "valid" else shown(tested, file),)
-        for figure in _FIGURES
-    )
-
-
-def _percent(values: Sequence[float]) -> OverSeeds:
-    return OverSeeds(tuple(100 * value for value in values), 1)
-
-
-def _long_rows(tested: Mapping[str, str], probes: Scores) -> Iterator[list[Any]]:
-    for one in probes:
-        for file, scores in one["scores"].items():
-            figures = [scores[key] for key in _LONG[4:]]
-            yield [one["variant"], one["options"]["seed"], file, tested.get(file, ""), *figures]
-
-
-def _measured(probes: Scores, row: str) -> Iterator[Measured]:
+def _measured(own: pandas.DataFrame, row: str) -> Iterator[Measured]:
     """Of each test file, or of the dev file if it is alone, the best probe."""
-    for file in probes[0]["scores"]:
-        by_probe: dict[str, list[float]] = {}
-        for one in probes:
-            by_probe.setdefault(one["variant"], []).append(one["scores"][file]["f1"])
-        best = max(by_probe, key=lambda name: statistics.fmean(by_probe[name]))
-        if file != "valid" or len(probes[0]["scores"]) == 1:
-            value = 100 * statistics.fmean(by_probe[best])
-            yield Measured(row, f"micro F1 (%) of {file}, best probe {best}", value)
+    alone = own["task"].nunique() == 1
+    for file, rows in split(own, "task"):
+        means = {name: statistics.fmean(values) for (name,), values in figures(rows, "row").items()}
+        best = max(means, key=means.__getitem__)
+        if file != "valid" or alone:
+            yield Measured(row, f"micro F1 (%) of {file}, best probe {best}", means[best])
 
 
 def _notes(probes: Scores, missing: str) -> list[str]:

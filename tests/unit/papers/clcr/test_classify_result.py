@@ -1,6 +1,5 @@
 """The table of entailment on sequences: means, gaps by seed, and rows of other runs beside it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from fairseq_xling.papers.clcr.classify_result import (
     table,
 )
 from fairseq_xling.results.tables import cell
+from tests.transfer_record import transfer_record
 
 FILES = [LabelledFile(f"{lang}.test", lang, Path("test")) for lang in ("en", "zh", "de")]
 
@@ -61,17 +61,18 @@ def test_several_files_of_the_source_are_put_together_for_the_gap():
         assert ("gap zh" in header) == bool(gap)
 
 
-def transfer_run(path, metric="accuracy"):
+def transfer_run(path, metric="accuracy", models=2):
     def model(encoder, how, values):
         tests = [
             {"seed": seed, "scores": {lang: {metric: x + seed} for lang, x in values.items()}}
             for seed in (1, 2)
         ]
-        return {"encoder": encoder, "how": how, "sources": ["en"], "metric": metric, "tests": tests}
+        name = ", ".join(filter(None, (encoder, how)))
+        return {"name": name, "encoder": encoder, "how": how, "tests": tests}
 
     results = [model("mbert", "", {"en": 80.0, "zh": 60.0, "fr": 50.0})]
     results.append(model("mbert", "translate-train", {"zh": 70.0}))
-    write_json(path / "results.json", {"metric": metric, "results": results})
+    write_json(path / "results.json", transfer_record(*results[:models], metric=metric))
     return str(path)
 
 
@@ -95,9 +96,7 @@ def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
     lines = lines_beside(read_beside([runs["mBERT"]], "mBERT"), FILES)
     names = list(dict.fromkeys(line["row"] for line in lines))
     assert names == ["mBERT: mbert", "mBERT: mbert, translate-train"]
-    run = json.loads((tmp_path / "results.json").read_text())
-    write_json(tmp_path / "results.json", {**run, "results": run["results"][:1]})
-    beside = lines_beside(read_beside([str(tmp_path)], "mBERT"), FILES)
+    beside = lines_beside(read_beside([transfer_run(tmp_path, models=1)], "mBERT"), FILES)
     header, (_, row) = tabled([], beside)
     assert row[0] == "mBERT" and str(row[header.index("gap zh")]) == "20.0 ± 0.0"
     for text, line in (

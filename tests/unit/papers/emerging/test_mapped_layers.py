@@ -17,6 +17,7 @@ from fairseq_xling.papers.emerging.mapped_layers_study import (
     table,
 )
 from fairseq_xling.results import tables
+from tests.transfer_record import transfer_record
 from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 
 
@@ -199,7 +200,7 @@ def cell(folder, row, layer, seed, own, other):
     tuned, result = folder / f"tuned-{layer}-{seed}", folder / f"{row}-{layer}-{seed}.json"
     tuned.mkdir(exist_ok=True)
     tests = [{"scores": {"en": {"f1": own}}}]
-    write_json(tuned / "results.json", {"results": [{"metric": "f1", "tests": tests}]})
+    write_json(tuned / "results.json", transfer_record({"tests": tests}, metric="f1"))
     scores = [{"scores": {"f1": other - 1.0}}, {"scores": {"f1": other + 1.0}}]
     write_json(result, {"metric": "f1", "tests": scores})
     return MappedHead(row, row.upper(), "en-de", "ner", layer, seed, "apart", tuned, result)

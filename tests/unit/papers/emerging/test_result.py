@@ -8,6 +8,7 @@ from fairseq_xling.papers.emerging.result import SharingModel, measurements, sha
 from fairseq_xling.results import tables
 from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.results.paired import paired_difference
+from tests.transfer_record import transfer_record
 
 
 @pytest.fixture
@@ -64,8 +65,8 @@ def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
         folder = tmp_path / f"pos-{cell.setting.code}-{cell.target}-{cell.seed}"
         accuracy = 90.0 - 10 * (cell.setting.code == "A2") + cell.seed
         scores = {"en": {"accuracy": 99.0}, cell.target: {"accuracy": accuracy}}
-        row = {"metric": "accuracy", "tests": [{"scores": scores}]}
-        write_json(folder / "results.json", {"results": [row]})
+        record = transfer_record({"tests": [{"scores": scores}]}, metric="accuracy")
+        write_json(folder / "results.json", record)
         with_task.append(dataclasses.replace(cell, tasks={"pos": folder}))
     header, rows = table(measurements(with_task), {"sentence P@1": 3, "POS": 1})
     assert header[7:10] == ["POS, de", "POS, zh", "Δ POS"]

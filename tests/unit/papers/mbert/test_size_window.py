@@ -18,6 +18,7 @@ from fairseq_xling.papers.mbert.size_window_study import (
 from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.step import digests
+from tests.transfer_record import transfer_record
 from tests.unit.studies.paper_fields import NO_FILES
 
 
@@ -201,8 +202,8 @@ def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
             }
             for seed in (-1, 1)
         ]
-        row = {"metric": "accuracy", "tests": tests}
-        write_json(folder / "results.json", {"results": [row]})
+        record = transfer_record({"tests": tests}, metric="accuracy")
+        write_json(folder / "results.json", record)
         learnt.append(dataclasses.replace(made, tasks={"nli": folder}))
     header, rows = table(measurements([*vectors, *learnt], "en", ["de", "zh"], {"nli": "NLI"}))
     assert header[5:] == ["NLI (%), window 16", "NLI (%), window 4", "drop of NLI (%)"]

@@ -16,6 +16,7 @@ from fairseq_xling.papers.transfer.scatter_result import (
     read_runs,
     write_scatter,
 )
+from tests.transfer_record import transfer_record
 
 
 def result(encoder, scores, sources=("en",), how="", shifted=None):
@@ -37,15 +38,15 @@ def result(encoder, scores, sources=("en",), how="", shifted=None):
             lang: {"alpha": 1, "dev": {}, "scores": {"f1": value}}
             for lang, value in shifted.items()
         }
-    found = {"encoder": encoder, "sources": sources, "how": how, "metric": "f1"}
-    return {**found, "tests": tests}
+    name = ", ".join(filter(None, (encoder, *(sources if how or sources != ("en",) else ()), how)))
+    return {"name": name, "encoder": encoder, "sources": sources, "how": how, "tests": tests}
 
 
 def write(path, results, **config):
     settings = {"head": "ner", "train": ["en=a"], "test": ["it=b", "en=c", "de=d"], **config}
     path.mkdir(parents=True)
-    text = json.dumps({"config": settings, "results": results}, sort_keys=True)
-    (path / "results.json").write_text(text)
+    record = {"config": settings, **transfer_record(*results, metric="f1")}
+    (path / "results.json").write_text(json.dumps(record, sort_keys=True))
     return path
 
 
@@ -156,14 +157,10 @@ def test_runs_that_show_other_figures_are_not_compared(tmp_path):
     [
         [],
         {},
-        {"config": {"scale": "tiny"}, "results": []},
-        {"config": {"head": "ner"}, "results": 3},
-        {"config": {"head": "ner"}, "results": [{"encoder": "a"}]},
-        {
-            "config": {"head": "ner"},
-            "results": [{"encoder": "a", "trained": "zero-shot", "how": "", "tests": []}],
-        },
-        {"config": 4, "results": []},
+        {"config": {"scale": "tiny"}, **transfer_record(metric="f1")},
+        {"config": {"head": "ner"}, "frame": 3},
+        {"config": {"head": "ner"}, "frame": {"rows": 1, "columns": {"encoder": "a"}}},
+        {"config": 4, **transfer_record(metric="f1")},
     ],
 )
 def test_other_files_of_results_are_refused(tmp_path, record):

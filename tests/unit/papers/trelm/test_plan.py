@@ -18,6 +18,7 @@ from fairseq_xling.papers.trelm.run_result import task_table
 from fairseq_xling.results.frame import make_frame
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import TASKS
+from tests.transfer_record import transfer_record
 
 RUN = Path("run")
 
@@ -128,9 +129,9 @@ def test_parsing_has_two_figures_and_the_others_the_one_of_their_head(world, con
     }
     for name, (metric, runs) in scores.items():
         tests = [{"scores": {"de": one}} for one in runs]
-        result = {"results": [{"metric": metric, "tests": tests}]}
+        record = transfer_record({"tests": tests}, metric=metric)
         outcome.tasks[name].mkdir(parents=True)
-        write_json(outcome.tasks[name] / "results.json", result)
+        write_json(outcome.tasks[name] / "results.json", record)
     assert task_figures(chosen, outcome) == {
         **{"POS": 90.0, "UAS": 72.0, "LAS": 61.0, "parsing uas": 55.0, "parsing las": 50.0}
     }

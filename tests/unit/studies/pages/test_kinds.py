@@ -1,5 +1,4 @@
 import base64
-import copy
 import csv
 import functools
 import io
@@ -14,6 +13,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import KINDS, find_results, kind_of, make_page
 from fairseq_xling.studies.pages.rows import spec_rows
+from tests.transfer_record import transfer_record
 from tests.unit.studies.pages.records import ORIGIN, RECORDS
 
 
@@ -124,8 +124,9 @@ def test_shifted_scores_have_a_table_of_their_own(made):
 
 
 def test_a_matrix_of_languages_is_a_heat_map(tmp_path):
-    record = copy.deepcopy(RECORDS["transfer"])
-    record["results"].append(record["results"][0] | {"sources": ["de"]})
+    scores = {"en": {"f1": 90.0}, "de": {"f1": 50.5}}
+    results = [{"sources": [lang], "tests": [{"scores": scores}]} for lang in scores]
+    record = {**RECORDS["transfer"], **transfer_record(*results, metric="f1")}
     page = make_page(Result(tmp_path / "r.json", record))
     assert "tested on" in page.sections[1].svg
     assert page.measured[0].row == "E7"
@@ -206,11 +207,7 @@ def test_a_damaged_record_is_one_line(tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    "kind",
-    [
-        *("ablation", "adversarial-tagging", "mapped-layers", "similarity", "size-window"),
-        *("trelm-run", "trelm-study"),
-    ],
+    "kind", sorted(kind for kind, record in RECORDS.items() if "frame" in record)
 )
 def test_results_of_an_older_version_say_what_to_do(tmp_path, kind):
     record = {name: value for name, value in RECORDS[kind].items() if name != "frame"}

@@ -7,6 +7,7 @@ import pandas
 from fairseq_xling.files import write_json
 from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import find_results, make_page
+from tests.transfer_record import transfer_record
 from tests.unit.studies.pages.records import RECORDS
 
 
@@ -16,18 +17,25 @@ def measured(record, folder):
     return [(one.row, one.what, one.value) for one in make_page(found, figures=False).measured]
 
 
+def transferred(*results, metric="f1", **config):
+    """The record of a transfer with other tests."""
+    record = {**RECORDS["transfer"], **transfer_record(*results, metric=metric)}
+    return {**record, "config": {**record["config"], **config}}
+
+
 def test_translated_files_are_a_row_of_their_own_and_not_zero_shot(tmp_path):
-    record = copy.deepcopy(RECORDS["transfer"])
-    (first,) = record["results"]
-    for how, sources, scores in (
-        ("translate-train", ["de"], {"de": {"f1": 70.0}}),
-        ("translate-test", ["en"], {"de": {"f1": 60.0}}),
+    scores = {"en": {"f1": 90.0}, "de": {"f1": 50.5}}
+    shifted = {"de": {"alpha": 0.5, "scores": {"f1": 52.5}}}
+    results = [{"encoder": "model", "tests": [{"scores": scores, "shifted": shifted}]}]
+    for how, sources, value in (
+        ("translate-train", ["de"], 70.0),
+        ("translate-test", ["en"], 60.0),
     ):
-        tests = [{"seed": seed, "setting": "lr0.001-b32", "scores": scores} for seed in (1, 2)]
+        tests = [{"scores": {"de": {"f1": value}}}] * 2
         about = {"name": f"model, {how}", "how": how, "sources": sources, "tests": tests}
-        record["results"].append({**first, **about})
+        results.append({"encoder": "model", **about})
     zero_shot = "zero-shot f1 (%), mean of the target languages, model"
-    assert measured(record, tmp_path) == [
+    assert measured(transferred(*results), tmp_path) == [
         ("E3", zero_shot, 50.5),
         ("E3", f"{zero_shot}, shifted", 52.5),
         ("E14", "f1 (%) of de, model, translate-train", 70.0),
@@ -39,19 +47,12 @@ def test_translated_files_are_a_row_of_their_own_and_not_zero_shot(tmp_path):
 def test_a_head_trained_and_tested_on_chinese_measures_understanding_and_on_english_nothing(
     tmp_path,
 ):
-    record = copy.deepcopy(RECORDS["transfer"])
-    record["config"]["head"], record["metric"] = "classification", "accuracy"
-    (first,) = record["results"]
     found = {}
     for lang in ("zh", "en"):
-        record["languages"] = [lang]
-        tests = [
-            {"seed": n, "setting": "lr0.001-b32", "scores": {lang: {"accuracy": 60.0 + n}}}
-            for n in (1, 2)
-        ]
-        about = {"metric": "accuracy", "sources": [lang], "tests": tests}
-        record["results"] = [{**first, **about}]
-        found[lang] = measured(record, tmp_path)
+        tests = [{"scores": {lang: {"accuracy": 60.0 + n}}} for n in (1, 2)]
+        one = {"encoder": "model", "sources": [lang], "tests": tests}
+        record = transferred(one, metric="accuracy", head="classification")
+        found[lang] = measured({**record, "languages": [lang]}, tmp_path)
     what = "accuracy (%) of zh, trained on it, head classification, model"
     assert found == {"zh": [("E6", what, 61.5)], "en": []}
     page = make_page(find_results(tmp_path)[0], figures=False)
