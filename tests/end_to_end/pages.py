@@ -4,6 +4,9 @@ The blocks of a page run from top to bottom in one shell and one folder: ```` ``
 stands; ```` ```python ```` as a program, or, where its first line names a file (``# plugin/a.py``),
 that file is written. A block below ``<!-- not run: REASON -->`` is left out.
 
+README and the tutorials train for minutes. What other pages and quick tests need of them is files,
+not figures, so they get these from the same commands with smaller numbers (`LESS`).
+
 Front matter says what a page needs: ``starts_with: tutorials/train.md`` begins with a copy of the
 folder that the commands of that page leave behind (run once in a test session, whichever worker
 comes first), and ``slow: true`` leaves a page of long commands to ``make test-slow``.
@@ -14,6 +17,7 @@ import fcntl
 import functools
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +36,20 @@ _BLOCK = re.compile(
 _NOT_RUN = re.compile(r"<!-- not run: (.+?) -->\s*\Z")
 _FILE = re.compile(r"# (\S+/\S+\.py)\b")
 _END = "END_OF_BLOCK"
+# The largest number that a quick run passes with each of these options.
+LESS = {
+    **dict.fromkeys(("sentences", "parallel-sentences"), 2000),
+    "held-out": 100,
+    "max-tokens": 512,
+    **dict.fromkeys(("max-update", "transform-steps"), 60),
+    **dict.fromkeys(("extract-steps", "order-steps"), 20),
+    **dict.fromkeys(("transfer-steps", "translator-steps"), 16),
+    **dict.fromkeys(("commonality-steps", "language-steps"), 10),
+    "warmup": 5,
+    "every": 8,
+    **dict.fromkeys(("max-epoch", "epochs"), 1),
+}
+_NUMBER = re.compile(rf"--({'|'.join(LESS)}) (\d+)\b")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,20 +97,32 @@ class Page:
             )
         return found
 
-    def script(self) -> str:
-        """One shell script of all that is run."""
-        parts = ["set -euo pipefail\n"]
+    @property
+    def trains(self) -> bool:
+        """Whether its commands train for minutes."""
+        return self.path == README or self.path.parent.name == "tutorials"
+
+    def script(self, whole: bool = False) -> str:
+        """One shell script of all that is run; unless it is the ``whole``, with small numbers."""
+        text = "".join(self._parts())
+        return _NUMBER.sub(_less, text) if self.trains and not whole else text
+
+    def _parts(self) -> Iterator[str]:
+        yield "set -euo pipefail\n"
         for block in self.blocks():
             if block.not_run:
                 continue
-            parts.append(f"echo '--- {self.name}, line {block.line}' >&2\n")
+            yield f"echo '--- {self.name}, line {block.line}' >&2\n"
             if block.language == "bash":
-                parts.append(block.text)
+                yield block.text
                 continue
             named = _FILE.match(block.text)
             to = f'mkdir -p "$(dirname {named[1]})"; cat > {named[1]}' if named else "python -"
-            parts.append(f"{to} <<'{_END}'\n{block.text}{_END}\n")
-        return "".join(parts)
+            yield f"{to} <<'{_END}'\n{block.text}{_END}\n"
+
+
+def _less(match: re.Match) -> str:
+    return f"--{match[1]} {min(int(match[2]), LESS[match[1]])}"
 
 
 def pages(*folders: str) -> list[Page]:
@@ -112,13 +142,14 @@ def parameters(found: list[Page]) -> list:
     ]
 
 
-def folder_of(page: Page, root: Path) -> Path:
+def folder_of(page: Page, root: Path, whole: bool = False) -> Path:
     """The folder that the page's commands leave behind, below ``root``, which workers share.
 
-    They run once: whoever comes second waits, and finds the folder.
+    They run once, quickly or as the ``whole``: whoever comes second waits, and finds the folder.
+    What they print is in ``FOLDER.out``.
     """
     root.mkdir(parents=True, exist_ok=True)
-    place = page.name.removesuffix(".md").replace("/", "-")
+    place = page.name.removesuffix(".md").replace("/", "-") + ("-whole" if whole else "")
     folder, done = root / place, root / f"{place}.done"
     with open(root / f"{place}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -126,11 +157,12 @@ def folder_of(page: Page, root: Path) -> Path:
             return folder
         shutil.rmtree(folder, ignore_errors=True)
         if before := page.settings.get("starts_with"):
-            shutil.copytree(folder_of(Page(before), root), folder)
+            shutil.copytree(folder_of(Page(before), root, whole), folder)
         else:
             folder.mkdir()
         script = root / f"{place}.sh"
-        script.write_text(page.script(), encoding="utf-8")
-        run_script(script, folder=folder, timeout=900)
+        script.write_text(page.script(whole), encoding="utf-8")
+        printed = run_script(script, folder=folder, timeout=3000 if whole else 900)
+        Path(f"{folder}.out").write_text(printed, encoding="utf-8")
         done.touch()
     return folder

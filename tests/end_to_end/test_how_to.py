@@ -26,7 +26,7 @@ LEAVES = {
     "how-to/processes.md": ["two-processes/checkpoint_last.pt"],
     "how-to/reports.md": ["pages/eval.html"],
     "how-to/python.md": ["encoder-onnx/encoder.onnx"],
-    "how-to/resume.md": ["encoder/checkpoint_last.pt"],
+    "how-to/resume.md": ["stopped/checkpoint_last.pt"],
     "how-to/shards.md": [
         *(f"{name}/checkpoint_last.pt" for name in ("folder-of-shards", "list-of-shards")),
         "data/shard1/meta.json",

@@ -1,8 +1,12 @@
-"""The commands of the pages in docs/tutorials run as they stand."""
+"""The commands of the tutorials run: quickly, and as they stand with what they show."""
+
+import json
+import re
+from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.pages import folder_of, pages, parameters
+from tests.end_to_end.pages import Page, folder_of, pages, parameters
 
 # What a reader has at the end of each.
 LEAVES = {
@@ -19,3 +23,43 @@ LEAVES = {
 def test_every_command_of_a_tutorial_runs(page, pages_root):
     folder = folder_of(page, pages_root)
     assert [name for name in LEAVES[page.name] if not (folder / name).exists()] == []
+
+
+def check_train(folder, printed):
+    trained, random = (
+        one["measures"] for one in json.loads((folder / "eval.json").read_text())["results"]
+    )
+    for measure, score in (("retrieval", "retrieval"), ("words", "word_mrr")):
+        found = [one[measure]["scores"]["de"][score] for one in (trained, random)]
+        assert found[0] > 1.5 * found[1], measure
+    assert "player -> Spieler" in printed
+
+
+def check_migrate(folder, printed):
+    translated = re.findall(r"^D-\d+\t\S+\t(.+)$", printed, re.M)
+    wanted = (folder / "text/parallel/test.en-de.de.txt").read_text(encoding="utf-8").splitlines()
+    assert len(translated) == 3
+    for line, reference in zip(translated, wanted, strict=False):
+        assert len({*line.split()} & {*reference.split()}) > 0.6 * len({*reference.split()})
+
+
+def check_transfer(folder, printed):
+    scores = json.loads((folder / "parsed" / "scores.json").read_text())
+    assert scores["files"]["test.de.conllu"]["scores"]["las"] > 50
+    assert "predicted:" in printed
+
+
+CHECKS = {
+    "README.md": check_migrate,
+    "tutorials/train.md": check_train,
+    "tutorials/migrate.md": check_migrate,
+    "tutorials/transfer.md": check_transfer,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7000)
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_tutorial_ends_with_what_it_promises(name, pages_root):
+    folder = folder_of(Page(name), pages_root, whole=True)
+    CHECKS[name](folder, Path(f"{folder}.out").read_text(encoding="utf-8"))

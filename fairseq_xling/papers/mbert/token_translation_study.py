@@ -130,6 +130,8 @@ class TokenTranslation(Study):
         return steps, cells
 
     def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
+        from fairseq_xling.results.frame import frame_from_json
+
         found = {name: read_json(path) for name, path in cell.files.items()}
         if "mass" in found:
             (result,) = found["mass"]["results"]
@@ -140,15 +142,13 @@ class TokenTranslation(Study):
                     about = {"target": lang, "measure": title, "chance": chance}
                     yield {**about, "value": scores[name]}
         elif "transfer" in found:
-            (result,) = found["transfer"]["results"]
-            (test,) = result["tests"]
-            metric = result["metric"]
-            for lang, scores in test["scores"].items():
+            frame = frame_from_json(found["transfer"]["frame"])
+            own = (frame["part"] == "test") & (frame["measure"] == found["transfer"]["metric"])
+            columns = frame.loc[own, ["target", "shifted", "value"]]
+            for lang, shifted, value in columns.itertuples(index=False, name=None):
                 measure = TRAINED if lang == cell.about["source"] else TRANSFER
-                about = {"target": lang, "measure": measure, "unit": "%"}
-                yield {**about, "value": scores[metric]}
-                if moved := test.get("shifted", {}).get(lang):
-                    yield {**about, "row": MOVED, "value": moved["scores"][metric]}
+                row = MOVED if shifted else cell.about["row"]
+                yield {"row": row, "target": lang, "measure": measure, "value": value, "unit": "%"}
         else:
             valid, test = (
                 {Shift(one["layer"], one["alpha"]): one for one in found[split]["cells"]}
