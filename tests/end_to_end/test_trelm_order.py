@@ -44,7 +44,9 @@ def test_prediction_wins_most_of_what_a_wholly_other_order_costs(tmp_path, monke
     arch = "--arch separable_transformer_tiny --lm-head bert --objectives mlm"
     run(SOURCE, "source", *mono, "800", *vocabulary.split(), *arch.split())
     Path("run.yaml").write_text(MIGRATION)
-    run("fairseq-xling", *"trelm run run.yaml --output out --seeds 1 --jobs 2".split())
+    run(
+        "fairseq-xling", *"trelm run run.yaml --output out --seeds 1 --jobs 2".split(), timeout=2700
+    )
     (result,) = find_results(Path("out"))
     bleu = result.frame[result.frame["measure"] == "BLEU"].set_index("ordering")["value"]
     identity, predicted, oracle = (bleu[order] for order in ("identity", "predicted", "oracle"))
