@@ -27,6 +27,7 @@ from fairseq_xling.results.paired import (
     paired_verdict,
     verdict,
 )
+from fairseq_xling.results.result import make_page
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
@@ -54,6 +55,7 @@ layers.
     examples/transfer/5_structures.sh synthetic             relations and roles on trees
     examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER
     examples/transfer/6_measures.sh                         every other measure, of one encoder
+    examples/transfer/7_token_translation.sh                tokens translated by the mean difference
     python examples/transfer/make_readme.py [RUN ...]       writes this page
 
 MIGRATED is the run of `examples/trelm/3_minilm.sh`.
@@ -87,6 +89,8 @@ def body(record: dict[str, Any]) -> list[str]:
         return [_tagging(config), "", "![By epoch](plot.svg)", "", *table_lines(record)]
     if record.get("kind") == "structures":
         return _structures(record)
+    if record.get("kind") == "token-translation":
+        return _token_translation(record)
     if "settings" in config:
         record = {**record, **_turned(record["header"], record["rows"])}
     return [_facts(config), "", *table_lines(record), *_against_new_weights(record)]
@@ -133,6 +137,17 @@ _TRAINING_SETS = {
         *("en", "zh"),
     ),
 }
+
+
+def _token_translation(record: dict[str, Any]) -> list[str]:
+    """What was trained, every table, and the figure."""
+    config = record["config"]
+    lines = [f"`{config['arch']}`, {config['layers']} layers, MLM alone, {describe_steps(config)}."]
+    for section in make_page(Result(Path("results.json"), record), figures=False).sections:
+        if section.header:
+            lines += ["", f"{section.title}:", "", markdown_table(section.header, section.rows)]
+            lines += ["", *(f"- {note}" for note in section.notes)] if section.notes else []
+    return [*lines, "", "![By layer and alpha](plot-1.svg)"]
 
 
 def _against_new_weights(record: dict[str, Any]) -> list[str]:
