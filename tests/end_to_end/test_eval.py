@@ -138,7 +138,7 @@ def test_another_models_data_folder_is_refused(study, capsys):
 
 def test_a_folder_that_is_no_data_folder_is_refused(study, capsys):
     line = fails(capsys, study / "model" / "checkpoint_last.pt", "--data", study / "text")
-    assert "not a finished data folder" in line
+    assert "is a folder of text, from which `fairseq-xling prepare" in line
 
 
 def test_languages_are_checked(study, capsys):
@@ -262,7 +262,7 @@ def test_static_embeddings_serve_lexicon_induction(study, capsys):
     ("options", "message"),
     [
         (["--layers", "3"], "`--layers` must lie in [0, 2], got '3'"),
-        (["--lang", "fr"], "not on 'fr' of the data folder"),
+        (["--lang", "fr"], "trained on en, de, not on 'fr'"),
         (["--unit", "words"], "unknown `--unit` 'words'"),
         (["--text", "none.txt"], "none.txt: no such file"),
         (["--max-tokens", "0"], "`--max-tokens` must be at least 1, got 0"),
