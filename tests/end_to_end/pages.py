@@ -40,12 +40,13 @@ _END = "END_OF_BLOCK"
 LESS = {
     **dict.fromkeys(("sentences", "parallel-sentences"), 2000),
     "held-out": 100,
-    "max-tokens": 512,
+    "max-tokens": 1000,
     **dict.fromkeys(("max-update", "transform-steps"), 60),
     **dict.fromkeys(("extract-steps", "order-steps"), 20),
     **dict.fromkeys(("transfer-steps", "translator-steps"), 16),
     **dict.fromkeys(("commonality-steps", "language-steps"), 10),
     "warmup": 5,
+    "warmup-updates": 50,
     "every": 8,
     **dict.fromkeys(("max-epoch", "epochs"), 1),
 }
