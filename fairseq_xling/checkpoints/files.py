@@ -115,7 +115,8 @@ def find_data(data: str, checkpoint: str | os.PathLike) -> str:
     """Where the data folders are that a checkpoint names; empty if they are nowhere.
 
     A relative path is looked for in the working directory, then in the folders above the
-    checkpoint, so that a folder of runs can be moved and used from anywhere.
+    checkpoint, so that a folder of runs can be moved and used from anywhere. A folder of that name
+    without a dictionary is another.
 
     Args:
         data: as `--data` of a training; several, with colons between, are shards.
@@ -123,6 +124,6 @@ def find_data(data: str, checkpoint: str | os.PathLike) -> str:
     folders = data.split(":")
     for base in (Path(), *Path(checkpoint).absolute().parents):
         found = [base / folder for folder in folders]
-        if all(folder.is_dir() for folder in found):
+        if all(any(folder.glob("dict*.txt")) for folder in found):
             return ":".join(map(str, found))
     return ""

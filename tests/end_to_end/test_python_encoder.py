@@ -86,6 +86,7 @@ def test_a_relative_data_folder_is_found_above_the_checkpoint(study, tmp_path, m
     state["cfg"]["task"]["data"] = data.name
     (tmp_path / "run/models").mkdir(parents=True)
     torch.save(state, tmp_path / "run/models/x.pt")
+    (tmp_path / "run/models" / data.name).mkdir()  # of that name, but without a dictionary
     with pytest.raises(ValueError, match=f"x.pt: its data folder {data.name} is not here; name it"):
         xling.Encoder.load(tmp_path / "run/models/x.pt")
     shutil.copytree(data, tmp_path / "run" / data.name)
