@@ -31,7 +31,7 @@ STUDIES: Registry[type[Study]] = Registry(
     "study",
     __name__,
     "fairseq_xling.papers.clcr.ablations",
-    "fairseq_xling.papers.mbert",
+    "fairseq_xling.papers.mbert.token_translation_study",
     "fairseq_xling.papers.trelm.ablations",
 )
 
