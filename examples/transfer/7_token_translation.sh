@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Token translation and transfer by the mean difference of two languages, of encoders that have only
-# seen text of each. Needs no data; about an hour on 2 idle cores.
+# seen text of each. Needs no data; about half an hour on 2 idle cores.
 #   examples/transfer/7_token_translation.sh [RUN_FOLDER] [further options of ablate]
 # If interrupted, the same command resumes. JOBS (default 2) steps run at a time.
 set -euo pipefail
