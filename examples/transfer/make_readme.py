@@ -147,6 +147,20 @@ def _token_translation(record: dict[str, Any]) -> list[str]:
         if section.header:
             lines += ["", f"{section.title}:", "", markdown_table(section.header, section.rows)]
             lines += ["", *(f"- {note}" for note in section.notes)] if section.notes else []
+    frame = frame_from_json(record["frame"])
+    chosen = frame[frame["cell"] == "chosen"]
+    pairs = [
+        (chosen, measure, "mean difference", other)
+        for measure in ("convert rate", "BLEU-1")
+        for other in ("no shift", "random direction")
+    ]
+    pairs.append((frame, "zero-shot transfer", "lower half frozen, shifted", "lower half frozen"))
+    lines.append("")
+    for own, measure, better, worse in pairs:
+        found = by_row(own[own["measure"] == measure], "row")
+        gap = paired_difference(found[better,], found[worse,])
+        unit, digits = ("", 3) if measure == "convert rate" else ("points", 1)
+        lines.append(f"- {measure}, {better} less {worse}: {in_words(gap, unit, digits)}.")
     return [*lines, "", "![By layer and alpha](plot-1.svg)"]
 
 
