@@ -3,6 +3,7 @@
 python docs/claims_page.py      puts the tables into README.md
 """
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairseq_xling.files import atomic_write
@@ -92,8 +93,7 @@ def claims_pages() -> dict[str, str]:
         for place, claim, paper, ours, verdict, note in table(judged):
             measures = ours.replace(" ", _NO_BREAK).replace(f";{_NO_BREAK}", "<br>")  # a line each
             rows.append([f"{claim}<br>*{place}*", paper, measures, f"{verdict}<br>{note}"])
-        lines = ["| " + " | ".join(map(_cell, row)) + " |" for row in rows]
-        parts += [f"## {TITLES[name]}", "\n".join(lines)]
+        parts += [f"## {TITLES[name]}", _table(rows)]
     return {"results/papers.md": "\n\n".join(parts) + "\n"}
 
 
@@ -105,11 +105,14 @@ def summary(found: dict[str, list[Verdict]]) -> str:
         central = counts(verdict for verdict in judged if verdict.claim.central)
         every = counts(judged)
         lines.append([TITLES[name], *(f"{central[s]} ({every[s]})" for s in STATES)])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return _table(lines)
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as Markdown; header and marks are the first two."""
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows
+    )
 
 
 def figures(found: dict[str, list[Verdict]]) -> str:
@@ -122,7 +125,7 @@ def figures(found: dict[str, list[Verdict]]) -> str:
         (shown,) = [one for one in verdict.shown if one.measure == measure]
         low, high = (f"{value:.{digits_of(shown)}f}" for value in (shown.worse, shown.better))
         lines.append([measure, worse, low, better, high, verdict.state, f"`{command}`"])
-    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
+    return _table(lines)
 
 
 def with_table(readme: str) -> str:

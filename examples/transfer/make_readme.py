@@ -32,6 +32,7 @@ from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
     measured_table,
+    section_lines,
     table_lines,
     write_page,
 )
@@ -145,8 +146,7 @@ def _token_translation(record: dict[str, Any]) -> list[str]:
     lines = [f"`{config['arch']}`, {config['layers']} layers, MLM alone, {describe_steps(config)}."]
     for section in make_page(Result(Path("results.json"), record), figures=False).sections:
         if section.header:
-            lines += ["", f"{section.title}:", "", markdown_table(section.header, section.rows)]
-            lines += ["", *(f"- {note}" for note in section.notes)] if section.notes else []
+            lines += ["", f"{section.title}:", *section_lines(section)]
     frame = frame_from_json(record["frame"])
     chosen = frame[frame["cell"] == "chosen"]
     pairs = [

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from fairseq_xling.errors import UserError, about_file, shown
+from fairseq_xling.languages import parse_languages
 from fairseq_xling.named_files import YAML, Argument, Input, OutputFolder, check_outputs
 from fairseq_xling.options import check_needs, chosen, parse_numbers, parse_seeds, split_words
 from fairseq_xling.ranges import WORDS, option_name
@@ -26,6 +27,26 @@ _REFUSED = re.compile(
     r"--save-dir|--results-path|--log-file|--tensorboard-logdir|--source-vectors"
 )
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class WithSeeds:
+    """Of settings with a field ``seeds``."""
+
+    seeds: str
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+
+class WithLanguages:
+    """Of settings with a field ``languages``."""
+
+    languages: str
+
+    @property
+    def language_list(self) -> list[str]:
+        return parse_languages(self.languages)
 
 
 def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool = True) -> None:

@@ -6,12 +6,12 @@ field that it redefines, with another help, keeps its position.
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.options import option
-from fairseq_xling.runs.options import parse_seeds, split_words
+from fairseq_xling.runs.options import WithLanguages, WithSeeds, split_words
 from fairseq_xling.runs.training_command import Training
 
 Config = TypeVar("Config", bound="EncoderTraining")
@@ -44,7 +44,7 @@ PAPER: Mapping[str, Any] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class PreparedText:
+class PreparedText(WithSeeds, WithLanguages):
     """How text becomes a data folder; a study also has ``languages`` and ``seeds``."""
 
     vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
@@ -53,14 +53,6 @@ class PreparedText:
     )
     segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
     prepare_args: str = option("", "more options of `fairseq-xling prepare`, as one text")
-
-    @property
-    def language_list(self) -> list[str]:
-        return parse_languages(self.languages)
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,6 +125,17 @@ def counted(config: Config) -> Config:
             f"`--epoch-size` must be at least the {rows} rows of a batch, got {config.epoch_size}"
         )
     return dataclasses.replace(config, updates=updates, every=every)
+
+
+def check_text(config: Any, *parts: str) -> None:
+    """Reject a ``data_text`` without one of the folders ``parts``, and fewer than two languages."""
+    if not all((Path(config.data_text or ".") / part).is_dir() for part in parts):
+        raise UserError(
+            f"`--data-text` must be a folder with text in {'/ and '.join(parts)}/, got "
+            f"{config.data_text!r}"
+        )
+    if len(config.language_list) < 2:
+        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
 
 
 def _check(config: EncoderTraining) -> None:

@@ -204,8 +204,8 @@ def section_lines(section: Section | None) -> list[str]:
     """The table of a part of a report and its notes, after an empty line; none without it."""
     if section is None:
         return []
-    table = markdown_table(section.header, section.rows)
-    return ["", table, "", *(f"- {note}" for note in section.notes)]
+    notes = ["", *(f"- {note}" for note in section.notes)] if section.notes else []
+    return ["", markdown_table(section.header, section.rows), *notes]
 
 
 def table_section(record: dict[str, Any]) -> Section:

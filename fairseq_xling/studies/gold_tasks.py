@@ -9,12 +9,16 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.runs.step import Step, last_line
+
+if TYPE_CHECKING:
+    import pandas
 
 SMALL = ("--lrs", "1e-3", "--batch-sizes", "32", "--epochs", "3", "--head-options", "dropout=0")
 # How a task is fine-tuned, by name: options of `fairseq-xling eval transfer`.
@@ -85,10 +89,17 @@ def transfer_mean(folder: Path, lang: str, test: str = "test", figure: str = "")
     """The figure of a finished `transfer_step` of one encoder in ``lang``, in percent, the mean
     over its chosen settings and seeds; ``test`` is the set that it is tested on, and ``figure``
     another of the head's scores than its metric."""
+    scores = tested_scores(folder, figure)
+    own = ~scores["shifted"].astype(bool) & (scores["task"] == _label(test, lang))
+    return statistics.fmean(scores.loc[own, "value"])
+
+
+def tested_scores(folder: Path, figure: str = "") -> "pandas.DataFrame":
+    """The figures of tests in the frame of a finished `transfer_step`, by the head's metric or
+    another ``figure``; its columns are those of `papers.transfer.transfer_result.measurements`."""
     result = Result(folder / RESULTS, read_json(folder / RESULTS))
-    metric, frame = figure or result.record["metric"], result.frame
-    own = (frame["part"] == "test") & ~frame["shifted"].astype(bool) & (frame["measure"] == metric)
-    return statistics.fmean(frame.loc[own & (frame["task"] == _label(test, lang)), "value"])
+    frame, metric = result.frame, figure or result.record["metric"]
+    return frame[(frame["part"] == "test") & (frame["measure"] == metric)]
 
 
 def _label(test: str, lang: str) -> str:

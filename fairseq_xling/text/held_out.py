@@ -109,7 +109,7 @@ def hold_out(
     if counts is None:
         counts = _write(out, texts, number)
         write_json(out / WORK / _DONE, {"counts": counts})
-    return *_described(out, sources, inputs, texts, counts), counts
+    return *_with_splits(out, sources, inputs, texts, counts), counts
 
 
 def _write(out: Path, texts: Sequence[_Text], number: int) -> dict[str, dict[str, int]]:
@@ -167,13 +167,14 @@ def _paths(out: Path, text: _Text, split: str) -> list[Path]:
     return [*sides, *links]
 
 
-def _described(
+def _with_splits(
     out: Path,
     sources: Sources,
     inputs: Inputs,
     texts: Sequence[_Text],
     counts: dict[str, dict[str, int]],
 ) -> tuple[Sources, Inputs]:
+    """The files of each split, instead of the training texts, and what is known of them."""
     found = Sources(dictionaries=sources.dictionaries, tokenizers=sources.tokenizers)
     facts: dict[Path, TextFacts] = {}
     for text in texts:

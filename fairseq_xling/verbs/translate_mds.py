@@ -332,9 +332,9 @@ def _split_mean(
 
 def _settings(options: Options, pair: tuple[str, str]) -> dict[str, Any]:
     """Everything that determines the scores of a cell."""
-    control = options.random_direction
     from fairseq_xling.analysis.sampled_bleu import tokenizer_for
 
+    control = options.random_direction
     return {
         "pair": list(pair),
         "checkpoint": sha256(options.checkpoint),

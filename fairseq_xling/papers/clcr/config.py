@@ -18,7 +18,7 @@ from fairseq_xling.options import option, reads
 from fairseq_xling.papers.clcr.phases import ENCODERS, FROZEN, annealed_phases
 from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import parse_seeds, split_words
+from fairseq_xling.runs.options import WithSeeds, split_words
 from fairseq_xling.runs.settled import precision_option
 
 CHECKPOINTS = ("last", "best")
@@ -92,7 +92,7 @@ def rows_of(config: Any, text: Text) -> list[str]:
 
 
 @dataclasses.dataclass(frozen=True)
-class ClcrRunConfig:
+class ClcrRunConfig(WithSeeds):
     """One sentence of help per field."""
 
     preset: str = option("", "values of the published system: paper")
@@ -185,10 +185,6 @@ class ClcrRunConfig:
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
     @property
     def order_list(self) -> list[str]:

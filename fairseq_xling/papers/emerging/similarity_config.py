@@ -16,7 +16,13 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.sentences import read_sentences
-from fairseq_xling.studies.encoder_training import PAPER, PRESET_HELP, EncoderTraining, PreparedText
+from fairseq_xling.studies.encoder_training import (
+    PAPER,
+    PRESET_HELP,
+    EncoderTraining,
+    PreparedText,
+    check_text,
+)
 from fairseq_xling.studies.ready_encoders import Ready, ready_encoders
 from fairseq_xling.text.vocabularies import modes
 
@@ -219,12 +225,7 @@ def check_encoders(config: SimilarityConfig) -> None:
     """Reject missing text, and encoders that are missing or cannot be trained."""
     from fairseq_xling.runs.corpus_steps import check_vocabulary
 
-    if not (Path(config.data_text or ".") / "mono").is_dir():
-        raise UserError(
-            f"`--data-text` must be a folder with text in mono/, got {config.data_text!r}"
-        )
-    if len(config.language_list) < 2:
-        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
+    check_text(config, "mono")
     shared = [name for name in modes if modes[name]().shares_ids(config.language_list)]
     if config.vocab not in shared:
         raise UserError(f"`--vocab` must be one of {', '.join(shared)}, got {config.vocab!r}")

@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.options import option, reads
-from fairseq_xling.runs.options import parse_numbers, parse_seeds
+from fairseq_xling.runs.options import WithLanguages, WithSeeds, parse_numbers
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.ready_encoders import Ready
 from fairseq_xling.studies.task_options import TaskOptions
@@ -33,7 +32,7 @@ PRESETS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class SizeWindowConfig(TaskOptions):
+class SizeWindowConfig(TaskOptions, WithSeeds, WithLanguages):
     """One sentence of help per field; lists are comma-separated text."""
 
     preset: str = option("", "values of the published study: paper")
@@ -89,10 +88,6 @@ class SizeWindowConfig(TaskOptions):
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property
-    def language_list(self) -> list[str]:
-        return parse_languages(self.languages)
-
-    @property
     def model_list(self) -> list[str]:
         return list(dict.fromkeys(name.strip() for name in self.models.split(",")))
 
@@ -109,10 +104,6 @@ class SizeWindowConfig(TaskOptions):
     def window_list(self) -> list[int]:
         """Longest first."""
         return sorted(parse_numbers("--windows", self.windows, int), reverse=True)
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
     @property
     def ready_list(self) -> list[Ready]:

@@ -32,6 +32,7 @@ from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.options import load_config, split_words
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.encoder_training import check_text
 from fairseq_xling.studies.gold_tasks import transfer_mean
 from fairseq_xling.studies.task_options import check_tasks
 
@@ -58,12 +59,7 @@ def check_config(config: SizeWindowConfig) -> None:
     from fairseq_xling.data.folder import DataFolder
     from fairseq_xling.papers.mbert.size_window_models import MODELS
 
-    if not (Path(config.data_text or ".") / "mono").is_dir():
-        raise UserError(
-            f"`--data-text` must be a folder with text in mono/, got {config.data_text!r}"
-        )
-    if len(config.language_list) < 2:
-        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
+    check_text(config, "mono")
     for name in config.model_list:
         MODELS.check(name)
     if config.vocab not in ("joint", "union"):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
-from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.options import option, reads
 from fairseq_xling.results.result import KINDS
@@ -27,8 +26,8 @@ from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText
-from fairseq_xling.studies.gold_tasks import parse_tasks, transfer_step
+from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText, check_text
+from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
 from fairseq_xling.studies.study import Cell, Study, Table
 
 if TYPE_CHECKING:
@@ -66,11 +65,7 @@ class TokenTranslation(Study):
     spec_rows = ("S11", "S12", "S13")
 
     def check(self, config: Config) -> Config:
-        if not (Path(config.data_text or ".") / "parallel").is_dir():
-            raise UserError(
-                "`--data-text` must be a folder with text in mono/ and parallel/, got "
-                f"{config.data_text!r}"
-            )
+        check_text(config, "mono", "parallel")
         for task in parse_tasks("--tasks", config.tasks).values():
             task.check(Path(config.data_text), config.language_list)
         _ = config.seed_list, config.training, parse_alphas(config.alphas)  # raises for errors
@@ -130,8 +125,6 @@ class TokenTranslation(Study):
         return steps, cells
 
     def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
-        from fairseq_xling.results.frame import frame_from_json
-
         found = {name: read_json(path) for name, path in cell.files.items()}
         if "mass" in found:
             (result,) = found["mass"]["results"]
@@ -142,10 +135,8 @@ class TokenTranslation(Study):
                     about = {"target": lang, "measure": title, "chance": chance}
                     yield {**about, "value": scores[name]}
         elif "transfer" in found:
-            frame = frame_from_json(found["transfer"]["frame"])
-            own = (frame["part"] == "test") & (frame["measure"] == found["transfer"]["metric"])
-            columns = frame.loc[own, ["target", "shifted", "value"]]
-            for lang, shifted, value in columns.itertuples(index=False, name=None):
+            scores = tested_scores(cell.files["transfer"].parent)[["target", "shifted", "value"]]
+            for lang, shifted, value in scores.itertuples(index=False, name=None):
                 measure = TRAINED if lang == cell.about["source"] else TRANSFER
                 row = MOVED if shifted else cell.about["row"]
                 yield {"row": row, "target": lang, "measure": measure, "value": value, "unit": "%"}

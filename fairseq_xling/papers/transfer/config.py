@@ -14,7 +14,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import NOT_NEGATIVE
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import parse_numbers, parse_seeds
+from fairseq_xling.runs.options import WithSeeds, parse_numbers
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP
 from fairseq_xling.tasks.formats import find_format
@@ -113,7 +113,7 @@ SCHEDULES = ("constant", "linear")
 
 
 @dataclasses.dataclass(frozen=True)
-class TransferConfig:
+class TransferConfig(WithSeeds):
     """One sentence of help per field."""
 
     preset: str = option("", f"values of a published evaluation: {', '.join(PRESETS)}")
@@ -181,10 +181,6 @@ class TransferConfig:
     precision: str = precision_option()
     train_args: str = option("", "more options of every fairseq-train, as one text")
     jobs: int = option(1, "steps that run at the same time", least=1)
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
     @property
     def figure(self) -> str:

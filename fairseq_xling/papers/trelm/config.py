@@ -19,7 +19,7 @@ from fairseq_xling.objectives import objectives
 from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
-from fairseq_xling.runs.options import parse_numbers, parse_seeds, split_words
+from fairseq_xling.runs.options import WithSeeds, parse_numbers, split_words
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.text.vocabularies import modes
@@ -56,7 +56,7 @@ class TargetTasks(TaskOptions):
 
 
 @dataclasses.dataclass(frozen=True)
-class TrelmConfig(TargetTasks):
+class TrelmConfig(TargetTasks, WithSeeds):
     """One sentence of help per field."""
 
     preset: str = option("", "values of a published system: trelm, or trelm-id")
@@ -242,10 +242,6 @@ class TrelmConfig(TargetTasks):
         """The folder with the source's vocabulary, if that is kept."""
         folder = self.source if Path(self.source).is_dir() else self.source_data
         return folder if self.keep_vocabulary else ""
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
     @property
     def translate_list(self) -> list[str]:

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import read_json
-from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.gold_tasks import TASKS, transfer_step
+from fairseq_xling.studies.gold_tasks import TASKS, tested_scores, transfer_step
 
 SOURCE, TARGET = "en", "de"
 SHOWN = ("pos", "ner", "parsing")
@@ -45,11 +43,8 @@ def read_transfer(run: Path) -> dict[str, dict[str, dict[str, float]]]:
     """By task, model and language: the figure in percent."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for name in SHOWN:
-        path = run / "transfer" / name / RESULTS
-        result = Result(path, read_json(path))
-        tests = result.frame[result.frame["part"] == "test"]
-        own = tests.loc[tests["measure"] == result.record["metric"], ["encoder", "task", "value"]]
-        for model, lang, value in own.itertuples(index=False, name=None):
+        scores = tested_scores(run / "transfer" / name)[["encoder", "task", "value"]]
+        for model, lang, value in scores.itertuples(index=False, name=None):
             found.setdefault(name, {}).setdefault(model, {})[lang] = value
     return found
 

@@ -108,8 +108,8 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
             else:
                 found[layer] = unpack_layer(*kept)
             bar.update(rows * number - bar.n)
-        kept = {**settings, FITTED_ON: sorted(set(pairs.keys))}
-        write_map(args.output, FittedMap(found, method, kept))
+        known = {**settings, FITTED_ON: sorted(set(pairs.keys))}
+        write_map(args.output, FittedMap(found, method, known))
         report = {
             "method": method,
             "settings": {**settings, "layers": layers},

@@ -5,12 +5,11 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.paired import Claim
-from fairseq_xling.runs.options import parse_seeds
+from fairseq_xling.runs.options import WithLanguages, WithSeeds
 from fairseq_xling.runs.settled import precision_option
 from fairseq_xling.tasks.items import parse_columns, parse_files
 
@@ -56,7 +55,7 @@ CLAIMS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class AdversarialTaggingConfig:
+class AdversarialTaggingConfig(WithSeeds, WithLanguages):
     """One sentence of help per field; ``{lang}`` in a path stands for a language."""
 
     languages: str = option("en,de", "the annotated language, then the targets")
@@ -105,10 +104,6 @@ class AdversarialTaggingConfig:
     jobs: int = option(1, "steps that run at the same time", least=1)
 
     @property
-    def language_list(self) -> list[str]:
-        return parse_languages(self.languages)
-
-    @property
     def source(self) -> str:
         return self.language_list[0]
 
@@ -119,10 +114,6 @@ class AdversarialTaggingConfig:
     @property
     def row_list(self) -> list[TaggingRow]:
         return [ROWS[code.strip()] for code in self.rows.split(",")]
-
-    @property
-    def seed_list(self) -> list[int]:
-        return parse_seeds("--seeds", self.seeds)
 
     @property
     def text_patterns(self) -> tuple[str, ...]:

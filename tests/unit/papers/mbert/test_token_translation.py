@@ -99,6 +99,7 @@ def test_what_cannot_work_is_refused_before_anything_runs(config, tmp_path):
         ({"alphas": "1,1"}, "`--alphas`"),
         ({"data_text": str(tmp_path)}, "`--data-text` must be a folder with text in mono/"),
         ({"tasks": "ner,chess"}, "unknown `--tasks` 'chess'"),
+        ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
     ):
         with pytest.raises(UserError, match=message):
             study.check(dataclasses.replace(config, **changes))
