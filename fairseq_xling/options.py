@@ -356,6 +356,17 @@ def seed(default: int = 1, help: str = "random seed", metavar: str = "N") -> Any
     return option(default, help, range=SEEDS, metavar=metavar)
 
 
+def random_direction() -> Any:
+    """``--random-direction``, the control of every shift by a mean difference."""
+    return option(
+        None,
+        "a control: shift in a random direction instead, as far as the mean difference, with this "
+        "seed",
+        range=SEEDS,
+        metavar="SEED",
+    )
+
+
 def neighbours() -> Any:
     """``--k``, of CSLS."""
     return option(10, "neighbours that CSLS averages over", range=COUNT, metavar="K")

@@ -15,6 +15,7 @@ of distances exist at a time.
 import torch
 from torch import Tensor
 
+from fairseq_xling.analysis.language_mean import random_direction
 from fairseq_xling.errors import UserError
 
 _CHUNK = 1024  # rows and columns of a block of distances: 8 MB
@@ -121,13 +122,19 @@ def split_pairs(count: int, held_out: float = 0.5, seed: int = 0) -> tuple[Tenso
 
 
 def vector_translation(
-    source: Tensor, target: Tensor, held_out: float = 0.5, seed: int = 0, chunk: int = _CHUNK
+    source: Tensor,
+    target: Tensor,
+    held_out: float = 0.5,
+    seed: int = 0,
+    chunk: int = _CHUNK,
+    control: int | None = None,
 ) -> Tensor:
     """Accuracy per layer on held-out sentences, without and with the vector of the others.
 
     Args:
         source, target: (L+1, N, D), sentence i of one translates sentence i of the other.
         held_out, seed: of `split_pairs`; candidates are the held-out targets.
+        control: seed of a random direction that is added instead, as far as vbar.
 
     Returns:
         (L+1, 2): ``acc[l, 0]`` before and ``acc[l, 1]`` after vbar of layer l is added.
@@ -145,6 +152,8 @@ def vector_translation(
     result = []
     for x, y in zip(source, target, strict=True):
         vector = translation_vector(x[learn], y[learn])
+        if control is not None:
+            vector = random_direction(vector[None], control)[0]
         x, y = x[test], y[test]
         result.append([translation_accuracy(x, y, v, chunk) for v in (None, vector)])
     return torch.tensor(result, dtype=torch.float64)

@@ -33,6 +33,7 @@ class Options(ComparisonOptions):
         metavar="SHARE",
     )
     seed: int = shared.seed(0, "seed of the split", "SEED")
+    random_direction: int | None = shared.random_direction()
 
 
 def run(options: Options) -> None:
@@ -48,12 +49,16 @@ def compare(sides: Sides, options: Options) -> Comparison:
         folder.check_sentences()
     check_same_rows(sides.x, sides.y)
     learnt, tested = map(len, split_pairs(sides.x.rows, options.held_out, options.seed))
+    control, split = options.random_direction, (options.held_out, options.seed)
     curves: dict[str, list[float]] = {"before": [], "after": []}
     for x, y in sides.by_layer("eval meanshift"):
-        found = vector_translation(x[None], y[None], options.held_out, options.seed)
+        found = vector_translation(x[None], y[None], *split, control=control)
         ((before, after),) = found.tolist()
         curves["before"].append(before)
         curves["after"].append(after)
+    added = f"the mean difference of the {learnt:,} other pairs"
+    if control is not None:
+        added = f"a random direction of seed {control}, as long as {added},"
     return Comparison(
         title=f"Vector translation {sides.pair}: accuracy on {tested:,} held-out sentences",
         layers=sides.layers,
@@ -64,8 +69,9 @@ def compare(sides: Sides, options: Options) -> Comparison:
         chance=(1 / tested, "chance"),
         notes=[
             f"nearest of the held-out {sides.y.lang} sentences by Euclidean distance, a tie counts "
-            f"as wrong; after: with the mean difference of the {learnt:,} other pairs added",
+            f"as wrong; after: with {added} added",
             f"chance: {1 / tested:.3g}; split of seed {options.seed}",
         ],
-        details={"learnt from": learnt, "tested on": tested, "seed": options.seed},
+        details={"learnt from": learnt, "tested on": tested, "seed": options.seed}
+        | ({} if control is None else {"random direction": control}),
     )

@@ -44,7 +44,6 @@ from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, OutputFile
 from fairseq_xling.options import REQUIRED, argument, option
 from fairseq_xling.progress import progress
 from fairseq_xling.ranges import COUNT
-from fairseq_xling.seeds import SEEDS
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.eval import check_languages
@@ -90,13 +89,7 @@ class Options:
         words=2,
     )
     means_split: str = option("valid", "split of the data folder for the means", metavar="SPLIT")
-    random_direction: int | None = option(
-        None,
-        "a control: shift in a random direction instead, as far as the mean difference, with this "
-        "seed",
-        range=SEEDS,
-        metavar="SEED",
-    )
+    random_direction: int | None = shared.random_direction()
     vocabulary_split: str = option(
         "train", "split whose tokens are a language's, for the convert rate", metavar="SPLIT"
     )

@@ -3,8 +3,9 @@ has only seen text of each write the other, and does it help zero-shot transfer?
 
 Liu et al. 2020, sections 4.1 to 4.3. Layer and a positive alpha are chosen on the validation
 sentences and scored on those of the test; a random direction of the same length is chosen and
-scored in the same way. Half of the layers are frozen where heads are trained, but in the row that
-says otherwise.
+scored in the same way. Half of the layers are frozen where heads are trained, but in the rows that
+say otherwise; one of these is an encoder that keeps the weights it was drawn with. Sentences of the
+test are looked up among their translations as in Pires et al. 2019, section 5.
 """
 
 import dataclasses
@@ -37,6 +38,8 @@ RATE, BLEU, OTHER = "convert rate", "BLEU-1", "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
 TRANSFER, TRAINED = "zero-shot transfer", "language trained on"
 HALF, MOVED, ALL = "lower half frozen", "lower half frozen, shifted", "all layers trained"
+NEW = "new weights, all layers trained"
+FOUND = "translation found"
 _MASS = {"langmass_own": "mass on own words", "langmass_others": "mass on others' words"}
 
 
@@ -46,7 +49,7 @@ class Config(EncoderTraining, PreparedText):
     languages: str = option("en,de,id", "the first is translated into each other one")
     seeds: str = option("1,2,3", "seeds of training")
     alphas: str = option("-1,1,2,3", "sizes of the shift, in mean differences")
-    tasks: str = option("pos,parsing", "zero-shot tasks: nli, ner, pos, parsing")
+    tasks: str = option("ner,pos,parsing", "zero-shot tasks: nli, ner, pos, parsing")
     device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
     precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
@@ -88,16 +91,23 @@ class TokenTranslation(Study):
         ]
         cells: list[Cell] = []
         for seed in config.seed_list:
-            folder, log = run / "models" / str(seed), run / "logs" / f"train-{seed}.log"
-            best = folder / "checkpoint_best.pt"
-            where = (config.device, config.precision)
-            train = (config.training, data, folder, log, seed, source, (), *where)
-            steps.append(training_step(f"train-{seed}", *train))
+            # A step with learning rate 0 keeps the weights as they were drawn.
+            still = dataclasses.replace(config.training, updates=1, every=1, lr=0.0)
+            best, new = run / "models" / str(seed), run / "models" / f"new-{seed}"
+            for model, training in ((best, config.training), (new, still)):
+                name = f"train-{model.name}"
+                where = (data, model, run / "logs" / f"{name}.log", seed, source)
+                steps.append(
+                    training_step(name, training, *where, (), config.device, config.precision)
+                )
+            best, new = (model / "checkpoint_best.pt" for model in (best, new))
             about, of = {"source": source, "seed": seed}, (config, best, data, seed)
             mass = run / "results" / f"mass-{seed}.json"
             command = ["--measure", "langmass", "--device", config.device, "--output", mass]
             command = eval_command([best], data, source, targets, *command)
-            steps.append(Step(f"mass-{seed}", [command], inputs=[data, folder], outputs=[mass]))
+            steps.append(
+                Step(f"mass-{seed}", [command], inputs=[data, best.parent], outputs=[mass])
+            )
             cells.append(Cell({**about, "row": NONE}, {"mass": mass}))
             for target in targets:
                 for row in (SHIFT, CONTROL):
@@ -109,9 +119,15 @@ class TokenTranslation(Study):
                             {**about, "target": target, "row": row}, {"valid": valid, "test": test}
                         )
                     )
+                *states, shifted, random = _lookups(run, target, *of)
+                steps += [*states, shifted, random]
+                files = {SHIFT: shifted.outputs[0], CONTROL: random.outputs[0]}
+                cells.append(Cell({**about, "target": target, "cell": "sentences"}, files))
             for name, task in parse_tasks("--tasks", config.tasks).items():
-                for row, frozen in ((HALF, config.layers // 2), (ALL, 0)):
-                    output = run / "tasks" / f"{name}-{frozen}-{seed}"
+                half = config.layers // 2
+                for row, frozen, model in ((HALF, half, best), (ALL, 0, best), (NEW, 0, new)):
+                    kind = "new" if row == NEW else frozen
+                    output = run / "tasks" / f"{name}-{kind}-{seed}"
                     options = ["--freeze-layers", str(frozen), "--device", config.device]
                     options += ["--precision", config.precision]
                     if frozen:  # alpha is chosen on sentences of the target language, as in 4.3
@@ -119,7 +135,7 @@ class TokenTranslation(Study):
                         dev = (f"{lang}={task.file(text, 'valid', lang)}" for lang in targets)
                         options += [word for file in dev for word in ("--shift-dev", file)]
                     tested = (output.name, task, output, text, config.language_list)
-                    steps.append(transfer_step(*tested, {"model": (best, data)}, "1", options))
+                    steps.append(transfer_step(*tested, {"model": (model, data)}, "1", options))
                     files = {"transfer": output / "results.json"}
                     cells.append(Cell({**about, "row": row, "task": task.title}, files))
         return steps, cells
@@ -140,6 +156,14 @@ class TokenTranslation(Study):
                 measure = TRAINED if lang == cell.about["source"] else TRANSFER
                 row = MOVED if shifted else cell.about["row"]
                 yield {"row": row, "target": lang, "measure": measure, "value": value, "unit": "%"}
+        elif cell.about.get("cell") == "sentences":
+            for row, result in found.items():
+                curves = {row: "after", **({NONE: "before"} if row == SHIFT else {})}
+                about = {"measure": FOUND, "chance": result["chance"]}
+                for name, curve in curves.items():
+                    by_layer = zip(result["layers"], result["curves"][curve], strict=True)
+                    for layer, value in by_layer:
+                        yield {**about, "row": name, "layer": layer, "value": value}
         else:
             valid, test = (
                 {Shift(one["layer"], one["alpha"]): one for one in found[split]["cells"]}
@@ -167,6 +191,9 @@ class TokenTranslation(Study):
             "Third language: share of all words that only other languages have.",
         ]
         yield "Token translation", pivot(chosen, rows, digits=digits, order=list(digits)), notes
+        if len(found := frame[frame["measure"] == FOUND]):
+            note = "Share of sentences whose translation is the nearest one, a mean over layers."
+            yield "Sentences", pivot(found, rows, digits=3), [note]
         mass = frame[frame["measure"].isin(_MASS.values())]
         yield "Masked words", pivot(mass, {"language": "target"}, digits=3), []
         if len(tuned := frame[frame["measure"].isin([TRANSFER, TRAINED])]):
@@ -192,6 +219,31 @@ class TokenTranslation(Study):
             )
 
         return {"By layer and alpha": by_layer}
+
+
+def _lookups(
+    run: Path, target: str, config: Config, best: Path, data: Path, seed: int
+) -> Iterator[Step]:
+    """States of the test's sentences in both languages, then translations looked up among them
+    with the mean difference of one half of them, and with a random direction."""
+    source, states = config.language_list[0], []
+    for lang in (source, target):
+        name = f"states-{source}-{target}-{lang}-{seed}"
+        text = Path(config.data_text) / "parallel" / f"test.{source}-{target}.{lang}.txt"
+        states.append(run / "states" / name.removeprefix("states-"))
+        command = [
+            *("fairseq-xling", "extract", str(best), "--data", str(data), "--lang", lang),
+            *("--text", str(text), "--unit", "sentences", "--device", config.device),
+            *("--output", str(states[-1])),
+        ]
+        inputs, outputs = [best.parent, data, text], [states[-1]]
+        yield Step(name, [command], inputs=inputs, outputs=outputs, resumable=True)
+    for row, control in (("shift", ()), ("control", ("--random-direction", str(seed)))):
+        result = run / "results" / f"sentences-{row}-{target}-{seed}.json"
+        command = ["fairseq-xling", "eval", "meanshift", *map(str, states), *control]
+        command += ["--output", str(result)]
+        outputs = [result, result.with_suffix(".csv")]
+        yield Step(result.stem, [command], inputs=states, outputs=outputs)
 
 
 def _grid(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fairseq_xling.verbs.parts.struct_config import MatrixConfig
 
 Record = Mapping[str, Any]
+BETTER_SOURCE = "F1 of the better source"
 AWAY = "not trained on"  # in place of a test file: the mean over such languages
 SOURCE = "transfer note, 3"
 TITLES = {"relations": "Structure transfer: relations", "roles": "Structure transfer: roles"}
@@ -60,14 +61,24 @@ def measurements(
 ) -> pandas.DataFrame:
     """A row for each training and test file, and for each epoch's F1 on dev files, in percent.
 
+    Where several languages and each of them alone were trained on, the several have a row more for
+    each file of another language: the F1 there of the one that does best.
+
     Args:
         trainings: what they are, with their ``scores`` by file.
         sources: languages of each training set; languages: of each test file.
         always: by training set the ``f1`` of its most frequent label, by file; may be empty.
     """
     rows = []
+    alone = {of[0]: row for row, of in sources.items() if len(of) == 1}
+    f1 = {
+        (one["network"], one["variant"], one["seed"], one["row"], file): 100 * scores["f1"]
+        for one in trainings
+        for file, scores in one["scores"].items()
+    }
     for one in trainings:
         row = one["row"]
+        parts = [alone.get(lang) for lang in sources[row]] if len(sources[row]) > 1 else []
         about = {name: one.get(name) for name in _TRAINING}
         for file, lang in languages.items():  # in the order of the command
             scores = one["scores"][file]
@@ -76,6 +87,10 @@ def measurements(
             rows[-1] |= {name: scores.get(name) for name in (*_SCORES, *_COUNTS)}
             if always:
                 rows[-1]["chance"] = 100 * always[row]["f1"][file]
+            model = one["network"], one["variant"], one["seed"]
+            singles = [f1.get((*model, part, file)) for part in parts]
+            if singles and None not in singles and lang not in sources[row]:
+                rows.append({**rows[-1], "measure": BETTER_SOURCE, "value": max(singles)})
         for epoch, f1 in enumerate(one.get("dev_f1", ()), 1):
             rows.append({**about, "measure": "dev F1", "epoch": epoch, "value": 100 * f1})
     return make_frame(rows, paper="transfer", study="structures", unit="%", run="")

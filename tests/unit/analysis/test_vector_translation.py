@@ -90,6 +90,13 @@ def test_a_constant_offset_is_undone_completely_on_held_out_sentences():
     assert after.tolist() == [1.0, 1.0]
 
 
+def test_a_random_direction_as_long_undoes_no_offset():
+    before, control = vector_translation(*planted(), control=1).T
+    assert (control < 1 / 3).all()
+    assert not torch.equal(before, control)
+    assert torch.equal(control, vector_translation(*planted(), control=1).T[1])
+
+
 @pytest.mark.row("G16")
 def test_the_difference_as_the_paper_prints_it_leads_away():
     x, y = (side[0] for side in planted())

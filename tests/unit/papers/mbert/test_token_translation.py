@@ -9,6 +9,7 @@ from fairseq_xling.files import write_json
 from fairseq_xling.papers.mbert.token_translation_study import (
     BLEU,
     CONTROL,
+    NEW,
     NONE,
     OTHER,
     RATE,
@@ -82,14 +83,30 @@ def config(tmp_path):
 
 def test_each_seed_is_shifted_and_controlled_on_both_sets(config, tmp_path):
     steps, cells = TokenTranslation().plan(tmp_path / "run", config)
-    assert len(steps) == 1 + 2 * (1 + 1 + 2 * 2 * 2 + 2)
+    assert len(steps) == 1 + 2 * (2 + 1 + 2 * (2 * 2 + 4) + 3)
     words = {step.name: " ".join(step.commands[0]) for step in steps}
     assert "--random-direction 2" in words["control-id-test-2"]
     assert "--random-direction" not in words["shift-id-test-2"]
     for name, split in (("shift-de-valid-1", "valid"), ("shift-de-test-1", "test")):
         assert f"{split}.en-de.en.txt --reference" in words[name]
     assert "--shift-layer 2" in words["pos-2-1"] and "--shift-layer" not in words["pos-0-1"]
-    assert {cell.about["row"] for cell in cells} >= {SHIFT, CONTROL, NONE}
+    assert "models/new-1/" in words["pos-new-1"] and "--lr 0.0" in words["train-new-1"]
+    assert "--random-direction 2" in words["sentences-control-id-2"]
+    assert "--random-direction" not in words["sentences-shift-id-2"]
+    assert {cell.about.get("row") for cell in cells} >= {SHIFT, CONTROL, NONE, NEW}
+
+
+def test_translations_found_by_layer_are_rows_beside_the_control(tmp_path):
+    record = {"layers": [0, 1], "chance": 0.5, "curves": {"before": [0.5, 0.6], "after": [0.7, 1]}}
+    write_json(tmp_path / "found.json", record)
+    about = {"source": "en", "target": "de", "seed": 1, "cell": "sentences"}
+    files = dict.fromkeys((SHIFT, CONTROL), tmp_path / "found.json")
+    found = list(TokenTranslation().read(Cell(about, files)))
+    assert [(row["row"], row["layer"], row["value"]) for row in found] == [
+        *((SHIFT, 0, 0.7), (SHIFT, 1, 1), (NONE, 0, 0.5), (NONE, 1, 0.6)),
+        *((CONTROL, 0, 0.7), (CONTROL, 1, 1)),
+    ]
+    assert {row["chance"] for row in found} == {0.5}
 
 
 def test_what_cannot_work_is_refused_before_anything_runs(config, tmp_path):

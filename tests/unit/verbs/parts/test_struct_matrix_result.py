@@ -56,6 +56,23 @@ def test_models_of_a_run_are_compared_in_each_cell_and_over_languages_not_traine
     check(found["", "not trained on"], *(np.mean(away[net], 0) for net in ("gcn", "lstm")))
 
 
+def test_several_sources_stand_beside_the_better_of_them_alone():
+    f1 = {"en": 0.2, "de": 0.5, "en+de": 0.4, "en+id": 0.3}
+    trainings = [
+        {"network": "gcn", "variant": "", "row": row, "seed": 1}
+        | {"scores": {"de.jsonl": {"f1": f1[row]}, "zh.jsonl": {"f1": f1[row]}}}
+        for row in f1
+    ]
+    sources = {row: row.split("+") for row in f1}
+    files = {"de.jsonl": "de", "zh.jsonl": "zh"}
+    found = measurements(trainings, sources, files, {})
+    better = found[found["measure"] == "F1 of the better source"]
+    # German is a source of en+de, and Indonesian alone was not trained on.
+    assert list(better[["row", "file", "value"]].itertuples(index=False, name=None)) == [
+        ("en+de", "zh.jsonl", 50.0)
+    ]
+
+
 def test_a_separate_run_is_compared_by_the_seeds_and_training_sets_that_it_shares():
     run = measured(1, models=(("gcn", ""),))
     other = measured(2, models=(("lstm", ""),), seeds=(3, 2, 7), rows=("de",), run="order")
