@@ -20,7 +20,7 @@ from fairseq_xling.results.claims import (
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
 LEAD_OF_SUMMARY = """\
-How many of the papers' claims our runs confirm; `make docs` builds a page that lists each of them:"""
+How many of the papers' claims our runs confirm (`make docs` builds a page that lists them all):"""
 # What the front page shows: a claim, its measure, the row that is beaten and the one that beats it,
 # in words, and the script that repeats it.
 FRONT = (
