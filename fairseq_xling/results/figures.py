@@ -136,7 +136,7 @@ def _make_room_for_legend(axis: Axes) -> None:
         paths = [
             line.get_transform().transform_path(line.get_path())
             for line in axis.get_lines()
-            if len(line.get_xdata()) == 1 or np.ptp(line.get_xdata()) > 0
+            if len(set(line.get_xdata())) != 1
         ]
         if not any(path.intersects_bbox(box, filled=False) for path in paths):
             return
