@@ -27,23 +27,24 @@ TOGETHER = {
 }
 LEAD = """# Architecture
 
-Each folder of `fairseq_xling` is a package. A package imports those below it, never one above, and
-no two files import each other in a circle: `lint-imports` checks both in `make test`. So any
-package can be read with only what lies below it in mind. The mathematics (`analysis`, `mapping`)
-knows neither argparse nor fairseq, and text is prepared without torch.
+Each folder of `fairseq_xling` is a package. A package may import only packages below it in the
+drawing, and there are no circular imports; `lint-imports` checks both in `make test`. To
+understand a package, you therefore only need to know those below it. The mathematics (`analysis`,
+`mapping`) depends on neither argparse nor fairseq, and text is prepared without torch.
 
 ![The packages in layers, with arrows to what they import](../assets/architecture.svg)
 
-The drawing is made from the imports whenever the documentation is built. An arrow is left out where
-others lead there on the way, and so is what every package imports: errors, files and ranges, the
-modules beside the packages.
+The drawing is generated from the imports whenever the documentation is built. It leaves out arrows
+that are implied by others, and the modules outside of any package (errors, files and ranges), which
+every package imports.
 
-A new variant is one file: [an objective, a head, a measure](../how-to/extend.md), [an
-ordering](../how-to/ordering.md), [a verb, or a study of three](../contributing/verb.md). To follow
-one sentence from disk to loss, read `text/binarize.py`, `data/mmap.py`, `data/sources.py`,
-`data/feeds.py`, `objectives/mlm.py`, `data/batch.py`, `models/separable_transformer.py`,
-`training/criterion.py`, in this order. To follow a run, read `studies/verbs/trelm.py`,
-`papers/trelm/`, `runs/step.py`, `runs/runner.py`, `results/result.py`."""
+You can add most components as a single file: [an objective, a head, a
+measure](../how-to/extend.md), [an ordering](../how-to/ordering.md), [a verb or a
+study](../contributing/verb.md). To follow one sentence from disk to loss, read
+`text/binarize.py`, `data/mmap.py`, `data/sources.py`, `data/feeds.py`, `objectives/mlm.py`,
+`data/batch.py`, `models/separable_transformer.py` and `training/criterion.py`, in this order. To
+follow a run, read `studies/verbs/trelm.py`, `papers/trelm/`, `runs/step.py`, `runs/runner.py` and
+`results/result.py`."""
 
 
 def architecture_pages() -> dict[str, str]:

@@ -20,7 +20,7 @@ from fairseq_xling.results.claims import (
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
 LEAD_OF_SUMMARY = """\
-What holds here of the papers' claims; `make docs` builds the page with each of them:"""
+How many of the papers' claims our runs confirm (`make docs` builds a page that lists them all):"""
 # What the front page shows: a claim, its measure, the row that is beaten and the one that beats it,
 # in words, and the script that repeats it.
 FRONT = (
@@ -60,20 +60,22 @@ hide:
 ---
 # The papers' claims
 
-Every testable claim of the five papers, central ones in bold, and what our runs say of it. Our
-models are a thousand times smaller and their text is mostly a small made-up corpus, so only the
-order of rows can be compared.
+This page lists every testable claim of the five papers, central ones in bold, and whether our runs
+confirm it. Our models are a thousand times smaller and are mostly trained on a small generated
+corpus, so only rankings can be compared, not absolute numbers.
 
-- A verdict is computed when this page is built, from the frames of committed runs: a paired t-test
-  over at least three seeds, of the mean over the claim's measures; Holm's correction over the
-  claims of a paper.
-- *Kept*, *not kept*: significant, in the paper's direction or in the other. *Undecided*: not
-  significant. *Equal within the margin*: of a claim that rows are alike, whose margin is named;
-  there *not kept* is a difference that is significantly larger.
-- *Not run*: no run is a test of this claim; the line below says why. Figures there are of runs of
-  another kind.
-- Each measure has the better and the worse row of the paper, and their difference with its 95 %
-  interval."""
+- Verdicts are computed when this page is built, from the results of committed runs. The test is a
+  paired t-test over at least three seeds, on the mean over the claim's measures, with Holm's
+  correction over the claims of a paper.
+- *Kept* means a significant difference in the paper's direction, *not kept* one in the opposite
+  direction, and *undecided* that the difference is not significant.
+- If the paper claims that two settings are alike, a margin is stated. *Equal within the margin*
+  means that the difference is significantly smaller than the margin, *not kept* that it is
+  significantly larger.
+- *Not run* means that no run tests this claim; the line below the verdict says why. Numbers shown
+  there are from runs of a different kind.
+- For each measure, the table has the setting that the paper found better, the one that it found
+  worse, and the difference with its 95% interval."""
 
 
 def verdicts() -> dict[str, list[Verdict]]:

@@ -17,7 +17,7 @@ RESULTS = {
 }
 TITLES = {  # in the navigation; those of the files are long
     "results/emerging_structure/index.md": "Emerging structure",
-    "results/analysis/index.md": "Together and apart",
+    "results/analysis/index.md": "Joint and independent training",
     "results/trelm/index.md": "TreLM",
     "results/transfer/index.md": "Transfer",
     "results/clcr/index.md": "CLCR",

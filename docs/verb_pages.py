@@ -45,8 +45,12 @@ def prose(text: str) -> str:
     """Plain text with code in backticks, where only those are marked up."""
     text = re.sub(r" \(SPEC [^)]*\)", "", text.replace("``", "`"))
     parts = re.split(r"(`[^`]+`)", text)
+    # Markdown has no escape of "<".
     return "".join(
-        part if part.startswith("`") else re.sub(r"([*_<\[\]\\])", r"\\\1", part) for part in parts
+        part
+        if part.startswith("`")
+        else re.sub(r"([*_\[\]\\])", r"\\\1", part).replace("<", "&lt;")
+        for part in parts
     )
 
 

@@ -47,30 +47,32 @@ _SECOND = ("same", "paraphrases", "shuffled")
 _HEAD = """\
 # Encoders trained jointly and independently
 
-Conneau, Wu, Li, Zettlemoyer and Stoyanov, ACL 2020, "Emerging Cross-lingual Structure in Pretrained
-Language Models", section 5. The paper finds that independently trained encoders of two languages
-have similar states: a rotation aligns them, and layers with a high linear CKA retrieve
-translations. Its models have 8 layers, 768 wide, and are trained on Wikipedia; here they are small.
+This page repeats Section 5 of Conneau, Wu, Li, Zettlemoyer and Stoyanov, "Emerging Cross-lingual
+Structure in Pretrained Language Models" (ACL 2020). The paper finds that encoders of two
+languages have similar states even if they are trained independently: a rotation aligns them, and
+layers with a high linear CKA are good at retrieving translations. Its models have 8 layers, 768
+wide, and are trained on Wikipedia; ours are small.
 
     examples/analysis/1_synthetic.sh                          the embedded corpus, needs nothing
-    examples/analysis/1_synthetic.sh RUN --equal text --updates 400       ..., equal text, see there
+    examples/analysis/1_synthetic.sh RUN --equal text --updates 400       the same, with equal text
     examples/analysis/2_six_languages.sh DATA ENCODER         one encoder of real text
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
     examples/analysis/4_measures.sh DATA MIGRATION CHECKPOINT every measure of one encoder
     examples/analysis/5_paraphrases.sh DATA                   English sentences and paraphrases
     python examples/analysis/make_readme.py [RUN ...]         writes this page
 
-ENCODER is the folder of `examples/transfer/encoder.sh`, MIGRATION that of
+ENCODER is the folder written by `examples/transfer/encoder.sh`, MIGRATION the one written by
 `examples/trelm/5_translators.sh`. The scripts can be interrupted and resume
 when called again. `fairseq-xling ablate similarity --help` lists every option; the values used
 are in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Existing encoders can replace
 trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper, Pearson's correlation of CKA
 with retrieval over the layers is above 0.9 for every pair.
 
-In the run `synthetic`, monolingual and bilingual encoders have equally many steps, so that a
-bilingual one reads half as much of each language; in `synthetic-equal-text` it reads as much of
-each as a monolingual one, in twice the steps. The encoder of `six-languages` is that of
-`examples/transfer/encoder.sh` after 4,000 of its 5,000 steps.
+In the run `synthetic`, monolingual and bilingual encoders are trained for the same number of
+steps, so a bilingual one reads half as much text of each language. In `synthetic-equal-text` it
+is trained for twice as many steps, and reads as much text of each language as a monolingual one.
+The encoder of `six-languages` is that of `examples/transfer/encoder.sh` after 4,000 of its 5,000
+steps.
 """
 
 

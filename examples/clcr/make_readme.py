@@ -15,27 +15,28 @@ from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page
 
 _HEAD = """\
-# CLCR: one language-independent sequence from two encoders of one language each
+# CLCR: one language-independent sequence from two monolingual encoders
 
 A sentence and its translation become the same sequence of vectors: the states of one encoder are
-transformed into those of the other (T), words without a counterpart are dropped (E), and the rest
-is put into the other language's order (R). A model trained on sequences of one language can then
-read the other. The paper's encoders are BERT models of 12 layers, aligned on 250,000 sentence
-pairs; only the ranking is comparable here, not the figures.
+transformed into the space of the other (T), words without a counterpart are left out (E), and the
+remaining ones are put into the order of the other language (R). A model trained on the sequences
+of one language can then read those of the other. The paper's encoders are BERT models of 12
+layers, aligned on 250,000 sentence pairs; only rankings can be compared here, not absolute
+numbers.
 
     examples/clcr/1_synthetic.sh                          the embedded corpus, needs nothing
     examples/clcr/2_minilm.sh DATA                        English MiniLM, German and Japanese
-    examples/clcr/3_mismatched.sh                         the first, encoders not pretrained alike
-    examples/clcr/4_probing.sh                            edge probing of the first
-    examples/clcr/5_pairs.sh                              nested subsets of its sentence pairs
-    examples/clcr/7_readings.sh                           its attention, key-points, order otherwise
-    examples/clcr/6_sentence.sh                           one sentence and its orders, looked at
+    examples/clcr/3_mismatched.sh                         the same, encoders pretrained differently
+    examples/clcr/4_probing.sh                            edge probing of the encoders of 1
+    examples/clcr/5_pairs.sh                              nested subsets of the sentence pairs of 1
+    examples/clcr/6_sentence.sh                           a detailed look at one sentence
+    examples/clcr/7_readings.sh                           other attention, key-points and orders
     python examples/clcr/make_readme.py [RUN ...]         writes this page
 
-The scripts can be interrupted and resume when called again; `synthetic.yaml` and `minilm.yaml`
-contain the settings, `fairseq-xling clcr run --help` explains each.
+The scripts can be interrupted and resume when called again. `synthetic.yaml` and `minilm.yaml`
+contain the settings; `fairseq-xling clcr run --help` explains them.
 
-Where the paper is silent, and what was chosen:
+Our choices where the paper does not specify something, and notes on the results:
 
 - Distances are Euclidean, of single states, and D is their mean over the tokens of the target; it
   is not normalised, so its scale depends on the encoders. `relative` is D divided by the mean
@@ -43,45 +44,50 @@ Where the paper is silent, and what was chosen:
 - T is MLP(x) + A x, which can be initialised in many ways. Initialised as the identity, it makes
   attention sharp over random partners, and then learns those. Here T is initialised to zero and
   reads centred states, so that attention is uniform at first.
-- The paper does not specify the attention score. In these runs it is `exclusive`: the share of an
-  English token that belongs to each token. With dot products alone (`transformed`, the default) one
-  "." of a sentence can be the partner of every article, and no distance reveals that it is wrong.
-  In `readings`, without full stops, two seeds of three are as good so, and the third is not.
-- Full stops are left out of the embedded corpus for the same reason. Every sentence ends in one and
-  nearly every one has an article, so a T that takes each for the other has a D as low as the right
-  one, and most trainings with one of the English encoders found that one.
+- The paper does not specify the attention score. In these runs it is `exclusive`: each English
+  token is divided among the tokens of the other language. With dot products alone (`transformed`,
+  the default), the one "." of a sentence can be the partner of every article, and the distances
+  do not reveal that this is wrong. In `readings`, without full stops, `transformed` is as good
+  with two seeds of three, and worse with the third.
+- Full stops are left out of the embedded corpus for the same reason. Every sentence ends in one
+  and nearly every sentence has an article, so a T that confuses the two has as low a D as the
+  right one; most trainings with one of the English encoders ended there.
 - English is the second language of each pair: German and Chinese are transformed and put into
   English order. The classifier of table 4 (ESIM) is trained on English alone.
-- Key-points are measured against pseudo-gold pivots, as in the paper, and against gold ones: of
-  each block of the finest common granularity of the gold alignment one token. In a block of several
-  tokens that is the pseudo-gold pivot in it, if there is one.
+- Key-points are evaluated against pseudo-gold pivots, as in the paper, and against gold ones.
+  Gold pivots are one token from each block of the finest common granularity of the gold
+  alignment; in a block of several tokens, the pseudo-gold pivot if the block contains one.
 - `roles` is a task whose label depends on word order alone: "the waiter will show the dog to the
-judge",
-  and who the hypothesis is about: giver, given, getter, or none of them. German and Chinese name
-  the getter before the given. `nli` is the entailment of the embedded corpus, which needs no order.
-- In German T+E is below T in `roles`: where E leaves out "to", which has no counterpart, only
-  order distinguishes given from getter, and without R half are correct (seeds 2 and 3; seed 1 keeps
-  it).
-- A third of the Chinese pseudo-gold pivots are wrong: "the" has no counterpart there and takes one.
-  R learns the order of such pivots, and of gold ones it has less than the source's own order has.
-- The corpus has few sentences in which someone gets something, so a quarter more of them, without
-  labels, are mixed into its training text: R learns their order from what it is trained on.
-- D of soft matching favours mixtures of tokens; D to the best partner alone is shown next to it.
-- Table 3's `sign` is the paper's sum of disagreements; otherwise the search weights a pair by
+  judge", and who the hypothesis is about: giver, given, getter, or none of them. German and
+  Chinese name the getter before the given. `nli` is the entailment of the embedded corpus, which
+  needs no order.
+- In German, T+E is worse than T on `roles`: where E leaves out "to", which has no counterpart,
+  only the order distinguishes given from getter, and without R half of the answers are correct
+  (seeds 2 and 3; with seed 1, "to" is kept).
+- A third of the Chinese pseudo-gold pivots are wrong: "the" has no counterpart in Chinese, but is
+  assigned one. R learns the order of such pivots; compared with gold pivots, its order is worse
+  than that of the source.
+- The corpus has few sentences in which someone gets something. Therefore a quarter more of them,
+  without labels, are mixed into the training text: R learns their order from this text.
+- D with soft matching favours mixtures of tokens; D to the best partner alone is shown next to
+  it.
+- In Table 3, `sign` is the paper's sum of disagreements; otherwise the search weights a pair by
   the classifier's confidence.
-- In `1_synthetic.sh` English encoders have no position embeddings. With them, the states of layer 2
-  reveal who gives and who gets, in whatever order they come, and a classifier that was trained on
-  English order was as good with any other. Without them, a word that occurs twice has one state;
-  such twins get as many pivots as they have partners, in the order of the text.
-- The encoders of `2_minilm.sh` other than MiniLM are little trained, 4,000 steps of 2,000 tokens:
-  the German one on 29,000 captions and novels, the Japanese one on 50,000 short sentences and
-  nothing else. The classifier of SICK is trained without the last 500 training pairs, which say
-  when to stop, and tested on the trial set, the only other one that JSICK has.
-- The paper's Chinese encoder is of another kind than its English one, ERNIE instead of BERT. In
-  `3_mismatched.sh` English alone is pretrained on other text, in blocks that run over the ends of
-  sentences, with two fifths of the tokens masked instead of 15 %. Pivots and entailment lose by
-  it; `roles`, which depends on order alone, does not.
-- Table 6: T costs little, and E about as much recall as it drops words, of precision less.
+- In `1_synthetic.sh`, English encoders have no position embeddings. With them, the states of
+  layer 2 reveal who gives and who gets, whatever their order, and a classifier that was trained
+  on English order was as good with any other. Without them, a word that occurs twice has the same
+  state both times; such duplicates get as many pivots as they have partners, in the order of the
+  text.
+- The encoders of `2_minilm.sh` other than MiniLM are trained only briefly, for 4,000 steps of
+  2,000 tokens: the German one on 29,000 captions and on novels, the Japanese one on 50,000 short
+  sentences. The SICK classifier is trained without the last 500 training pairs, which are used
+  for early stopping, and tested on the trial set, the only other set that JSICK has.
+- The paper's Chinese encoder is of a different kind from its English one: ERNIE instead of BERT.
+  To imitate this, `3_mismatched.sh` pretrains only the English encoder on other text, in blocks
+  that cross sentence boundaries, with two fifths of the tokens masked instead of 15 %. This
+  lowers the scores for pivots and entailment, but not for `roles`, which depends on order alone.
+- Table 6: T loses little. E loses about as much recall as it leaves out words, and less
+  precision.
 - T+pGA uses the translation: it is an upper bound for E and R.
 """
 

@@ -35,16 +35,17 @@ from fairseq_xling.studies.examples_page import (
 _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)
 
-Li, Parnow, Zhao, Utiyama, Sumita and He, 2021: an English encoder becomes one of another language.
-Its layers are kept, its vocabulary is replaced, an additional layer in the middle (TRILayer) lets
-it predict the words of one language at the positions of another's, and it is trained in three
-phases. `fairseq-xling trelm run` does all of it from an encoder and plain text.
+The method of Li, Parnow, Zhao, Utiyama, Sumita and He (2021) turns an English encoder into an
+encoder of another language. Its layers are kept and its vocabulary is replaced. An additional
+layer in the middle (the TRILayer) lets it predict the words of one language at the positions of
+the words of another. It is then trained in three phases. `fairseq-xling trelm run` does all of
+this, given an encoder and plain text.
 
     examples/trelm/1_synthetic.sh          the embedded corpus, needs nothing
     examples/trelm/2_multi30k.sh DATA      real text, an encoder from scratch
     examples/trelm/3_minilm.sh DATA        real text, a real pretrained encoder
     examples/trelm/4_studies.sh            the paper's ablations, after 1
-    examples/trelm/5_translators.sh DATA   real text: translators with slots, from 3's encoder
+    examples/trelm/5_translators.sh DATA   real text: translators with slots, from the encoder of 3
     examples/trelm/6_xlm.sh                the embedded corpus, from an XLM that transformers trains
     examples/trelm/7_languages.sh DATA     real text: translators to four languages
     examples/trelm/8_transfers.sh          simpler transfers of a multilingual encoder, after 1
@@ -53,19 +54,20 @@ phases. `fairseq-xling trelm run` does all of it from an encoder and plain text.
     python examples/trelm/make_readme.py [RUN ...]         writes this page
 
 The scripts can be interrupted and resume when called again. `fairseq-xling trelm run --help`
-lists every option; the values used are in the `.yaml` files of this folder. `paper.yaml` has the
-paper's own sizes.
+lists every option; the values used are in the `.yaml` files of this folder. `paper.yaml` contains
+the paper's own sizes.
 
-The orderings are compared with an autoregressive translation model: fairseq's `transformer` of the
-same width, half of the encoder's layers in its encoder and half in its decoder, in fp32 (ours:
-bfloat16, which fairseq does not offer on CPUs), batches of the same size, learning rate 5e-4, beam
-5. It is trained on the same sentence pairs for as long as all steps up to the forward model took.
+The orderings are compared with an autoregressive translation model: fairseq's `transformer` of
+the same width, with half of the layers in its encoder and half in its decoder. It is trained in
+fp32 (ours in bfloat16, which fairseq does not support on CPUs), with batches of the same size, a
+learning rate of 5e-4 and beam 5. It is trained on the same sentence pairs, for as long as all
+steps up to the forward model took.
 
-The teachers that translators are compared with are of `teacher.sh`: 4 layers on either side, 128
-wide, dropout 0.3, learning rate 4e-3, 2,600 updates of 4,096 tokens, one seed. Those of German and
-Japanese were trained on an NVIDIA H100 with torch 2.11.0, in minutes, and so were the translators
-of 5,600 steps, in fp16: with CTC nine at a time in six minutes, with a lattice fifteen at a time in
-ten. Everything before and after them ran on processors, in bf16.
+The teachers that translators are compared with come from `teacher.sh`: 4 layers each in encoder
+and decoder, 128 wide, dropout 0.3, learning rate 4e-3, 2,600 updates of 4,096 tokens, one seed.
+Those of German and Japanese were trained in a few minutes on an NVIDIA H100 with torch 2.11.0. So
+were the translators of 5,600 steps, in fp16: with CTC, nine at a time in six minutes; with a
+lattice, fifteen at a time in ten minutes. Everything else ran on CPUs, in bf16.
 """
 
 

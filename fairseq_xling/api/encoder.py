@@ -1,7 +1,9 @@
 """A trained encoder on text: vectors as numpy arrays, words for a mask, translations by search.
 
-encoder = xling.Encoder.load("encoder/checkpoint_best.pt")
-encoder.encode(["A dog runs.", "Two cats sleep."], "en")     # (2, D)
+    encoder = xling.Encoder.load("encoder/checkpoint_best.pt")
+    encoder.encode(["A dog runs.", "Two cats sleep."], "en")  # (2, D)
+
+Each language of a checkpoint has a code, such as "en".
 """
 
 from __future__ import annotations

@@ -18,13 +18,22 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import MaxNLocator
 
-from fairseq_xling.results.paper import LETTERS, fit, points, side_by_side, size_of, style
+from fairseq_xling.results.paper import (
+    LETTERS,
+    fit,
+    on_paper,
+    points,
+    side_by_side,
+    size_of,
+    style,
+)
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CHANCE = "#666666"
 _MOST_TICKS = 20
+_TRIES, _RAISE = 8, 0.12  # of the height of an axis, to make room for its legend
 # A label is right of its point first; then around it, and increasingly farther away, with a thin
 # line back.
 _DIRECTIONS = ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, 1), (-1, -1), (0, 1), (0, -1))
@@ -113,7 +122,26 @@ def draw(panels: Sequence[Panel], columns: int = 2, common: bool = False) -> Fig
             axis.legend(fontsize=points(8), framealpha=0.9)
     if common:
         _common_legend(figure, 3)
+    elif not on_paper():  # there legends are moved below their axes
+        for axis in axes.flat[: len(panels)]:
+            _make_room_for_legend(axis)
     return figure
+
+
+def _make_room_for_legend(axis: Axes) -> None:
+    """Raise the y axis until no line crosses the legend; lines across the whole height may."""
+    for _ in range(_TRIES):
+        axis.figure.get_layout_engine().execute(axis.figure)
+        box = axis.get_legend().get_window_extent().padded(points(4))  # of a marker
+        paths = [
+            line.get_transform().transform_path(line.get_path())
+            for line in axis.get_lines()
+            if len(set(line.get_xdata())) != 1
+        ]
+        if not any(path.intersects_bbox(box, filled=False) for path in paths):
+            return
+        top = (0, 1 + _RAISE)
+        axis.set_ylim(top=axis.transData.inverted().transform(axis.transAxes.transform(top))[1])
 
 
 def _common_legend(figure: Figure, columns: int) -> None:

@@ -59,7 +59,7 @@ def test_the_list_of_verbs_links_to_every_page(pages):
 
 
 def test_prose_keeps_code_and_escapes_the_rest(pages):
-    assert pages.prose("a_b <s> of `c_d` (SPEC S4)") == r"a\_b \<s> of `c_d`"
+    assert pages.prose("a_b <s> of `c_d` (SPEC S4)") == r"a\_b &lt;s> of `c_d`"
     assert pages.cell("x | y") == r"x \| y"
 
 

@@ -49,6 +49,20 @@ def test_a_common_legend_is_no_wider_than_the_figure():
         assert legend.get_window_extent().width <= figure.bbox.width
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_no_line_crosses_the_legend(log):
+    heights = [[0.9, 0.2, 0.8], [0.3, 0.9, 0.3], [0.5, 0.5, 0.5]]
+    lines = [Line(f"a model, {n}", [0, 1, 2], heights[n], n) for n in range(3)]
+    figure = draw([Panel(lines, "layer", "P@1", chance=(0.1, "chance"), log=log)] * 2)
+    figure.draw_without_rendering()
+    for axis in figure.axes:
+        box = axis.get_legend().get_window_extent()
+        assert axis.bbox.x0 <= box.x0 and box.y1 <= axis.bbox.y1
+        for line in axis.get_lines():
+            path = line.get_transform().transform_path(line.get_path())
+            assert not path.intersects_bbox(box, filled=False), line.get_label()
+
+
 def test_of_many_whole_numbers_some_are_ticks():
     line = Line("en", list(range(1, 61)), [1.0] * 60)
     ticks = draw([Panel([line], "epoch", "f1", whole=True)]).axes[0].get_xticks()
