@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
 from fairseq_xling.runs.options import WithLanguages, WithSeeds, split_words
 from fairseq_xling.runs.training_command import Training
 
 Config = TypeVar("Config", bound="EncoderTraining")
-PRESET_HELP = "values of the published study: paper"
 # What an epoch is counted in.
 BATCHES, SENTENCES = "batches", "sentences"
 # Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.1. The architecture has the
@@ -41,6 +40,14 @@ PAPER: Mapping[str, Any] = {
     "device": "cuda",
     "precision": "fp16",
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyText:
+    """The text of a study that is published with settings of its own."""
+
+    preset: str = option("", "values of the published study: paper")
+    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +145,17 @@ def check_text(config: Any, *parts: str) -> None:
         raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
 
 
-def _check(config: EncoderTraining) -> None:
-    if not config.epochs and config.updates % config.every:
+def check_every(config: Any) -> None:
+    """Reject ``updates`` that are no multiple of ``every``."""
+    if config.updates % config.every:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
+
+
+def _check(config: EncoderTraining) -> None:
+    if not config.epochs:
+        check_every(config)
     if not (config.batch_size or config.max_tokens):
         raise UserError("`--batch-size` or `--max-tokens` must be above 0")
     if config.block == 1:

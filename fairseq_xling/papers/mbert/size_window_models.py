@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, training_step
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
-from fairseq_xling.studies.ready_encoders import Ready
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.eval import FORMAT
 from fairseq_xling.verbs.measures import MEASURES
@@ -72,7 +71,7 @@ class Place:
         return self.run / "tasks" / f"{name}-{self.name}"
 
 
-class Model(Protocol):
+class Model:
     """One kind of row.
 
     Attributes:
@@ -84,18 +83,19 @@ class Model(Protocol):
     @staticmethod
     def learns(task: GoldTask) -> bool:
         """Whether it is trained on such a task."""
+        return True
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         """Training and evaluation, also on the tasks that it learns."""
+        raise NotImplementedError(type(self).__name__)
 
 
 MODELS: Registry[type[Model]] = Registry("`--models`")
 
 
-class _Static:
+class _Static(Model):
     """Vectors of one table for all languages, trained on the text of all languages together."""
 
-    title: str
     learns = staticmethod(classifies)
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
@@ -179,14 +179,10 @@ class Glove(_Static):
 
 
 @MODELS.register("encoder")
-class Encoder:
+class Encoder(Model):
     """A masked language model of all languages; it reads a segment at a time."""
 
     title = "masked LM"
-
-    @staticmethod
-    def learns(task: GoldTask) -> bool:
-        return True
 
     def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
         # One table of positions for all windows: the models have the same parameters.
@@ -206,51 +202,26 @@ class Encoder:
         folder = place.run / "models" / place.name
         name = f"train-{place.name}"
         log = place.run / "logs" / f"{name}.log"
-        train = training_step(
-            name,
-            training,
-            place.slices,
-            folder,
-            log,
-            place.seed,
-            source,
-            (),
-            config.device,
-            config.precision,
-        )
-        best = folder / "checkpoint_best.pt"
-        return [
-            train,
-            *_encoder_steps(config, place, best, folder, place.contexts, place.slices),
-        ]
+        where = (folder, log, place.seed, source, (), config.device, config.precision)
+        train = training_step(name, training, place.slices, *where)
+        return [train, *encoder_steps(config, place, folder / "checkpoint_best.pt", folder)]
 
 
-def ready_steps(config: "SizeWindowConfig", place: Place, ready: Ready) -> list[Step]:
-    """An existing encoder is evaluated like the others."""
-    _, checkpoint, data = ready.of_seed(place.seed)
-    return _encoder_steps(config, place, checkpoint, checkpoint, data, data)
-
-
-def _encoder_steps(
-    config: "SizeWindowConfig",
-    place: Place,
-    checkpoint: Path,
-    made: Path,
-    contexts: Path,
-    data: Path,
+def encoder_steps(
+    config: "SizeWindowConfig", place: Place, checkpoint: Path, made: Path
 ) -> list[Step]:
-    """The measure ``words`` of an encoder, in the words' ``contexts``; and each task, trained in
-    the first language and tested in all. ``made`` is what a step made, or the user gave."""
+    """The measure ``words`` of an encoder, in the words' contexts; and each task, trained in the
+    first language and tested in all. ``made`` is what a step made, or the user gave."""
     source, *targets = config.language_list
     command = eval_command(
         [checkpoint],
-        contexts,
+        place.contexts,
         source,
         targets,
         *("--measure", "words", "--dictionary", config.dictionary_path),
         *("--words-limit", "0", "--device", config.device, "--output", place.result),
     )
-    inputs = [contexts, made, Path(config.dictionary_path)]
+    inputs = [place.contexts, made, Path(config.dictionary_path)]
     options = ["--device", config.device, "--precision", config.precision]
     options += split_words("--task-args", config.task_args)
     return [
@@ -262,7 +233,7 @@ def _encoder_steps(
                 place.task(name),
                 Path(config.data_text),
                 config.language_list,
-                {"model": (checkpoint, data)},
+                {"model": (checkpoint, place.slices)},
                 "1",
                 options,
             )

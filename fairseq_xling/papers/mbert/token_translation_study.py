@@ -9,12 +9,14 @@ says otherwise.
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
 from fairseq_xling.files import read_json
-from fairseq_xling.options import option, reads
+from fairseq_xling.options import like, option, reads
+from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs.corpus_steps import (
     eval_command,
@@ -22,16 +24,19 @@ from fairseq_xling.runs.corpus_steps import (
     segment_options,
     text_files,
 )
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.options import jobs_option, seeds_option
+from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import training_step
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText, check_text
 from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
-from fairseq_xling.studies.study import Cell, Study, Table
+from fairseq_xling.studies.study import Cell, Study, tabled
+from fairseq_xling.studies.task_options import TaskOptions
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 RATE, BLEU, OTHER = "convert rate", "BLEU-1", "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
@@ -44,12 +49,14 @@ _MASS = {"langmass_own": "mass on own words", "langmass_others": "mass on others
 class Config(EncoderTraining, PreparedText):
     data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de,id", "the first is translated into each other one")
-    seeds: str = option("1,2,3", "seeds of training")
+    seeds: str = seeds_option("1,2,3")
     alphas: str = option("-1,1,2,3", "sizes of the shift, in mean differences")
-    tasks: str = option("pos,parsing", "zero-shot tasks: nli, ner, pos, parsing")
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    tasks: str = like(
+        TaskOptions, "tasks", "pos,parsing", "zero-shot tasks: nli, ner, pos, parsing"
+    )
+    device: str = device_option()
     precision: str = precision_option()
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
 
 @KINDS.register("token-translation")
@@ -155,43 +162,43 @@ class TokenTranslation(Study):
                     about = {"layer": shift.layer, "alpha": shift.alpha, "cell": "grid"}
                     yield from _scores(scores, about)
 
-    def tables(self, frame: "pandas.DataFrame") -> Iterator[tuple[str, Table, list[str]]]:
+    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
         from fairseq_xling.results.frame import pivot
 
         rows, digits = {"": "row", "language": "target"}, {BLEU: 1, RATE: 3, OTHER: 3}
         chosen = frame[frame["cell"] == "chosen"]
-        notes = [
+        yield tabled(
+            "Token translation",
+            pivot(chosen, rows, digits=digits, order=list(digits)),
             "Means and standard deviations over seeds; layer and alpha are chosen by the precision "
             "of words on the validation sentences, the figures are of the test.",
             "Convert rate: share of the target's own words among those of one language alone. "
             "Third language: share of all words that only other languages have.",
-        ]
-        yield "Token translation", pivot(chosen, rows, digits=digits, order=list(digits)), notes
+        )
         mass = frame[frame["measure"].isin(_MASS.values())]
-        yield "Masked words", pivot(mass, {"language": "target"}, digits=3), []
+        yield tabled("Masked words", pivot(mass, {"language": "target"}, digits=3))
         if len(tuned := frame[frame["measure"].isin([TRANSFER, TRAINED])]):
-            yield "Tasks (%)", pivot(tuned, {"": "row", "language": "target"}, "task", digits=1), []
+            yield tabled("Tasks (%)", pivot(tuned, rows, "task", digits=1))
+        yield Section("By layer and alpha", figure=partial(draw, frame), name="plot-1")
 
-    def figures(self, frame: "pandas.DataFrame") -> Mapping[str, Any]:
-        def by_layer(frame: "pandas.DataFrame") -> Any:
-            from fairseq_xling.results.charts import curves
 
-            own = frame[(frame["cell"] == "grid") & (frame["row"] == SHIFT)]
-            own = own[own["measure"].isin([RATE, BLEU])]
-            panels = own["target"] + ": " + own["measure"]
-            lines = [f"alpha {alpha:g}" for alpha in own["alpha"]]
-            own = own.assign(panel=panels, line=lines)
-            return curves(
-                own,
-                lambda rows: rows["measure"].iat[0],
-                xlabel="layer that is shifted",
-                line="line",
-                panel="panel",
-                title=lambda rows: rows["target"].iat[0],
-                common=True,
-            )
+def draw(frame: "pandas.DataFrame") -> "Figure":
+    """A panel for each target and measure: a line for each alpha, by the layer shifted."""
+    from fairseq_xling.results.charts import curves
 
-        return {"By layer and alpha": by_layer}
+    own = frame[(frame["cell"] == "grid") & (frame["row"] == SHIFT)]
+    own = own[own["measure"].isin([RATE, BLEU])]
+    panels = own["target"] + ": " + own["measure"]
+    lines = [f"alpha {alpha:g}" for alpha in own["alpha"]]
+    return curves(
+        own.assign(panel=panels, line=lines),
+        lambda rows: rows["measure"].iat[0],
+        xlabel="layer that is shifted",
+        line="line",
+        panel="panel",
+        title=lambda rows: rows["target"].iat[0],
+        common=True,
+    )
 
 
 def _grid(
