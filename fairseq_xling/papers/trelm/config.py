@@ -74,7 +74,9 @@ class TrelmConfig(TargetTasks, WithSeeds):
     data: str = reads("", "existing data folder of all languages, instead of text")
     vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
     vocab_type: str = like(PreparedText, "vocab_type")
-    vocab_size: int = option(8000, "pieces of the vocabulary of a language pair", least=1)
+    vocab_size: int = like(
+        PreparedText, "vocab_size", 8000, "pieces of the vocabulary of a language pair"
+    )
     segment: str = option("", "LANG=HOW for prepare, comma-separated")
     aligner: str = option("fast_align", "word aligner of parallel text without given links")
     prepare_args: str = like(PreparedText, "prepare_args")
@@ -298,8 +300,10 @@ class TrelmConfig(TargetTasks, WithSeeds):
 class HeadlessConfig(TrelmConfig):
     """Of studies that compare CdLM with what has no heads: their losses reach the encoder."""
 
-    auxiliary: str = option("", "heads trained together with CdLM, in its rows alone")
-    orderings: str = option("identity,oracle", "orderings of translation, comma-separated")
+    auxiliary: str = like(
+        TrelmConfig, "auxiliary", "", "heads trained together with CdLM, in its rows alone"
+    )
+    orderings: str = like(TrelmConfig, "orderings", "identity,oracle")
 
 
 def names_in(text: str) -> list[str]:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.papers.mbert.size_window_study import (
     PRESETS,
     SizeWindow,
@@ -212,6 +212,10 @@ def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
     assert header[5:] == ["NLI (%), window 16", "NLI (%), window 4", "drop of NLI (%)"]
     assert list(map(cell, rows[0][2:])) == ["0.500", "0.400", "+20.0", "", "", ""]
     assert list(map(cell, rows[1][2:])) == ["0.500", "0.500", "+0.0", "70.0", "59.5", "+15.0"]
+    STUDY.write(tmp_path / "run", SizeWindowConfig(), made, [])
+    inputs = read_json(tmp_path / "run/results.json")["provenance"]["inputs"]
+    read = [one["path"] for one in inputs.values()]  # each once, of a folder the results in it
+    assert len(set(read)) == len(read) == 6 and str(folder / "results.json") in read
 
 
 def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):
