@@ -47,7 +47,7 @@ from fairseq_xling.studies.encoder_training import (
     StudyText,
     counted,
 )
-from fairseq_xling.studies.gold_tasks import transfer_mean, transfer_step
+from fairseq_xling.studies.gold_tasks import transfer_mean
 from fairseq_xling.studies.study import Cell, Study, Table, tabled
 from fairseq_xling.studies.task_options import TaskOptions, check_tasks
 from fairseq_xling.text.options import parse_segmentation
@@ -252,20 +252,10 @@ class _Heads(Models):
         name = f"{task}-{encoder}-layer{layer}-head{seed}"
         reads = ["--read-layer", str(layer), "--head-layers", str(self.study.head_layers)]
         reads += split_words("--head-train-args", self.study.head_train_args)
-        options = ["--device", self.study.device, "--precision", self.study.precision]
-        options += split_words("--task-args", self.study.task_args)
-        return self.add(
-            transfer_step(
-                name,
-                self.tasks[task],
-                self.run / "tasks" / name,
-                Path(self.study.data_text),
-                [fixed.lang],
-                {_ENCODER: (fixed.checkpoint, fixed.data)},
-                str(seed),
-                [*options, "--freeze-encoder", "--train-args", shlex.join(reads)],
-            )
-        )
+        options = [*split_words("--task-args", self.study.task_args), "--freeze-encoder"]
+        options += ["--train-args", shlex.join(reads)]
+        encoders = {_ENCODER: (fixed.checkpoint, fixed.data)}
+        return self.transfer(name, self.tasks[task], [fixed.lang], encoders, options, str(seed))
 
     def _fit(self, pair: Pair, fixed: EncoderSide, moving: EncoderSide) -> Path:
         """The map of all layers from ``moving`` to ``fixed``; its file."""

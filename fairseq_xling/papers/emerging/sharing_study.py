@@ -28,22 +28,14 @@ from fairseq_xling.papers.emerging.config import (
 from fairseq_xling.results.page import RESULTS, Measured, seeds_in_words
 from fairseq_xling.results.report import Section, claims_section
 from fairseq_xling.results.result import KINDS
-from fairseq_xling.runs.corpus_steps import (
-    eval_command,
-    prepare_step,
-    segment_options,
-    text_file,
-    text_files,
-)
+from fairseq_xling.runs.corpus_steps import eval_command, text_file
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import training_step
 from fairseq_xling.runs.training_log import parameter_count
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.encoder_training import counted, describe_steps
-from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean, transfer_step
-from fairseq_xling.studies.study import Cell, Plan, Study, Table, tabled
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.studies.encoder_training import EncoderPlan, counted, describe_steps
+from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
+from fairseq_xling.studies.study import Cell, Study, Table, tabled
 
 if TYPE_CHECKING:
     import pandas
@@ -91,7 +83,7 @@ class EmergingStructure(Study):
         plan = _Models(run, config)
         for target in config.language_list[1:]:
             for setting in choose_settings(config):
-                data = plan.prepare(setting, target)
+                data = plan.data(setting, target)
                 for seed in config.seed_list:
                     plan.model(setting, target, seed, data)
         return plan.done()
@@ -189,41 +181,27 @@ def choose_settings(config: AblationConfig) -> list[Setting]:
     return chosen
 
 
-class _Models(Plan):
+class _Models(EncoderPlan):
     """The steps of each model: its text, data folder, training and evaluations."""
 
     config: AblationConfig
 
-    def prepare(self, setting: Setting, target: str) -> Path:
+    def data(self, setting: Setting, target: str) -> Path:
         """The setting's data folder."""
-        config, text, kind = self.config, Path(self.config.data_text), setting.vocab
-        languages = [config.language_list[0], target]
-        origin, inputs = ["--from", str(text)], text_files(text, languages)
+        languages, kind = [self.config.language_list[0], target], setting.vocab
+        source: list[str] = []
+        inputs: list[Path] = []
         if setting.other_text:
             kind = f"{kind}-other"
             inputs.append(self._subset(target))
-            origin += ["--mono", f"train.{target}={inputs[-1]}"]
-        if setting.needs_dictionary and config.dictionary:
+            source += ["--mono", f"train.{target}={inputs[-1]}"]
+        if setting.needs_dictionary and self.config.dictionary:
             kind = f"{kind}-anchors"
-            inputs.append(dictionary_path(config.dictionary, *languages))
-            origin += ["--dictionary", f"{'-'.join(languages)}={inputs[-1]}"]
+            inputs.append(dictionary_path(self.config.dictionary, *languages))
+            source += ["--dictionary", f"{'-'.join(languages)}={inputs[-1]}"]
         data = self.run / "data" / f"{kind}.{'-'.join(languages)}"
-        return self.add(
-            prepare_step(
-                f"prepare-{data.name}",
-                data,
-                languages,
-                source=origin,
-                inputs=inputs,
-                mode=setting.vocab,
-                vocab_type=config.vocab_type,
-                vocab_size=config.vocab_size // len(modes[setting.vocab]().groups(languages)),
-                options=[
-                    *segment_options(config.segment, languages),
-                    *split_words("--prepare-args", config.prepare_args),
-                ],
-            )
-        )
+        name = f"prepare-{data.name}"
+        return self.prepare(name, data, languages, setting.vocab, source, inputs)
 
     def _subset(self, target: str) -> Path:
         output = self.run / "text" / f"other.train.{target}.txt"
@@ -243,41 +221,22 @@ class _Models(Plan):
         """Training, evaluations and zero-shot tasks of one model."""
         config, source = self.config, self.config.language_list[0]
         name = f"{setting.code}-{source}-{target}-{seed}"
+        folder = self.train(name, data, seed, source, setting.train_options)
         log = self.run / "logs" / f"train-{name}.log"
-        step = training_step(
-            f"train-{name}",
-            config.training,
-            data,
-            self.run / "models" / name,
-            log,
-            seed,
-            source,
-            setting.train_options,
-            config.device,
-            config.precision,
-        )
-        folder = self.add(step)
         files = {_EVALUATION: self._evaluate(name, data, folder, target), _LOG: log}
         more = {
             f"{_EVALUATION} {test}": self._evaluate(name, data, folder, target, test)
             for test in config.test_list[1:]
         }
         for task, gold in config.task_table.items():
-            options = ["--device", config.device, "--precision", config.precision]
-            options += split_words("--task-args", config.task_args)
-            output = self.add(
-                transfer_step(
-                    f"{task}-{name}",
-                    gold,
-                    self.run / "tasks" / f"{task}-{name}",
-                    Path(config.data_text),
-                    [source, target],
-                    {"model": (folder / "checkpoint_best.pt", data)},
-                    "1",
-                    options,
-                    config.task_settings,
-                    config.test_list,
-                )
+            output = self.transfer(
+                f"{task}-{name}",
+                gold,
+                [source, target],
+                {"model": (folder / "checkpoint_best.pt", data)},
+                split_words("--task-args", config.task_args),
+                settings=config.task_settings,
+                tests=config.test_list,
             )
             files |= {f"{task} {test}": output for test in config.test_list}
         about = {"row": setting.code, "name": setting.name, "target": target, "seed": seed}

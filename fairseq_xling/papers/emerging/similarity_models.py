@@ -12,8 +12,7 @@ from fairseq_xling.papers.emerging.similarity_lexicon import contexts_step
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import training_step
-from fairseq_xling.studies.study import Plan
+from fairseq_xling.studies.encoder_training import EncoderPlan
 from fairseq_xling.text.vocabularies import modes
 
 # Equal seeds and shapes would give encoders of two languages the same initial weights, and so
@@ -40,7 +39,7 @@ class EncoderSide:
     lang: str
 
 
-class Models(Plan):
+class Models(EncoderPlan):
     """The steps that make encoders and their states."""
 
     config: SimilarityConfig
@@ -146,19 +145,9 @@ class Models(Plan):
         options: Sequence[str] = (),
         **changes: float,
     ) -> Path:
-        step = training_step(
-            f"train-{name}",
-            dataclasses.replace(self.config.training, **changes),
-            data,
-            self.run / "models" / name,
-            self.run / "logs" / f"train-{name}.log",
-            seed,
-            choose_by,
-            options,
-            self.config.device,
-            self.config.precision,
-        )
-        return self.add(step) / "checkpoint_best.pt"
+        training = dataclasses.replace(self.config.training, **changes)
+        folder = self.train(name, data, seed, choose_by, options, training)
+        return folder / "checkpoint_best.pt"
 
     def sentences(self, side: EncoderSide, pair: Pair, split: str, second: bool) -> Path:
         """The states of one side of the parallel text.

@@ -21,18 +21,13 @@ from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowCon
 from fairseq_xling.results.page import RESULTS, Measured, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
-from fairseq_xling.runs.corpus_steps import (
-    check_vocabulary,
-    prepare_step,
-    segment_options,
-    text_files,
-)
+from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.encoder_training import check_every, check_text
+from fairseq_xling.studies.encoder_training import EncoderPlan, check_every, check_text
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_mean
-from fairseq_xling.studies.study import Cell, Plan, Study, Table, tabled
+from fairseq_xling.studies.study import Cell, Study, Table, tabled
 from fairseq_xling.studies.task_options import check_tasks
 
 if TYPE_CHECKING:
@@ -106,24 +101,10 @@ class SizeWindow(Study):
 
     def plan(self, run: Path, config: SizeWindowConfig) -> tuple[list[Step], list[Cell]]:
         """One vocabulary for all, slices for each size and window, models."""
-        from fairseq_xling.papers.mbert.size_window_models import MODELS, Place, encoder_steps
-        from fairseq_xling.text.vocabularies import modes
+        from fairseq_xling.papers.mbert.size_window_models import MODELS, Place, evaluate_encoder
 
-        plan, text, languages = Plan(run, config), Path(config.data_text), config.language_list
-        share = len(modes[config.vocab]().groups(languages))
-        full = plan.add(
-            prepare_step(
-                "prepare",
-                run / "data" / "full",
-                languages,
-                source=["--from", str(text)],
-                inputs=text_files(text, languages),
-                mode=config.vocab,
-                vocab_type=config.vocab_type,
-                vocab_size=max(1, config.vocab_size // share),
-                options=segment_options(config.segment, languages),
-            )
-        )
+        plan, languages = EncoderPlan(run, config), config.language_list
+        full = plan.prepare("prepare", run / "data" / "full", languages, config.vocab)
         seen = config.contexts or min(config.size_list)
         cut = {
             (size, window): plan.add(_slice_step(run, full, size, window))
@@ -147,15 +128,13 @@ class SizeWindow(Study):
             place = Place(
                 f"{name}-{size}-{window}-{seed}", run, *data, seed, config.updates_of(size)
             )
-            for step in model().steps(config, place):
-                plan.add(step)
+            model().add(plan, place)
             leave(place, model.learns, row=model.title, sentences=size, window=window)
         for ready, seed in itertools.product(config.ready_list, config.seed_list):
             # One file for all seeds is evaluated once.
             name, checkpoint, data = ready.of_seed(seed)
             place = Place(name, run, data, data, seed)
-            for step in encoder_steps(config, place, checkpoint, checkpoint):
-                plan.add(step)
+            evaluate_encoder(plan, place, checkpoint, checkpoint)
             leave(place, lambda _: True, row=ready.name, sentences=None, window=None)
         return plan.done()
 

@@ -16,20 +16,21 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
 from fairseq_xling.files import read_json
 from fairseq_xling.options import like, option, reads
+from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
-from fairseq_xling.runs.corpus_steps import (
-    eval_command,
-    prepare_step,
-    segment_options,
-    text_files,
-)
-from fairseq_xling.runs.options import jobs_option, seeds_option
+from fairseq_xling.runs.corpus_steps import check_vocabulary, eval_command
+from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
 from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import training_step
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText, check_text
+from fairseq_xling.studies.encoder_training import (
+    EncoderPlan,
+    EncoderTraining,
+    PreparedText,
+    check_text,
+    counted,
+)
 from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
 from fairseq_xling.studies.study import Cell, Study, tabled
 from fairseq_xling.studies.task_options import TaskOptions
@@ -72,50 +73,35 @@ class TokenTranslation(Study):
     spec_rows = ("S11", "S12", "S13")
 
     def check(self, config: Config) -> Config:
+        config = counted(config)
         check_text(config, "mono", "parallel")
+        check_vocabulary(config.vocab_type, config.segment, config.language_list)
+        split_words("--prepare-args", config.prepare_args)
         for task in parse_tasks("--tasks", config.tasks).values():
             task.check(Path(config.data_text), config.language_list)
         _ = config.seed_list, config.training, parse_alphas(config.alphas)  # raises for errors
         return config
 
     def plan(self, run: Path, config: Config) -> tuple[list[Step], list[Cell]]:
-        text, data, (source, *targets) = Path(config.data_text), run / "data", config.language_list
-        steps = [
-            prepare_step(
-                "prepare",
-                data,
-                config.language_list,
-                source=["--from", str(text)],
-                inputs=text_files(text, config.language_list),
-                mode="joint",
-                vocab_type=config.vocab_type,
-                vocab_size=config.vocab_size,
-                options=segment_options(config.segment, config.language_list),
-            )
-        ]
-        cells: list[Cell] = []
+        text, (source, *targets) = Path(config.data_text), config.language_list
+        plan = EncoderPlan(run, config)
+        data = plan.prepare("prepare", run / "data", config.language_list, "joint")
         for seed in config.seed_list:
-            folder, log = run / "models" / str(seed), run / "logs" / f"train-{seed}.log"
+            folder = plan.train(str(seed), data, seed, source)
             best = folder / "checkpoint_best.pt"
-            where = (config.device, config.precision)
-            train = (config.training, data, folder, log, seed, source, (), *where)
-            steps.append(training_step(f"train-{seed}", *train))
             about, of = {"source": source, "seed": seed}, (config, best, data, seed)
             mass = run / "results" / f"mass-{seed}.json"
             command = ["--measure", "langmass", "--device", config.device, "--output", mass]
             command = eval_command([best], data, source, targets, *command)
-            steps.append(Step(f"mass-{seed}", [command], inputs=[data, folder], outputs=[mass]))
-            cells.append(Cell({**about, "row": NONE}, {"mass": mass}))
+            plan.add(Step(f"mass-{seed}", [command], inputs=[data, folder], outputs=[mass]))
+            plan.cells.append(Cell({**about, "row": NONE}, {"mass": mass}))
             for target in targets:
                 for row in (SHIFT, CONTROL):
-                    own = [_grid(run, split, target, row, *of) for split in ("valid", "test")]
-                    steps += own
-                    valid, test = (step.outputs[0] / "results.json" for step in own)
-                    cells.append(
-                        Cell(
-                            {**about, "target": target, "row": row}, {"valid": valid, "test": test}
-                        )
-                    )
+                    files = {
+                        split: plan.add(_grid(run, split, target, row, *of)) / RESULTS
+                        for split in ("valid", "test")
+                    }
+                    plan.cells.append(Cell({**about, "target": target, "row": row}, files))
             for name, task in parse_tasks("--tasks", config.tasks).items():
                 for row, frozen in ((HALF, config.layers // 2), (ALL, 0)):
                     output = run / "tasks" / f"{name}-{frozen}-{seed}"
@@ -126,10 +112,10 @@ class TokenTranslation(Study):
                         dev = (f"{lang}={task.file(text, 'valid', lang)}" for lang in targets)
                         options += [word for file in dev for word in ("--shift-dev", file)]
                     tested = (output.name, task, output, text, config.language_list)
-                    steps.append(transfer_step(*tested, {"model": (best, data)}, "1", options))
-                    files = {"transfer": output / "results.json"}
-                    cells.append(Cell({**about, "row": row, "task": task.title}, files))
-        return steps, cells
+                    plan.add(transfer_step(*tested, {"model": (best, data)}, "1", options))
+                    files = {"transfer": output / RESULTS}
+                    plan.cells.append(Cell({**about, "row": row, "task": task.title}, files))
+        return plan.done()
 
     def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
         found = {name: read_json(path) for name, path in cell.files.items()}
