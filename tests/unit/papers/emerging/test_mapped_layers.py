@@ -19,21 +19,6 @@ STUDY = MappedLayers()
 
 
 @pytest.fixture
-def text(tmp_path):
-    folder = tmp_path / "text"
-    for name in ("mono", "parallel", "gold"):
-        (folder / name).mkdir(parents=True)
-    for lang in ("en", "de"):
-        for split in ("train", "valid"):
-            (folder / f"mono/{split}.{lang}.txt").write_text("a\n")
-        for split in ("train", "valid", "test"):
-            (folder / f"parallel/{split}.en-de.{lang}.txt").write_text("a\n")
-            (folder / f"gold/tags.{split}.{lang}.tsv").write_text("a\tX\tO\n")
-            (folder / f"gold/{split}.{lang}.conllu").write_text("\n")
-    return folder
-
-
-@pytest.fixture
 def config(text):
     def make(**changes):
         given = {"updates": 4, "every": 2, "layers": 2, **changes}

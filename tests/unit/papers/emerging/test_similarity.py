@@ -19,20 +19,6 @@ TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
 
 
 @pytest.fixture
-def text(tmp_path):
-    folder = tmp_path / "text"
-    for name in ("mono", "parallel", "dictionary"):
-        (folder / name).mkdir(parents=True)
-    for lang in ("en", "de"):
-        for split in ("train", "valid"):
-            (folder / f"mono/{split}.{lang}.txt").write_text("a\n")
-        for split in ("valid", "test"):
-            (folder / f"parallel/{split}.en-de.{lang}.txt").write_text("a\n")
-    (folder / "dictionary/en-de.tsv").write_text("".join(f"e{n}\td{n}\n" for n in range(10)))
-    return folder
-
-
-@pytest.fixture
 def config(text):
     def make(**changes):
         return SimilarityConfig(data_text=str(text), **{"updates": 4, "every": 2, **changes})
