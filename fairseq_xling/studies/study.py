@@ -179,8 +179,9 @@ class Study(Kind):
         """Write the record with its frame, and the page, into ``run``."""
         roles: dict[Path, str] = {}
         for cell in cells:
+            about = [str(value) for value in cell.about.values() if value is not None]
             for name, path in cell.files.items():
-                roles.setdefault(path, " ".join([*map(str, cell.about.values()), name]))
+                roles.setdefault(path, " ".join([*about, name]))
         inputs = {role: path / RESULTS if path.is_dir() else path for path, role in roles.items()}
         frame = self.frame(cells)
         record = {"config": dataclasses.asdict(config), **self.recorded(config, cells, frame)}
