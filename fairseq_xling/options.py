@@ -128,6 +128,26 @@ def reads(default: Any, help: str) -> Any:
     return option(default, help, reads=True)
 
 
+def like(config: type, name: str, default: Any = None, help: str = "") -> Any:
+    """The option ``name`` of ``config``, which has its rule from there; with a default or a help of
+    its own where they are given.
+
+    >>> @dataclasses.dataclass
+    ... class Example:
+    ...     layers: int = option(4, "depth", least=1)
+    >>> @dataclasses.dataclass
+    ... class Other:
+    ...     layers: int = like(Example, "layers", 12)
+    >>> Other()
+    Other(layers=12)
+    """
+    field = config.__dataclass_fields__[name]
+    metadata = {**field.metadata, **({"help": help} if help else {})}
+    return dataclasses.field(
+        default=field.default if default is None else default, metadata=metadata
+    )
+
+
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
     """The options of a variant that has none."""

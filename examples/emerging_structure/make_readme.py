@@ -8,7 +8,7 @@ it. Results are kept in `results/`; without RUN, the page is made from them.
 
 from typing import Any
 
-from fairseq_xling.papers.emerging.result import sharing_claims
+from fairseq_xling.papers.emerging.sharing_study import sharing_claims
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import section_lines, table_lines, write_page
 

@@ -49,6 +49,15 @@ def text_files(folder: Path, languages: Sequence[str]) -> list[Path]:
     return [path for files in found.by_role().values() for path in files]
 
 
+def text_file(folder: str | Path, name: str) -> Path:
+    """A file of a folder of text, plain or gzipped, such as ``mono/train.en``."""
+    plain = Path(folder) / f"{name}.txt"
+    for path in (plain, plain.with_name(f"{plain.name}.gz")):
+        if path.is_file():
+            return path
+    raise UserError(f"{plain}: no such file")
+
+
 def check_vocabulary(vocab_type: str, segment: str, languages: Sequence[str]) -> None:
     """Reject what `fairseq-xling prepare` would, before anything runs."""
     from fairseq_xling.text.vocabulary_types import vocabulary_types

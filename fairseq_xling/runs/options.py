@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 from fairseq_xling.errors import UserError, about_file, shown
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.named_files import YAML, Argument, Input, OutputFolder, check_outputs
-from fairseq_xling.options import check_needs, chosen, parse_numbers, parse_seeds, split_words
+from fairseq_xling.options import (
+    check_needs,
+    chosen,
+    option,
+    parse_numbers,
+    parse_seeds,
+    split_words,
+)
 from fairseq_xling.ranges import WORDS, option_name
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.yaml_text import read_yaml_texts
@@ -27,6 +34,16 @@ _REFUSED = re.compile(
     r"--save-dir|--results-path|--log-file|--tensorboard-logdir|--source-vectors"
 )
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def jobs_option() -> Any:
+    """The field ``jobs`` of a run's settings."""
+    return option(1, "steps that run at the same time", least=1)
+
+
+def seeds_option(default: str, help: str = "seeds of training") -> Any:
+    """The field ``seeds`` of a run's settings."""
+    return option(default, help)
 
 
 class WithSeeds:

@@ -16,6 +16,11 @@ from fairseq_xling.precision import AUTO, CHOICES, HELP, resolve
 Config = TypeVar("Config")
 
 
+def device_option() -> Any:
+    """The field ``device`` of a run's settings."""
+    return option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+
+
 def precision_option() -> Any:
     """The field ``precision`` of a run's settings."""
     return option(AUTO, HELP, choices=CHOICES)

@@ -1,21 +1,24 @@
-"""Fields shared by the studies that train their own encoders.
+"""Fields and steps shared by the studies that train their own encoders.
 
 A study's fields are in the order of its bases from the last to the first, followed by its own; a
 field that it redefines, with another help, keeps its position.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
+from fairseq_xling.options import option, reads
+from fairseq_xling.runs.corpus_steps import prepare_step, segment_options, text_files
 from fairseq_xling.runs.options import WithLanguages, WithSeeds, split_words
-from fairseq_xling.runs.training_command import Training
+from fairseq_xling.runs.training_command import Training, training_step
+from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
+from fairseq_xling.studies.study import Plan
+from fairseq_xling.text.vocabularies import modes
 
 Config = TypeVar("Config", bound="EncoderTraining")
-PRESET_HELP = "values of the published study: paper"
 # What an epoch is counted in.
 BATCHES, SENTENCES = "batches", "sentences"
 # Conneau et al. (2020), "Emerging Cross-lingual Structure", Section 3.1. The architecture has the
@@ -41,6 +44,14 @@ PAPER: Mapping[str, Any] = {
     "device": "cuda",
     "precision": "fp16",
 }
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyText:
+    """The text of a study that is published with settings of its own."""
+
+    preset: str = option("", "values of the published study: paper")
+    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +116,90 @@ class EncoderTraining:
         )
 
 
+class EncoderPlan(Plan):
+    """The steps of a study that trains encoders: data folders, trainings, zero-shot tasks.
+
+    Its settings are of a class derived from `PreparedText` or `EncoderTraining`, or have the fields
+    of these that it uses.
+    """
+
+    def prepare(
+        self,
+        name: str,
+        data: Path,
+        languages: Sequence[str],
+        mode: str,
+        source: Sequence[str] = (),
+        inputs: Sequence[Path] = (),
+    ) -> Path:
+        """A data folder of ``data_text`` with the vocabulary ``mode``.
+
+        Args:
+            source, inputs: further text, as options of `fairseq-xling prepare` and as files.
+        """
+        config, text = self.config, Path(self.config.data_text)
+        more = split_words("--prepare-args", getattr(config, "prepare_args", ""))
+        share = len(modes[mode]().groups(languages))
+        return self.add(
+            prepare_step(
+                name,
+                data,
+                languages,
+                source=["--from", str(text), *source],
+                inputs=[*text_files(text, languages), *inputs],
+                mode=mode,
+                vocab_type=config.vocab_type,
+                vocab_size=max(1, config.vocab_size // share),
+                options=[*segment_options(config.segment, languages), *more],
+            )
+        )
+
+    def train(
+        self,
+        name: str,
+        data: Path,
+        seed: int,
+        choose_by: str,
+        options: Sequence[str] = (),
+        training: Training | None = None,
+    ) -> Path:
+        """The folder of a trained encoder; arguments as of `training_step`.
+
+        Args:
+            training: if not that of the settings.
+        """
+        return self.add(
+            training_step(
+                f"train-{name}",
+                training or self.config.training,
+                data,
+                self.run / "models" / name,
+                self.run / "logs" / f"train-{name}.log",
+                seed,
+                choose_by,
+                options,
+                self.config.device,
+                self.config.precision,
+            )
+        )
+
+    def transfer(
+        self,
+        name: str,
+        task: GoldTask,
+        languages: Sequence[str],
+        encoders: Mapping[str, tuple[Path, Path]],
+        options: Sequence[str] = (),
+        seeds: str = "1",
+        **more: Any,
+    ) -> Path:
+        """The folder of a zero-shot task; arguments as of `transfer_step`."""
+        options = ("--device", self.config.device, "--precision", self.config.precision, *options)
+        output, text = self.run / "tasks" / name, Path(self.config.data_text)
+        given = (name, task, output, text, languages, encoders, seeds, options)
+        return self.add(transfer_step(*given, **more))
+
+
 def counted(config: Config) -> Config:
     """``config`` with its epochs, if it has any, as ``updates`` and ``every``.
 
@@ -138,11 +233,17 @@ def check_text(config: Any, *parts: str) -> None:
         raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
 
 
-def _check(config: EncoderTraining) -> None:
-    if not config.epochs and config.updates % config.every:
+def check_every(config: Any) -> None:
+    """Reject ``updates`` that are no multiple of ``every``."""
+    if config.updates % config.every:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
         )
+
+
+def _check(config: EncoderTraining) -> None:
+    if not config.epochs:
+        check_every(config)
     if not (config.batch_size or config.max_tokens):
         raise UserError("`--batch-size` or `--max-tokens` must be above 0")
     if config.block == 1:

@@ -4,7 +4,6 @@ the study that compares them.
 One `Setting` per row of the table: a vocabulary, a text, and options of `fairseq-train`.
 """
 
-import argparse
 import dataclasses
 import itertools
 import math
@@ -12,21 +11,21 @@ from pathlib import Path
 
 from fairseq_xling.data.meta import check_test_set
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, reads
+from fairseq_xling.options import like, option, reads
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.runs.corpus_steps import check_vocabulary
-from fairseq_xling.runs.options import load_config as read_config
-from fairseq_xling.runs.options import split_words
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
+from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.studies.encoder_training import (
     PAPER,
-    PRESET_HELP,
     EncoderTraining,
     PreparedText,
-    counted,
+    StudyText,
+    check_text,
 )
 from fairseq_xling.studies.gold_tasks import TASK_SETTINGS, GoldTask, parse_tasks
+from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.text.vocabularies import modes
 
 
@@ -133,11 +132,9 @@ CLAIMS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class _Compared:
+class _Compared(StudyText):
     """What is compared, on which text."""
 
-    preset: str = option("", PRESET_HELP)
-    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     other_text: str = reads("", "second text in that layout, of another domain (setting A2)")
     languages: str = option(
         "en,de", "a bilingual model is trained on the first with each other one"
@@ -150,22 +147,19 @@ class _Compared:
         "(default: each language's own)",
         choices=("", "alike"),
     )
-    seeds: str = option("1,2,3", "seeds of training")
+    seeds: str = seeds_option("1,2,3")
 
 
 @dataclasses.dataclass(frozen=True)
 class AblationConfig(EncoderTraining, PreparedText, _Compared):
     """One sentence of help per field; lists are comma-separated text."""
 
-    vocab_size: int = option(
-        2000, "pieces of the joint vocabulary; separate ones have half as many", least=1
-    )
     layers: int = option(4, "depth; the paper's L1-3 and L1-6 are 3/8 and 6/8 of it", least=1)
-    updates: int = option(1600, "optimiser steps", least=1)
     words_limit: int = option(5000, "sentences used as contexts of the dictionary's words")
     test_splits: str = option("test", "sets to test on, comma-separated, e.g. test,test1")
-    tasks: str = option(
-        "", "zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing"
+    tasks: str = like(
+        *(TaskOptions, "tasks"),
+        help="zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing",
     )
     task_settings: str = option(
         "small",
@@ -173,12 +167,10 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
         "`fairseq-xling eval transfer --preset xnli`, ner or parsing)",
         choices=tuple(TASK_SETTINGS),
     )
-    task_args: str = option(
-        "", "more options for every `fairseq-xling eval transfer`, as one quoted text"
-    )
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    task_args: str = like(TaskOptions, "task_args")
+    device: str = device_option()
     precision: str = precision_option()
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
     @property
     def dictionary_path(self) -> Path | None:
@@ -190,11 +182,7 @@ class AblationConfig(EncoderTraining, PreparedText, _Compared):
 
     @property
     def test_list(self) -> list[str]:
-        """The sets to test on.
-
-        Raises:
-            UserError: for none, one that is named twice, or a name that no such set can have.
-        """
+        """The sets to test on."""
         names = [name.strip() for name in self.test_splits.split(",") if name.strip()]
         if not names or len(set(names)) < len(names):
             raise UserError(
@@ -221,25 +209,13 @@ PRESETS = {
 SPEC_ROWS = {"paper": ("P8", "D2", "A12")}
 
 
-def load_config(args: argparse.Namespace) -> AblationConfig:
-    """The values of ``args``, else of the YAML file ``args.config``, else the defaults.
-
-    Raises:
-        UserError: for an unknown key or a value that breaks a rule.
-    """
-    config = counted(read_config(AblationConfig, args, PRESETS))
-    _check(config)
-    return config
-
-
-def _check(config: AblationConfig) -> None:
-    if not config.data_text:
-        raise UserError("`--data-text` must name a folder of text")
-    for name, folder in (("data-text", config.data_text), ("other-text", config.other_text)):
-        if folder and not (Path(folder) / "mono").is_dir():
-            raise UserError(f"`--{name}` must be a folder with text in mono/, got {folder!r}")
-    if len(config.language_list) < 2:
-        raise UserError(f"`--languages` must name at least two, got {config.languages!r}")
+def check_config(config: AblationConfig) -> None:
+    """Reject settings that cannot work, before anything runs."""
+    check_text(config, "mono")
+    if config.other_text and not (Path(config.other_text) / "mono").is_dir():
+        raise UserError(
+            f"`--other-text` must be a folder with text in mono/, got {config.other_text!r}"
+        )
     check_vocabulary(config.vocab_type, config.segment, config.language_list)
     split_words("--task-args", config.task_args)
     split_words("--prepare-args", config.prepare_args)

@@ -5,7 +5,6 @@ A row is one entry; the families of encoders are in
 """
 
 import dataclasses
-from collections.abc import Iterable
 from pathlib import Path
 
 from fairseq_xling.analysis.dictionary import dictionary_path
@@ -13,14 +12,15 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.options import option, reads
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import split_words
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.corpus_steps import check_vocabulary, text_file
+from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
+from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.studies.encoder_training import (
     PAPER,
-    PRESET_HELP,
     EncoderTraining,
     PreparedText,
+    StudyText,
     check_text,
 )
 from fairseq_xling.studies.ready_encoders import Ready, ready_encoders
@@ -81,12 +81,9 @@ class EncoderKind:
         return self.same if pair.same else self.other
 
 
-def _by_name(rows: Iterable[EncoderKind]) -> dict[str, EncoderKind]:
-    return {row.name: row for row in rows}
-
-
-ROWS = _by_name(
-    (
+ROWS = {
+    row.name: row
+    for row in (
         EncoderKind("bilingual", "bilingual", "joint", mapped=False),
         EncoderKind("bilingual-mapped", "bilingual, mapped", "joint", mapped=True),
         EncoderKind("separate", "bilingual, Sep Emb", "separate", mapped=False),
@@ -97,15 +94,27 @@ ROWS = _by_name(
         EncoderKind("unmapped", "monolingual, unmapped", "apart", mapped=False, same=True),
         EncoderKind("random", "second side random, mapped", "random", mapped=True),
     )
-)
+}
 
 
 @dataclasses.dataclass(frozen=True)
-class _Compared:
+class Encoders:
+    """The encoders of two languages: existing ones, and how others are trained."""
+
+    encoder: tuple = reads(
+        (),
+        "LANG=CHECKPOINT, existing instead of trained; LANG-LANG for a bilingual one; {seed} in it "
+        "stands for the seed",
+    )
+    data: tuple = reads((), "LANG=FOLDER, the data folder of an existing encoder")
+    seeds: str = seeds_option("1,2,3")
+    vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Compared(StudyText):
     """What is compared, on which text."""
 
-    preset: str = option("", PRESET_HELP)
-    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
     rows: str = option(
         "bilingual,sep-emb,mapped,unmapped,random", f"encoders to compare: {', '.join(ROWS)}"
@@ -123,25 +132,16 @@ class _Compared:
     dictionary_test: str = reads("", "entries that are scored, instead of a split")
     test_share: float = option(0.5, "share of the dictionary's source words that are scored")
     split_seed: int = option(1, "seed of the dictionary's split", least=0)
-    encoder: tuple = reads(
-        (),
-        "LANG=CHECKPOINT, existing instead of trained; LANG-LANG for a bilingual one; {seed} in it "
-        "stands for the seed",
-    )
-    data: tuple = reads((), "LANG=FOLDER, the data folder of an existing encoder")
-    seeds: str = option("1,2,3", "seeds of training")
-    vocab: str = option("union", "vocabulary of the bilingual models: joint, union or prefixed")
 
 
 @dataclasses.dataclass(frozen=True)
-class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
+class SimilarityConfig(EncoderTraining, PreparedText, Encoders, _Compared):
     """One sentence of help per field; lists are comma-separated text."""
 
     equal: str = option(
         "steps",
         "what is equal for all encoders trained here: steps, or text per language, so that one "
-        "of two "
-        "languages has twice the steps",
+        "of two languages has twice the steps",
         choices=("steps", "text"),
     )
     method: str = option("procrustes", "method of fitting maps, as in `fairseq-xling map`")
@@ -152,9 +152,9 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
         "training sentences used as contexts of the dictionary's words; 0 is all",
         least=0,
     )
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    device: str = device_option()
     precision: str = precision_option()
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
     @property
     def row_list(self) -> list[EncoderKind]:
@@ -178,11 +178,7 @@ class SimilarityConfig(EncoderTraining, PreparedText, _Compared):
 
     def text(self, name: str) -> Path:
         """A file of the text, plain or gzipped, such as ``mono/train.en``."""
-        plain = Path(self.data_text) / f"{name}.txt"
-        for path in (plain, plain.with_name(plain.name + ".gz")):
-            if path.is_file():
-                return path
-        raise UserError(f"{plain}: no such file")
+        return text_file(self.data_text, name)
 
     @property
     def first_pair(self) -> Pair:
@@ -223,8 +219,6 @@ PRESETS = {"paper": {**PAPER, "languages": "en,fr,de,ru,zh", "contexts": 500_000
 
 def check_encoders(config: SimilarityConfig) -> None:
     """Reject missing text, and encoders that are missing or cannot be trained."""
-    from fairseq_xling.runs.corpus_steps import check_vocabulary
-
     check_text(config, "mono")
     shared = [name for name in modes if modes[name]().shares_ids(config.language_list)]
     if config.vocab not in shared:

@@ -4,7 +4,6 @@ import functools
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.papers.emerging.similarity_config import Pair
 from fairseq_xling.runs.step import Step
-
-if TYPE_CHECKING:
-    from fairseq_xling.papers.emerging.similarity_config import SimilarityConfig
+from fairseq_xling.studies.study import Plan
 
 Entries = list[tuple[str, str]]
 
@@ -78,42 +75,38 @@ def write_lexicon(
         _write(folder / f"words.{lang}.txt", found)
 
 
-def lexicon_step(steps: dict[str, Step], run: Path, config: "SimilarityConfig") -> Path:
-    """Add the step that writes the lexicon, once; its folder."""
-    folder = run / "lexicon"
+def lexicon_step(plan: Plan) -> Path:
+    """Add the step that writes the lexicon; its folder."""
+    folder, config = plan.run / "lexicon", plan.config
     source, *targets = config.language_list
     files = {target: config.dictionaries(target) for target in targets}
     settings = {"share": config.test_share, "seed": config.split_seed, "same": config.same}
-    steps.setdefault(
-        "lexicon",
+    return plan.add(
         Step(
             "lexicon",
             call=functools.partial(write_lexicon, folder, source, files, **settings),
             settings={**settings, "languages": config.language_list},
             inputs=[path for paths in files.values() for path in paths],
             outputs=[folder],
-        ),
+        )
     )
-    return folder
 
 
-def contexts_step(steps: dict[str, Step], run: Path, config: "SimilarityConfig", lang: str) -> Path:
-    """Add the step that cuts the training text of ``lang``, once; the file to read."""
-    text = config.text(f"mono/train.{lang}")
-    if not config.contexts:
+def contexts_step(plan: Plan, lang: str) -> Path:
+    """Add the step that cuts the training text of ``lang``; the file to read."""
+    count, text = plan.config.contexts, plan.config.text(f"mono/train.{lang}")
+    if not count:
         return text
-    output = run / "text" / f"contexts.{lang}.txt"
-    steps.setdefault(
-        f"contexts-{lang}",
+    output = plan.run / "text" / f"contexts.{lang}.txt"
+    return plan.add(
         Step(
             f"contexts-{lang}",
-            call=lambda: _write(output, itertools.islice(read_lines(text), config.contexts)),
-            settings={"sentences": config.contexts},
+            call=lambda: _write(output, itertools.islice(read_lines(text), count)),
+            settings={"sentences": count},
             inputs=[text],
             outputs=[output],
-        ),
+        )
     )
-    return output
 
 
 def _write(path: Path, lines) -> None:

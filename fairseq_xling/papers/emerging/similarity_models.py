@@ -12,7 +12,7 @@ from fairseq_xling.papers.emerging.similarity_lexicon import contexts_step
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import training_step
+from fairseq_xling.studies.encoder_training import EncoderPlan
 from fairseq_xling.text.vocabularies import modes
 
 # Equal seeds and shapes would give encoders of two languages the same initial weights, and so
@@ -39,11 +39,10 @@ class EncoderSide:
     lang: str
 
 
-class Models:
-    """Adds the steps that make encoders and their states, each once, to ``steps``."""
+class Models(EncoderPlan):
+    """The steps that make encoders and their states."""
 
-    def __init__(self, run: Path, config: SimilarityConfig, steps: dict[str, Step]):
-        self.run, self.config, self.steps = run, config, steps
+    config: SimilarityConfig
 
     def sides(self, family: str, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """The two encoders of a family; the same one if it is bilingual."""
@@ -121,11 +120,9 @@ class Models:
             for part in ("--segment", f"{code}={segment[lang]}")
         ]
         data = self.run / "data" / f"{vocab}.{'-'.join(langs)}"
-        name = f"prepare-{data.name}"
-        self.steps.setdefault(
-            name,
+        return self.add(
             prepare_step(
-                name,
+                f"prepare-{data.name}",
                 data,
                 list(langs),
                 source=[
@@ -136,9 +133,8 @@ class Models:
                 vocab_type=self.config.vocab_type,
                 vocab_size=max(1, size),
                 options=[*options, *split_words("--prepare-args", self.config.prepare_args)],
-            ),
+            )
         )
-        return data
 
     def _train(
         self,
@@ -149,21 +145,8 @@ class Models:
         options: Sequence[str] = (),
         **changes: float,
     ) -> Path:
-        folder = self.run / "models" / name
-        step = f"train-{name}"
-        if step not in self.steps:
-            self.steps[step] = training_step(
-                step,
-                dataclasses.replace(self.config.training, **changes),
-                data,
-                folder,
-                self.run / "logs" / f"{step}.log",
-                seed,
-                choose_by,
-                options,
-                self.config.device,
-                self.config.precision,
-            )
+        training = dataclasses.replace(self.config.training, **changes)
+        folder = self.train(name, data, seed, choose_by, options, training)
         return folder / "checkpoint_best.pt"
 
     def sentences(self, side: EncoderSide, pair: Pair, split: str, second: bool) -> Path:
@@ -180,7 +163,7 @@ class Models:
 
     def types(self, side: EncoderSide, unit: str, words: Path, layers: str) -> Path:
         """The vectors of ``words``, of their contexts (``types``) or of none (``static``)."""
-        text = contexts_step(self.steps, self.run, self.config, side.lang)
+        text = contexts_step(self, side.lang)
         options = ["--words", str(words)]
         return self._extract(side, unit, text, unit, options, [words], layers=layers)
 
@@ -202,17 +185,8 @@ class Models:
             *("--lang", side.code, "--text", str(text), "--unit", unit, *options),
             *("--layers", layers, "--device", self.config.device, "--output", str(output)),
         ]
-        self.steps.setdefault(
-            name,
-            Step(
-                name,
-                commands=[command],
-                inputs=[side.checkpoint, side.data, text, *inputs],
-                outputs=[output],
-                resumable=True,
-            ),
-        )
-        return output
+        read = [side.checkpoint, side.data, text, *inputs]
+        return self.add(Step(name, [command], inputs=read, outputs=[output], resumable=True))
 
 
 FAMILIES: dict[str, Callable[[Models, Pair, int], tuple[EncoderSide, EncoderSide]]] = {

@@ -5,9 +5,16 @@ import re
 from pathlib import Path
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, reads
-from fairseq_xling.runs.options import WithLanguages, WithSeeds, parse_numbers
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.options import like, option, reads
+from fairseq_xling.runs.options import (
+    WithLanguages,
+    WithSeeds,
+    jobs_option,
+    parse_numbers,
+    seeds_option,
+)
+from fairseq_xling.runs.settled import device_option, precision_option
+from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText, StudyText
 from fairseq_xling.studies.ready_encoders import Ready
 from fairseq_xling.studies.task_options import TaskOptions
 
@@ -32,23 +39,23 @@ PRESETS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class SizeWindowConfig(TaskOptions, WithSeeds, WithLanguages):
+class SizeWindowConfig(StudyText, TaskOptions, WithSeeds, WithLanguages):
     """One sentence of help per field; lists are comma-separated text."""
 
-    preset: str = option("", "values of the published study: paper")
-    data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de", "the first is compared with each of the others")
     dictionary: str = reads("", "TSV or folder of them (default: that of data-text)")
     models: str = option("glove,word2vec,encoder", "rows: glove, word2vec, encoder")
     sizes: str = option("1000,5000", "numbers of first training sentences of each language")
     windows: str = option("64,8", "lengths of the segments that text is cut into, in tokens")
-    seeds: str = option("1", "seeds of training")
+    seeds: str = seeds_option("1")
     vocab: str = option("union", "joint or union")
-    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
-    vocab_size: int = option(
-        2000, "pieces of the joint vocabulary, or of all languages together", least=1
+    vocab_type: str = like(PreparedText, "vocab_type")
+    vocab_size: int = like(
+        PreparedText,
+        "vocab_size",
+        help="pieces of the joint vocabulary, or of all languages together",
     )
-    segment: str = option("", "LANG=HOW for `fairseq-xling prepare`, comma-separated")
+    segment: str = like(PreparedText, "segment")
     dim: int = option(64, "width of vectors and states", least=1)
     vector_epochs: int = option(10, "passes of Word2Vec and GloVe", least=1)
     word2vec_window: int = option(5, "distance of the farthest neighbour in Word2Vec", least=1)
@@ -58,21 +65,21 @@ class SizeWindowConfig(TaskOptions, WithSeeds, WithLanguages):
         "what reads vectors in a task of pairs of texts: means, of each text's vectors, or esim",
         choices=("means", "esim"),
     )
-    arch: str = option("separable_transformer_tiny", "architecture of fairseq-train")
-    layers: int = option(4, "depth of the masked LM", least=1)
-    updates: int = option(
-        1600, "optimiser steps; with --equal passes of the smallest size", least=1
+    arch: str = like(EncoderTraining, "arch")
+    layers: int = like(EncoderTraining, "layers", help="depth of the masked LM")
+    updates: int = like(
+        EncoderTraining, "updates", help="optimiser steps; with --equal passes of the smallest size"
     )
     equal: str = option(
         "updates",
         "what encoders of every size have as many of: updates, or passes over their text",
         choices=("updates", "passes"),
     )
-    every: int = option(200, "steps between validations; a divisor of updates", least=1)
+    every: int = like(EncoderTraining, "every")
     max_tokens: int = option(2048, "tokens per step", least=1)
-    lr: float = option(0.003, "peak learning rate", least=0)
-    warmup: int = option(100, "steps of warm-up", least=1)
-    train_args: str = option("", "more options for every fairseq-train, as one quoted text")
+    lr: float = like(EncoderTraining, "lr")
+    warmup: int = like(EncoderTraining, "warmup")
+    train_args: str = like(EncoderTraining, "train_args")
     contexts: int = option(
         0,
         "sentences of each language used as contexts of the dictionary's words, the same for "
@@ -83,9 +90,9 @@ class SizeWindowConfig(TaskOptions, WithSeeds, WithLanguages):
         (),
         "NAME=CHECKPOINT:DATA, an existing encoder to evaluate, with its data folder; repeatable",
     )
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    device: str = device_option()
     precision: str = precision_option()
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
     @property
     def model_list(self) -> list[str]:
@@ -107,11 +114,7 @@ class SizeWindowConfig(TaskOptions, WithSeeds, WithLanguages):
 
     @property
     def ready_list(self) -> list[Ready]:
-        """Existing encoders.
-
-        Raises:
-            UserError: for text of another form, or a name that a model of the study has.
-        """
+        """Existing encoders, of names that no model of the study has."""
         found: dict[str, Ready] = {}
         for text in self.ready:
             name, sign, paths = str(text).partition("=")

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,9 +32,9 @@ from fairseq_xling.registry import Registry
 from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import Training, training_step
-from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
-from fairseq_xling.studies.ready_encoders import Ready
+from fairseq_xling.runs.training_command import Training
+from fairseq_xling.studies.encoder_training import EncoderPlan
+from fairseq_xling.studies.gold_tasks import GoldTask
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.eval import FORMAT
 from fairseq_xling.verbs.measures import MEASURES
@@ -72,7 +72,7 @@ class Place:
         return self.run / "tasks" / f"{name}-{self.name}"
 
 
-class Model(Protocol):
+class Model:
     """One kind of row.
 
     Attributes:
@@ -84,55 +84,54 @@ class Model(Protocol):
     @staticmethod
     def learns(task: GoldTask) -> bool:
         """Whether it is trained on such a task."""
+        return True
 
-    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
-        """Training and evaluation, also on the tasks that it learns."""
+    def add(self, plan: EncoderPlan, place: Place) -> None:
+        """Add training and evaluation, also on the tasks that it learns."""
+        raise NotImplementedError(type(self).__name__)
 
 
 MODELS: Registry[type[Model]] = Registry("`--models`")
 
 
-class _Static:
+class _Static(Model):
     """Vectors of one table for all languages, trained on the text of all languages together."""
 
-    title: str
     learns = staticmethod(classifies)
 
-    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
-        vectors = place.run / "models" / f"{place.name}.safetensors"
+    def add(self, plan: EncoderPlan, place: Place) -> None:
+        config, vectors = plan.config, place.run / "models" / f"{place.name}.safetensors"
         text, languages = Path(config.data_text), config.language_list
-        tasks = [
+        plan.add(self.training(config, place, vectors))
+        given = (place.contexts, vectors, languages, config.dictionary_path, place.result)
+        plan.add(
             Step(
-                f"{name}-{place.name}",
-                call=functools.partial(
-                    classify,
-                    vectors,
-                    place.slices,
-                    task,
-                    text,
-                    languages,
-                    place.task(name),
-                    config.static_classifier,
-                    place.seed,
-                ),
-                settings={
-                    "network": config.static_classifier,
-                    "languages": languages,
-                    "task": [task.head, task.columns],  # its files are inputs
-                },
-                inputs=[
-                    vectors,
-                    place.slices,
-                    *(task.file(text, split, languages[0]) for split in ("train", "valid")),
-                ],
-                unread=[task.file(text, "test", lang) for lang in languages],
-                outputs=[place.task(name)],
+                f"eval-{place.name}",
+                call=functools.partial(evaluate_vectors, *given),
+                settings={"languages": languages},
+                inputs=[place.contexts, vectors, Path(config.dictionary_path)],
+                outputs=[place.result],
             )
-            for name, task in config.task_table.items()
-            if self.learns(task)
-        ]
-        train = self.training(config, place, vectors)
-        return [train, _vectors_eval(config, place, vectors), *tasks]
+        )
+        for name, task in config.task_table.items():
+            if not self.learns(task):
+                continue
+            given = (vectors, place.slices, task, text, languages, place.task(name))
+            files = [task.file(text, split, languages[0]) for split in ("train", "valid")]
+            plan.add(
+                Step(
+                    f"{name}-{place.name}",
+                    call=functools.partial(classify, *given, config.static_classifier, place.seed),
+                    settings={
+                        "network": config.static_classifier,
+                        "languages": languages,
+                        "task": [task.head, task.columns],  # its files are inputs
+                    },
+                    inputs=[vectors, place.slices, *files],
+                    unread=[task.file(text, "test", lang) for lang in languages],
+                    outputs=[place.task(name)],
+                )
+            )
 
     def training(self, config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:
         """Writes the file of vectors."""
@@ -179,16 +178,13 @@ class Glove(_Static):
 
 
 @MODELS.register("encoder")
-class Encoder:
+class Encoder(Model):
     """A masked language model of all languages; it reads a segment at a time."""
 
     title = "masked LM"
 
-    @staticmethod
-    def learns(task: GoldTask) -> bool:
-        return True
-
-    def steps(self, config: "SizeWindowConfig", place: Place) -> list[Step]:
+    def add(self, plan: EncoderPlan, place: Place) -> None:
+        config = plan.config
         # One table of positions for all windows: the models have the same parameters.
         extra = ("--encoder-layers", str(config.layers), "--encoder-embed-dim", str(config.dim))
         extra += ("--encoder-ffn-embed-dim", str(4 * config.dim), "--no-epoch-checkpoints")
@@ -202,73 +198,29 @@ class Encoder:
             config.warmup,
             (*extra, *split_words("--train-args", config.train_args)),
         )
-        source = config.language_list[0]
-        folder = place.run / "models" / place.name
-        name = f"train-{place.name}"
-        log = place.run / "logs" / f"{name}.log"
-        train = training_step(
-            name,
-            training,
-            place.slices,
-            folder,
-            log,
-            place.seed,
-            source,
-            (),
-            config.device,
-            config.precision,
-        )
-        best = folder / "checkpoint_best.pt"
-        return [
-            train,
-            *_encoder_steps(config, place, best, folder, place.contexts, place.slices),
-        ]
+        own = (place.slices, place.seed, config.language_list[0])
+        folder = plan.train(place.name, *own, training=training)
+        evaluate_encoder(plan, place, folder / "checkpoint_best.pt", folder)
 
 
-def ready_steps(config: "SizeWindowConfig", place: Place, ready: Ready) -> list[Step]:
-    """An existing encoder is evaluated like the others."""
-    _, checkpoint, data = ready.of_seed(place.seed)
-    return _encoder_steps(config, place, checkpoint, checkpoint, data, data)
-
-
-def _encoder_steps(
-    config: "SizeWindowConfig",
-    place: Place,
-    checkpoint: Path,
-    made: Path,
-    contexts: Path,
-    data: Path,
-) -> list[Step]:
-    """The measure ``words`` of an encoder, in the words' ``contexts``; and each task, trained in
+def evaluate_encoder(plan: EncoderPlan, place: Place, checkpoint: Path, made: Path) -> None:
+    """Add the measure ``words`` of an encoder, in the words' contexts; and each task, trained in
     the first language and tested in all. ``made`` is what a step made, or the user gave."""
-    source, *targets = config.language_list
+    config, (source, *targets) = plan.config, plan.config.language_list
     command = eval_command(
         [checkpoint],
-        contexts,
+        place.contexts,
         source,
         targets,
         *("--measure", "words", "--dictionary", config.dictionary_path),
         *("--words-limit", "0", "--device", config.device, "--output", place.result),
     )
-    inputs = [contexts, made, Path(config.dictionary_path)]
-    options = ["--device", config.device, "--precision", config.precision]
-    options += split_words("--task-args", config.task_args)
-    return [
-        Step(f"eval-{place.name}", commands=[command], inputs=inputs, outputs=[place.result]),
-        *(
-            transfer_step(
-                f"{name}-{place.name}",
-                task,
-                place.task(name),
-                Path(config.data_text),
-                config.language_list,
-                {"model": (checkpoint, data)},
-                "1",
-                options,
-            )
-            for name, task in config.task_table.items()
-        ),
-    ]
+    inputs = [place.contexts, made, Path(config.dictionary_path)]
+    plan.add(Step(f"eval-{place.name}", [command], inputs=inputs, outputs=[place.result]))
+    options = split_words("--task-args", config.task_args)
+    encoders = {"model": (checkpoint, place.slices)}
+    for name, task in config.task_table.items():
+        plan.transfer(f"{name}-{place.name}", task, config.language_list, encoders, options)
 
 
 def _train_glove(slices: Path, output: Path, options: GloveOptions) -> None:
@@ -290,23 +242,6 @@ def _train_glove(slices: Path, output: Path, options: GloveOptions) -> None:
     symbols = read_dictionary(folder.dictionary_path(lang))
     settings = {"method": "GloVe", **dataclasses.asdict(options)}
     write_vectors(output, Vectors(table, count_ids(files, size), symbols, digests, settings))
-
-
-def _vectors_eval(config: "SizeWindowConfig", place: Place, vectors: Path) -> Step:
-    return Step(
-        f"eval-{place.name}",
-        call=functools.partial(
-            evaluate_vectors,
-            place.contexts,
-            vectors,
-            config.language_list,
-            config.dictionary_path,
-            place.result,
-        ),
-        settings={"languages": config.language_list},
-        inputs=[place.contexts, vectors, Path(config.dictionary_path)],
-        outputs=[place.result],
-    )
 
 
 def evaluate_vectors(

@@ -7,171 +7,184 @@ zero-shot transfer; with the shorter window some of it is lost:
     drop = (figure_long - figure_short) / figure_long
 """
 
-import argparse
-import dataclasses
 import functools
+import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowConfig
-from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
+from fairseq_xling.results.page import RESULTS, Measured, seeds_in_words
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS, Kind, write_results
-from fairseq_xling.runs.corpus_steps import (
-    check_vocabulary,
-    prepare_step,
-    segment_options,
-    text_files,
-)
-from fairseq_xling.runs.launcher import run_steps
-from fairseq_xling.runs.options import load_config, split_words
-from fairseq_xling.runs.settled import settle_config
+from fairseq_xling.results.result import KINDS
+from fairseq_xling.runs.corpus_steps import check_vocabulary
+from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.encoder_training import check_text
-from fairseq_xling.studies.gold_tasks import transfer_mean
+from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.encoder_training import EncoderPlan, check_every, check_text
+from fairseq_xling.studies.gold_tasks import GoldTask, transfer_mean
+from fairseq_xling.studies.study import Cell, Study, Table, tabled
 from fairseq_xling.studies.task_options import check_tasks
 
 if TYPE_CHECKING:
     import pandas
 
-FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
-SOURCE = "Liu et al. (2020), 3.2"
 WORDS = ("word_mrr", "word_p1", "word_layer")  # measures of the dictionary's words
 MRR = "MRR"
 
 
-def run_size_window(args: argparse.Namespace) -> None:
-    """The verb ``ablate size-window``."""
-    config, run = load_config(SizeWindowConfig, args, PRESETS), Path(args.output)
-    check_config(config)
-    config, settled = settle_config(run, config)
-    run_steps(run, size_window_steps(run, config), config.jobs, args, settled)
+@KINDS.register("size-window")
+@STUDIES.register("size-window")
+class SizeWindow(Study):
+    """GloVe, Word2Vec and a masked LM on texts of several sizes, cut into long or short pieces: the
+    table, and dots of MRR, a row for each model, size and window."""
 
+    name, paper, config, presets = "size-window", "mbert", SizeWindowConfig, PRESETS
+    help = "size of the text and length of its segments, for GloVe, Word2Vec and a masked LM"
+    title = "Size of the text and length of its segments"
+    source = "Liu et al. (2020), 3.2"
+    lead = "Vectors and encoders trained on more or less text, in segments of two lengths."
+    spec_rows = ("E11",)
+    files = ("table.md", "table.csv", RESULTS, "plot.svg", "report.html")
 
-def check_config(config: SizeWindowConfig) -> None:
-    """Reject settings that cannot work, before anything runs."""
-    from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
-    from fairseq_xling.data.folder import DataFolder
-    from fairseq_xling.papers.mbert.size_window_models import MODELS
+    def check(self, config: SizeWindowConfig) -> SizeWindowConfig:
+        from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
+        from fairseq_xling.data.folder import DataFolder
+        from fairseq_xling.papers.mbert.size_window_models import MODELS
 
-    check_text(config, "mono")
-    for name in config.model_list:
-        MODELS.check(name)
-    if config.vocab not in ("joint", "union"):
-        raise UserError(f"`--vocab` must be joint or union, got {config.vocab!r}")
-    if not Path(config.dictionary_path).exists():
-        raise UserError(f"{config.dictionary_path}: no such dictionary (`--dictionary`)")
-    source, *targets = config.language_list
-    for target in targets:
-        read_dictionary(dictionary_path(config.dictionary_path, source, target))
-    check_vocabulary(config.vocab_type, config.segment, config.language_list)
-    split_words("--train-args", config.train_args)
-    check_tasks(config, Path(config.data_text), config.language_list)
-    models = [MODELS[name] for name in config.model_list]
-    for name, task in config.task_table.items():
-        if not config.ready and not any(model.learns(task) for model in models):
-            able = " or ".join(other for other in MODELS if MODELS[other].learns(task))
+        check_text(config, "mono")
+        for name in config.model_list:
+            MODELS.check(name)
+        if config.vocab not in ("joint", "union"):
+            raise UserError(f"`--vocab` must be joint or union, got {config.vocab!r}")
+        if not Path(config.dictionary_path).exists():
+            raise UserError(f"{config.dictionary_path}: no such dictionary (`--dictionary`)")
+        source, *targets = config.language_list
+        for target in targets:
+            read_dictionary(dictionary_path(config.dictionary_path, source, target))
+        check_vocabulary(config.vocab_type, config.segment, config.language_list)
+        split_words("--train-args", config.train_args)
+        check_tasks(config, Path(config.data_text), config.language_list)
+        models = [MODELS[name] for name in config.model_list]
+        for name, task in config.task_table.items():
+            if not config.ready and not any(model.learns(task) for model in models):
+                able = " or ".join(other for other in MODELS if MODELS[other].learns(task))
+                raise UserError(
+                    f"`--tasks` {name} needs the model {able}, got `--models` {config.models}"
+                )
+        if len(config.window_list) < 2:
+            raise UserError(f"`--windows` must name at least two, got {config.windows!r}")
+        if config.max_tokens < (longest := max(config.window_list)) + 2:
             raise UserError(
-                f"`--tasks` {name} needs the model {able}, got `--models` {config.models}"
+                "`--max-tokens` must fit a segment and two symbols, got "
+                f"{config.max_tokens} with a window of {longest}"
             )
-    if len(config.window_list) < 2:
-        raise UserError(f"`--windows` must name at least two, got {config.windows!r}")
-    if config.max_tokens < max(config.window_list) + 2:
-        raise UserError(
-            f"`--max-tokens` must fit a segment and two symbols, got {config.max_tokens} with a "
-            f"window of {max(config.window_list)}"
-        )
-    if config.updates % config.every:
-        raise UserError(
-            f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
-        )
-    for ready in config.ready_list:
-        for seed in config.seed_list:
-            _, checkpoint, data = ready.of_seed(seed)
-            if not checkpoint.is_file():
-                raise UserError(f"`--ready` {ready.name}: {checkpoint}: no such file")
-            known = DataFolder(data).languages
-            for lang in config.language_list:
-                if lang not in known:
-                    raise UserError(
-                        f"`--ready` {ready.name}: {data} has no language {lang!r}; it has "
-                        f"{', '.join(known)}"
-                    )
-    _ = config.seed_list, config.size_list  # an error ends here
+        check_every(config)
+        for ready in config.ready_list:
+            for seed in config.seed_list:
+                _, checkpoint, data = ready.of_seed(seed)
+                if not checkpoint.is_file():
+                    raise UserError(f"`--ready` {ready.name}: {checkpoint}: no such file")
+                known = DataFolder(data).languages
+                for lang in config.language_list:
+                    if lang not in known:
+                        raise UserError(
+                            f"`--ready` {ready.name}: {data} has no language {lang!r}; it has "
+                            f"{', '.join(known)}"
+                        )
+        _ = config.seed_list, config.size_list  # an error ends here
+        return config
 
+    def plan(self, run: Path, config: SizeWindowConfig) -> tuple[list[Step], list[Cell]]:
+        """One vocabulary for all, slices for each size and window, models."""
+        from fairseq_xling.papers.mbert.size_window_models import MODELS, Place, evaluate_encoder
 
-def size_window_steps(run: Path, config: SizeWindowConfig) -> list[Step]:
-    """One vocabulary for all, slices for each size and window, models, the table."""
-    from fairseq_xling.papers.mbert.size_window_models import MODELS, Place, ready_steps
-    from fairseq_xling.text.vocabularies import modes
+        plan, languages = EncoderPlan(run, config), config.language_list
+        full = plan.prepare("prepare", run / "data" / "full", languages, config.vocab)
+        seen = config.contexts or min(config.size_list)
+        cut = {
+            (size, window): plan.add(_slice_step(run, full, size, window))
+            for size in dict.fromkeys([seen, *config.size_list])
+            for window in config.window_list
+        }
 
-    text, full = Path(config.data_text), run / "data" / "full"
-    share = len(modes[config.vocab]().groups(config.language_list))
-    steps = [
-        prepare_step(
-            "prepare",
-            full,
-            config.language_list,
-            source=["--from", str(text)],
-            inputs=text_files(text, config.language_list),
-            mode=config.vocab,
-            vocab_type=config.vocab_type,
-            vocab_size=max(1, config.vocab_size // share),
-            options=segment_options(config.segment, config.language_list),
-        )
-    ]
-    cells = []
-    seen = config.contexts or min(config.size_list)
-    cut: dict[tuple[int, int], Step] = {}
-    for size in dict.fromkeys([seen, *config.size_list]):
-        for window in config.window_list:
-            slices = run / "data" / f"size{size}-window{window}"
-            cut[size, window] = Step(
-                f"slice-{size}-{window}",
-                call=functools.partial(_slice, full, slices, size, window),
-                settings={"size": size, "window": window},
-                inputs=[full],
-                outputs=[slices],
+        def leave(place: Place, learnt: Callable[[GoldTask], bool], **about: Any) -> None:
+            for target in languages[1:]:
+                own = {"source": languages[0], **about, "seed": place.seed, "target": target}
+                plan.cells.append(Cell(own, {"words": place.result}))
+                for name, task in config.task_table.items():
+                    files = {"transfer": place.task(name)} if learnt(task) else {}
+                    what = {"measure": name, "task": task.title, "unit": "%"}
+                    plan.cells.append(Cell({**own, **what}, files))
+
+        for size, window, name, seed in itertools.product(
+            config.size_list, config.window_list, config.model_list, config.seed_list
+        ):
+            data, model = (cut[size, window], cut[seen, window]), MODELS[name]
+            place = Place(
+                f"{name}-{size}-{window}-{seed}", run, *data, seed, config.updates_of(size)
             )
-    steps += cut.values()
-    for size in config.size_list:
-        for window in config.window_list:
-            (slices,), (contexts,) = cut[size, window].outputs, cut[seen, window].outputs
-            for model in config.model_list:
-                for seed in config.seed_list:
-                    name = f"{model}-{size}-{window}-{seed}"
-                    place = Place(name, run, slices, contexts, seed, config.updates_of(size))
-                    steps += MODELS[model]().steps(config, place)
-                    learnt = MODELS[model].learns
-                    found = {n: place.task(n) for n, t in config.task_table.items() if learnt(t)}
-                    title = MODELS[model].title
-                    cells.append(WindowModel(model, title, size, window, seed, place.result, found))
-    evaluated: set[str] = set()
-    for ready in config.ready_list:
-        for seed in config.seed_list:
-            name, _, data = ready.of_seed(seed)
+            model().add(plan, place)
+            leave(place, model.learns, row=model.title, sentences=size, window=window)
+        for ready, seed in itertools.product(config.ready_list, config.seed_list):
+            # One file for all seeds is evaluated once.
+            name, checkpoint, data = ready.of_seed(seed)
             place = Place(name, run, data, data, seed)
-            if name not in evaluated:  # one file for all seeds is evaluated once
-                steps += ready_steps(config, place, ready)
-            evaluated.add(name)
-            found = {task: place.task(task) for task in config.task_table}
-            cells.append(WindowModel(ready.name, ready.name, None, None, seed, place.result, found))
-    record = dataclasses.asdict(config)
-    steps.append(
-        Step(
-            "table",
-            call=lambda: write_size_window(run, config, cells, steps),
-            settings={"config": record, "kind": "size-window"},
-            inputs=[path for cell in cells for path in (cell.result, *cell.tasks.values())],
-            outputs=[run / name for name in FILES],
-        )
+            evaluate_encoder(plan, place, checkpoint, checkpoint)
+            leave(place, lambda _: True, row=ready.name, sentences=None, window=None)
+        return plan.done()
+
+    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
+        target = cell.about["target"]
+        if "task" in cell.about:
+            learnt = cell.files.get("transfer")
+            yield {"value": transfer_mean(learnt, target) if learnt else None}
+            return
+        (found,) = read_json(cell.files["words"])["results"]
+        scores = found["measures"]["words"]["scores"][target]
+        for name in WORDS:
+            yield {"measure": name, "value": scores.get(name)}
+
+    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
+        from fairseq_xling.results.charts import dots
+
+        config = record["config"]
+        yield tabled("Table", table(frame), *_notes(frame, config))
+        facts = [f"Languages {config['languages']}.", seeds_in_words(config["seeds"], "dots")]
+        figure = functools.partial(dots, _dotted(frame), MRR, title="")
+        yield Section("Single seeds", figure=figure, notes=facts, name="plot")
+
+    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
+        """The columns are in the order of their names."""
+        from fairseq_xling.results.frame import spread
+
+        keys = {"model": "row", "sentences": "sentences", "window": "window", "seed": "seed"}
+        header, rows = spread(frame, {**keys, "language": "target"})
+        places = sorted(range(len(header)), key=list(header).__getitem__)
+        return {"table": ([header[n] for n in places], [[row[n] for n in places] for row in rows])}
+
+    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterator[Measured]:
+        for place, title in enumerate(table.header):
+            for row in table.rows if title.startswith("drop") else ():
+                if (lost := row[place]) is not None:
+                    what = f"{title} with the shorter window, {_name(*row[:2])}"
+                    yield Measured("E11", what, lost.mean)
+
+
+def _slice_step(run: Path, full: Path, size: int, window: int) -> Step:
+    """The first sentences of the data folder ``full``, cut into segments."""
+    slices = run / "data" / f"size{size}-window{window}"
+    return Step(
+        f"slice-{size}-{window}",
+        call=functools.partial(_slice, full, slices, size, window),
+        settings={"size": size, "window": window},
+        inputs=[full],
+        outputs=[slices],
     )
-    return steps
 
 
 def _slice(full: Path, slices: Path, size: int, window: int) -> None:
@@ -181,106 +194,7 @@ def _slice(full: Path, slices: Path, size: int, window: int) -> None:
     write_slices(DataFolder(full), slices, size, window)
 
 
-@dataclasses.dataclass(frozen=True)
-class WindowModel:
-    """One model, the path of its evaluation, and the folders of its tasks by name.
-
-    ``size`` and ``window`` are None of a model that the study did not train.
-    """
-
-    model: str
-    title: str
-    size: int | None
-    window: int | None
-    seed: int
-    result: Path
-    tasks: Mapping[str, Path] = dataclasses.field(default_factory=dict)
-
-
-def write_size_window(
-    run: Path, config: SizeWindowConfig, cells: Sequence[WindowModel], steps: Sequence[Step]
-) -> None:
-    """Write `FILES` into ``run``."""
-    source, *targets = config.language_list
-    titles = {name: task.title for name, task in config.task_table.items()}
-    frame = measurements(cells, source, targets, titles)
-    inputs = {cell.result.stem: cell.result for cell in cells}
-    inputs |= {path.name: path / "results.json" for c in cells for path in c.tasks.values()}
-    write_results(SizeWindow, run, {"config": dataclasses.asdict(config)}, inputs, steps, frame)
-
-
-def measurements(
-    cells: Sequence[WindowModel], source: str, targets: Sequence[str], tasks: Mapping[str, str]
-) -> "pandas.DataFrame":
-    """A row for each model, target language and measure; ``tasks`` are titles by name."""
-    from fairseq_xling.results.frame import make_frame
-
-    rows: list[dict[str, Any]] = []
-    for cell in cells:
-        about = {"row": cell.title, "sentences": cell.size, "window": cell.window}
-        for target in targets:
-            own = {**about, "seed": cell.seed, "target": target}
-            (found,) = read_json(cell.result)["results"]
-            scores = found["measures"]["words"]["scores"][target]
-            rows += [{**own, "measure": name, "value": scores.get(name)} for name in WORDS]
-            for name, title in tasks.items():
-                value = transfer_mean(cell.tasks[name], target) if name in cell.tasks else None
-                rows.append({**own, "measure": name, "task": title, "value": value, "unit": "%"})
-    return make_frame(rows, paper="mbert", study="size-window", source=source)
-
-
-@KINDS.register("size-window")
-class SizeWindow(Kind):
-    """The table, and dots of MRR, a row for each model, size and window."""
-
-    name = "size-window"
-
-    def page(self, result: Result) -> Page:
-        from fairseq_xling.results.charts import dots
-        from fairseq_xling.results.frame import spread
-
-        frame, config = result.frame, result.record["config"]
-        header, rows = table(frame)
-        keys = {"model": "row", "sentences": "sentences", "window": "window", "seed": "seed"}
-        facts = (f"Languages {config['languages']}.", seeds_in_words(config["seeds"], "dots"))
-        return Page(
-            title="Size of the text and length of its segments",
-            source=SOURCE,
-            lead=["Vectors and encoders trained on more or less text, in segments of two lengths."],
-            sections=[
-                Section(
-                    "Table",
-                    header=header,
-                    rows=rows,
-                    notes=[*_notes(frame, config), f"{result.machine}."],
-                    name="table",
-                ),
-                Section(
-                    "Single seeds",
-                    figure=functools.partial(dots, _dotted(frame), MRR, title=""),
-                    notes=caption(result, SOURCE, *facts),
-                    name="plot",
-                ),
-            ],
-            tables={"table": _by_name(spread(frame, {**keys, "language": "target"}))},
-            measured=[
-                Measured("E11", f"{title} with the shorter window, {_name(*row[:2])}", cell.mean)
-                for place, title in enumerate(header)
-                if title.startswith("drop")
-                for row in rows
-                if (cell := row[place]) is not None
-            ],
-        )
-
-
-def _by_name(table: Table) -> Table:
-    """The table with its columns in the order of their names."""
-    header, rows = table
-    places = sorted(range(len(header)), key=list(header).__getitem__)
-    return [header[n] for n in places], [[row[n] for n in places] for row in rows]
-
-
-def table(frame: "pandas.DataFrame") -> tuple[list[str], list[list[Any]]]:
+def table(frame: "pandas.DataFrame") -> Table:
     """A row for each model and size, means over the target languages, and what is lost.
 
     A model that the study did not train stands under the longest window, without a drop.

@@ -10,29 +10,35 @@ test are looked up among their translations as in Pires et al. 2019, section 5.
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
 from fairseq_xling.files import read_json
-from fairseq_xling.options import option, reads
+from fairseq_xling.options import like, option, reads
+from fairseq_xling.results.page import RESULTS
+from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
-from fairseq_xling.runs.corpus_steps import (
-    eval_command,
-    prepare_step,
-    segment_options,
-    text_files,
-)
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.corpus_steps import check_vocabulary, eval_command
+from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
+from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import training_step
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText, check_text
+from fairseq_xling.studies.encoder_training import (
+    EncoderPlan,
+    EncoderTraining,
+    PreparedText,
+    check_text,
+    counted,
+)
 from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
-from fairseq_xling.studies.study import Cell, Study, Table
+from fairseq_xling.studies.study import Cell, Study, tabled
+from fairseq_xling.studies.task_options import TaskOptions
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 RATE, BLEU, OTHER = "convert rate", "BLEU-1", "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
@@ -40,6 +46,7 @@ TRANSFER, TRAINED = "zero-shot transfer", "language trained on"
 HALF, MOVED, ALL = "lower half frozen", "lower half frozen, shifted", "all layers trained"
 NEW = "new weights, all layers trained"
 FOUND = "translation found"
+BEST = "checkpoint_best.pt"
 _MASS = {"langmass_own": "mass on own words", "langmass_others": "mass on others' words"}
 
 
@@ -47,12 +54,14 @@ _MASS = {"langmass_own": "mass on own words", "langmass_others": "mass on others
 class Config(EncoderTraining, PreparedText):
     data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de,id", "the first is translated into each other one")
-    seeds: str = option("1,2,3", "seeds of training")
+    seeds: str = seeds_option("1,2,3")
     alphas: str = option("-1,1,2,3", "sizes of the shift, in mean differences")
-    tasks: str = option("ner,pos,parsing", "zero-shot tasks: nli, ner, pos, parsing")
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    tasks: str = like(
+        TaskOptions, "tasks", "ner,pos,parsing", "zero-shot tasks: nli, ner, pos, parsing"
+    )
+    device: str = device_option()
     precision: str = precision_option()
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
 
 @KINDS.register("token-translation")
@@ -68,61 +77,40 @@ class TokenTranslation(Study):
     spec_rows = ("S11", "S12", "S13")
 
     def check(self, config: Config) -> Config:
+        config = counted(config)
         check_text(config, "mono", "parallel")
+        check_vocabulary(config.vocab_type, config.segment, config.language_list)
+        split_words("--prepare-args", config.prepare_args)
         for task in parse_tasks("--tasks", config.tasks).values():
             task.check(Path(config.data_text), config.language_list)
         _ = config.seed_list, config.training, parse_alphas(config.alphas)  # raises for errors
         return config
 
     def plan(self, run: Path, config: Config) -> tuple[list[Step], list[Cell]]:
-        text, data, (source, *targets) = Path(config.data_text), run / "data", config.language_list
-        steps = [
-            prepare_step(
-                "prepare",
-                data,
-                config.language_list,
-                source=["--from", str(text)],
-                inputs=text_files(text, config.language_list),
-                mode="joint",
-                vocab_type=config.vocab_type,
-                vocab_size=config.vocab_size,
-                options=segment_options(config.segment, config.language_list),
-            )
-        ]
-        cells: list[Cell] = []
+        text, (source, *targets) = Path(config.data_text), config.language_list
+        plan = EncoderPlan(run, config)
+        data = plan.prepare("prepare", run / "data", config.language_list, "joint")
         for seed in config.seed_list:
             # A step with learning rate 0 keeps the weights as they were drawn.
             still = dataclasses.replace(config.training, updates=1, every=1, lr=0.0)
-            best, new = run / "models" / str(seed), run / "models" / f"new-{seed}"
-            for model, training in ((best, config.training), (new, still)):
-                name = f"train-{model.name}"
-                where = (data, model, run / "logs" / f"{name}.log", seed, source)
-                steps.append(
-                    training_step(name, training, *where, (), config.device, config.precision)
-                )
-            best, new = (model / "checkpoint_best.pt" for model in (best, new))
+            best = plan.train(str(seed), data, seed, source) / BEST
+            new = plan.train(f"new-{seed}", data, seed, source, training=still) / BEST
             about, of = {"source": source, "seed": seed}, (config, best, data, seed)
             mass = run / "results" / f"mass-{seed}.json"
             command = ["--measure", "langmass", "--device", config.device, "--output", mass]
             command = eval_command([best], data, source, targets, *command)
-            steps.append(
-                Step(f"mass-{seed}", [command], inputs=[data, best.parent], outputs=[mass])
-            )
-            cells.append(Cell({**about, "row": NONE}, {"mass": mass}))
+            plan.add(Step(f"mass-{seed}", [command], inputs=[data, best.parent], outputs=[mass]))
+            plan.cells.append(Cell({**about, "row": NONE}, {"mass": mass}))
             for target in targets:
                 for row in (SHIFT, CONTROL):
-                    own = [_grid(run, split, target, row, *of) for split in ("valid", "test")]
-                    steps += own
-                    valid, test = (step.outputs[0] / "results.json" for step in own)
-                    cells.append(
-                        Cell(
-                            {**about, "target": target, "row": row}, {"valid": valid, "test": test}
-                        )
-                    )
-                *states, shifted, random = _lookups(run, target, *of)
-                steps += [*states, shifted, random]
-                files = {SHIFT: shifted.outputs[0], CONTROL: random.outputs[0]}
-                cells.append(Cell({**about, "target": target, "cell": "sentences"}, files))
+                    files = {
+                        split: plan.add(_grid(run, split, target, row, *of)) / RESULTS
+                        for split in ("valid", "test")
+                    }
+                    plan.cells.append(Cell({**about, "target": target, "row": row}, files))
+                *_, shifted, random = map(plan.add, _lookups(run, target, *of))
+                lookups = {**about, "target": target, "cell": "sentences"}
+                plan.cells.append(Cell(lookups, {SHIFT: shifted, CONTROL: random}))
             for name, task in parse_tasks("--tasks", config.tasks).items():
                 half = config.layers // 2
                 for row, frozen, model in ((HALF, half, best), (ALL, 0, best), (NEW, 0, new)):
@@ -135,10 +123,10 @@ class TokenTranslation(Study):
                         dev = (f"{lang}={task.file(text, 'valid', lang)}" for lang in targets)
                         options += [word for file in dev for word in ("--shift-dev", file)]
                     tested = (output.name, task, output, text, config.language_list)
-                    steps.append(transfer_step(*tested, {"model": (model, data)}, "1", options))
-                    files = {"transfer": output / "results.json"}
-                    cells.append(Cell({**about, "row": row, "task": task.title}, files))
-        return steps, cells
+                    plan.add(transfer_step(*tested, {"model": (model, data)}, "1", options))
+                    files = {"transfer": output / RESULTS}
+                    plan.cells.append(Cell({**about, "row": row, "task": task.title}, files))
+        return plan.done()
 
     def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
         found = {name: read_json(path) for name, path in cell.files.items()}
@@ -179,46 +167,46 @@ class TokenTranslation(Study):
                     about = {"layer": shift.layer, "alpha": shift.alpha, "cell": "grid"}
                     yield from _scores(scores, about)
 
-    def tables(self, frame: "pandas.DataFrame") -> Iterator[tuple[str, Table, list[str]]]:
+    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
         from fairseq_xling.results.frame import pivot
 
         rows, digits = {"": "row", "language": "target"}, {BLEU: 1, RATE: 3, OTHER: 3}
         chosen = frame[frame["cell"] == "chosen"]
-        notes = [
+        yield tabled(
+            "Token translation",
+            pivot(chosen, rows, digits=digits, order=list(digits)),
             "Means and standard deviations over seeds; layer and alpha are chosen by the precision "
             "of words on the validation sentences, the figures are of the test.",
             "Convert rate: share of the target's own words among those of one language alone. "
             "Third language: share of all words that only other languages have.",
-        ]
-        yield "Token translation", pivot(chosen, rows, digits=digits, order=list(digits)), notes
+        )
         if len(found := frame[frame["measure"] == FOUND]):
             note = "Share of sentences whose translation is the nearest one, a mean over layers."
-            yield "Sentences", pivot(found, rows, digits=3), [note]
+            yield tabled("Sentences", pivot(found, rows, digits=3), note)
         mass = frame[frame["measure"].isin(_MASS.values())]
-        yield "Masked words", pivot(mass, {"language": "target"}, digits=3), []
+        yield tabled("Masked words", pivot(mass, {"language": "target"}, digits=3))
         if len(tuned := frame[frame["measure"].isin([TRANSFER, TRAINED])]):
-            yield "Tasks (%)", pivot(tuned, {"": "row", "language": "target"}, "task", digits=1), []
+            yield tabled("Tasks (%)", pivot(tuned, rows, "task", digits=1))
+        yield Section("By layer and alpha", figure=partial(draw, frame), name="plot-1")
 
-    def figures(self, frame: "pandas.DataFrame") -> Mapping[str, Any]:
-        def by_layer(frame: "pandas.DataFrame") -> Any:
-            from fairseq_xling.results.charts import curves
 
-            own = frame[(frame["cell"] == "grid") & (frame["row"] == SHIFT)]
-            own = own[own["measure"].isin([RATE, BLEU])]
-            panels = own["target"] + ": " + own["measure"]
-            lines = [f"alpha {alpha:g}" for alpha in own["alpha"]]
-            own = own.assign(panel=panels, line=lines)
-            return curves(
-                own,
-                lambda rows: rows["measure"].iat[0],
-                xlabel="layer that is shifted",
-                line="line",
-                panel="panel",
-                title=lambda rows: rows["target"].iat[0],
-                common=True,
-            )
+def draw(frame: "pandas.DataFrame") -> "Figure":
+    """A panel for each target and measure: a line for each alpha, by the layer shifted."""
+    from fairseq_xling.results.charts import curves
 
-        return {"By layer and alpha": by_layer}
+    own = frame[(frame["cell"] == "grid") & (frame["row"] == SHIFT)]
+    own = own[own["measure"].isin([RATE, BLEU])]
+    panels = own["target"] + ": " + own["measure"]
+    lines = [f"alpha {alpha:g}" for alpha in own["alpha"]]
+    return curves(
+        own.assign(panel=panels, line=lines),
+        lambda rows: rows["measure"].iat[0],
+        xlabel="layer that is shifted",
+        line="line",
+        panel="panel",
+        title=lambda rows: rows["target"].iat[0],
+        common=True,
+    )
 
 
 def _lookups(

@@ -14,8 +14,8 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, reads
 from fairseq_xling.ranges import NOT_NEGATIVE
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import WithSeeds, parse_numbers
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.options import WithSeeds, jobs_option, parse_numbers, seeds_option
+from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import SKIP_BAD_HELP, parse_columns
@@ -176,11 +176,11 @@ class TransferConfig(WithSeeds):
     shift_sentences: int = option(
         1000, "sentences of the data folder's validation text for the means", least=1
     )
-    seeds: str = option("1", "seeds of training")
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    seeds: str = seeds_option("1")
+    device: str = device_option()
     precision: str = precision_option()
     train_args: str = option("", "more options of every fairseq-train, as one text")
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
     @property
     def figure(self) -> str:

@@ -16,11 +16,12 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.objectives import objectives
-from fairseq_xling.options import option, reads
+from fairseq_xling.options import like, option, reads
 from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
-from fairseq_xling.runs.options import WithSeeds, parse_numbers, split_words
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.options import WithSeeds, jobs_option, parse_numbers, split_words
+from fairseq_xling.runs.settled import device_option, precision_option
+from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText
 from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.text.vocabularies import modes
 
@@ -47,8 +48,9 @@ class Stage:
 class TargetTasks(TaskOptions):
     """`TaskOptions` of tasks that are trained in each target language."""
 
-    tasks: str = option(
-        "", "tasks trained and tested in the target, from text/gold: nli, ner, pos, parsing"
+    tasks: str = like(
+        *(TaskOptions, "tasks"),
+        help="tasks trained and tested in the target, from text/gold: nli, ner, pos, parsing",
     )
     task_train: tuple = reads((), "LANG=FILE to train it on; repeatable, one for each target")
     task_valid: tuple = reads((), "LANG=FILE to select its epoch by, likewise")
@@ -71,11 +73,13 @@ class TrelmConfig(TargetTasks, WithSeeds):
     alignment: tuple[str, ...] = reads((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
     data: str = reads("", "existing data folder of all languages, instead of text")
     vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
-    vocab_type: str = option("bpe", "bpe, unigram, wordpiece or word")
-    vocab_size: int = option(8000, "pieces of the vocabulary of a language pair", least=1)
+    vocab_type: str = like(PreparedText, "vocab_type")
+    vocab_size: int = like(
+        PreparedText, "vocab_size", 8000, "pieces of the vocabulary of a language pair"
+    )
     segment: str = option("", "LANG=HOW for prepare, comma-separated")
     aligner: str = option("fast_align", "word aligner of parallel text without given links")
-    prepare_args: str = option("", "more options of `fairseq-xling prepare`, as one text")
+    prepare_args: str = like(PreparedText, "prepare_args")
     commonality_limit: int = option(
         0, "commonality training with this many sentences of each language; 0 is all", least=0
     )
@@ -118,7 +122,10 @@ class TrelmConfig(TargetTasks, WithSeeds):
     map_keep_failed: bool = option(False, "use the best map even if every seed failed")
     map_args: str = option("", "more options of `fairseq-xling map`, as one text")
 
-    arch: str = option("tri_bert_base", "architecture; the source's sizes override its own")
+    arch: str = like(
+        *(EncoderTraining, "arch", "tri_bert_base"),
+        help="architecture; the source's sizes override its own",
+    )
     trilayer: bool = option(True, "whether the model has a TRILayer")
     copy_embeddings: bool = option(
         False, "distinguish target tokens of one source word by their number; not in the paper"
@@ -156,7 +163,7 @@ class TrelmConfig(TargetTasks, WithSeeds):
     )
     train_args: str = option("", "more options of every fairseq-train, as one text")
     seeds: str = option("1", "seeds of training; each is a separate migration")
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    device: str = device_option()
     precision: str = precision_option()
 
     translator_steps: int = option(
@@ -227,7 +234,7 @@ class TrelmConfig(TargetTasks, WithSeeds):
         "length penalties of its beam search, and a teacher's, to try on the validation text, e.g. "
         "0.6,1,1.4; the best one translates (default: 1)",
     )
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
     @property
     def source_lang(self) -> str:
@@ -293,8 +300,10 @@ class TrelmConfig(TargetTasks, WithSeeds):
 class HeadlessConfig(TrelmConfig):
     """Of studies that compare CdLM with what has no heads: their losses reach the encoder."""
 
-    auxiliary: str = option("", "heads trained together with CdLM, in its rows alone")
-    orderings: str = option("identity,oracle", "orderings of translation, comma-separated")
+    auxiliary: str = like(
+        TrelmConfig, "auxiliary", "", "heads trained together with CdLM, in its rows alone"
+    )
+    orderings: str = like(TrelmConfig, "orderings", "identity,oracle")
 
 
 def names_in(text: str) -> list[str]:

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
-from fairseq_xling.options import option, reads
+from fairseq_xling.options import like, option, reads
 from fairseq_xling.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.paired import Claim
-from fairseq_xling.runs.options import WithLanguages, WithSeeds
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.options import WithLanguages, WithSeeds, jobs_option, seeds_option
+from fairseq_xling.runs.settled import device_option, precision_option
+from fairseq_xling.studies.encoder_training import PreparedText
 from fairseq_xling.tasks.items import parse_columns, parse_files
 
 LANG = "{lang}"
@@ -79,7 +80,9 @@ class AdversarialTaggingConfig(WithSeeds, WithLanguages):
     held_out: int = option(
         300, "last sentences of --unlabelled, kept for the accuracy of the discriminator", least=2
     )
-    vocab_size: int = option(30_000, "words of each language that have a vector", least=1)
+    vocab_size: int = like(
+        PreparedText, "vocab_size", 30_000, "words of each language that have a vector"
+    )
     dim: int = option(100, "width of the word vectors", least=1)
     vector_epochs: int = option(10, "passes of skip-gram over the text", least=1)
     vector_seed: int = option(1, "seed of skip-gram", least=0)
@@ -98,10 +101,10 @@ class AdversarialTaggingConfig(WithSeeds, WithLanguages):
     clip: float = option(5.0, "maximum gradient norm", least=0)
     curves: bool = option(True, "keep the first seed's epochs of rows 2 and 4 for the figure")
     train_args: str = option("", "more options of every fairseq-train, as one text")
-    seeds: str = option("1", "seeds of training")
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    seeds: str = seeds_option("1")
+    device: str = device_option()
     precision: str = precision_option()
-    jobs: int = option(1, "steps that run at the same time", least=1)
+    jobs: int = jobs_option()
 
     @property
     def source(self) -> str:

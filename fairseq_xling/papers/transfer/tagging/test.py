@@ -1,6 +1,5 @@
 """A model of the study of adversarial tagging: test files, and what it knows of the language."""
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,50 +9,43 @@ import numpy as np
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
 from fairseq_xling.runs.training_log import read_curves
+from fairseq_xling.studies.study import Cell
 from fairseq_xling.tasks.predict import Predictor
 
 
-@dataclasses.dataclass(frozen=True)
-class TaggingModel:
-    """One trained model: its row, target and seed, and the paths of its training and result."""
-
-    row: str
-    target: str
-    seed: int
-    folder: Path
-    log: Path
-    result: Path
-
-
 def measure(
-    cell: TaggingModel,
+    cell: Cell,
+    folder: Path,
+    log: Path,
     tests: Mapping[str, Path],
     held_out: Mapping[str, Path],
     predictions: Path,
     epochs: int,
     device: str,
 ) -> None:
-    """Write ``cell.result``, and the predictions for the test files.
+    """Write the cell's result, and the predictions for the test files.
 
     Args:
+        cell: what it is a model of; folder, log: of its training.
         tests: annotated files by language, opened only now.
         held_out: by language, sentences that nothing was trained on: an annotated file of the
             source, text of the target.
         epochs: how many checkpoints of epochs there are to test on the target, for the figure.
     """
-    predictor = Predictor.load(cell.folder / "checkpoint_best.pt", device=device)
+    predictor = Predictor.load(folder / "checkpoint_best.pt", device=device)
     predictions.mkdir(parents=True, exist_ok=True)
-    metric, scores = predictor.head.metric, {}
+    metric, scores, target = predictor.head.metric, {}, cell.about["target"]
     for lang, path in tests.items():
         found = predictor.predict(lang, path)
         if not found.annotated:
             raise UserError(f"{path}: has no tags to test by")
         predictor.write(found, predictions / f"{lang}{predictor.task.format.suffix}")
         scores[lang] = found.scores
-    curves = read_curves(cell.log, "valid")
+    curves = read_curves(log, "valid")
     dev = curves[metric]
     record: dict[str, Any] = {
-        **{"row": cell.row, "target": cell.target, "seed": cell.seed, "metric": metric},
+        **cell.about,
+        "metric": metric,
         "scores": scores,
         "epoch": 1 + max(range(len(dev)), key=lambda n: (dev[n][1], -n)),
         "language": _language(predictor, held_out) if held_out else None,
@@ -63,13 +55,13 @@ def measure(
             "source": [value for _, value in curves.get(f"source_{metric}", dev)],
             "discriminator": [value for _, value in curves.get("language_accuracy", [])],
             "figures": [
-                Predictor.load(cell.folder / f"checkpoint{epoch}.pt", device=device)
-                .predict(cell.target, tests[cell.target])
+                Predictor.load(folder / f"checkpoint{epoch}.pt", device=device)
+                .predict(target, tests[target])
                 .scores[metric]
                 for epoch in range(1, epochs + 1)
             ],
         }
-    write_json(cell.result, record)
+    write_json(cell.files["result"], record)
 
 
 def _language(predictor: Predictor, held_out: Mapping[str, Path]) -> dict[str, float]:

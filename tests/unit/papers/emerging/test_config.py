@@ -9,10 +9,13 @@ from fairseq_xling.models.separable_transformer import (
     SeparableTransformerConfig,
     separable_transformer_base,
 )
-from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig, load_config
-from fairseq_xling.papers.emerging.plan import ablation_steps, choose_settings
+from fairseq_xling.papers.emerging.config import PRESETS, AblationConfig
+from fairseq_xling.papers.emerging.sharing_study import EmergingStructure, choose_settings
 from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
+from fairseq_xling.runs.options import load_config
 from tests.unit.studies.paper_fields import TRAINING
+
+STUDY = EmergingStructure()
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def load(tmp_path):
 
     def call(**options):
         given = {"data_text": str(tmp_path), "config": None, **options}
-        return load_config(argparse.Namespace(**given))
+        return STUDY.check(load_config(AblationConfig, argparse.Namespace(**given), PRESETS))
 
     return call
 
@@ -58,14 +61,10 @@ def test_every_field_of_the_paper_preset(load, tmp_path):
     }
 
 
-def paper_steps(config, run):
-    return {step.name: step for step in ablation_steps(run, config, [SETTINGS[0].at_depth(8)])}
-
-
 @pytest.mark.row("P8", "D2", "E2", "E3", "E4")
 def test_the_commands_of_the_paper_preset(load, tmp_path):
-    config = load(preset="paper", languages="en,fr", seeds="1")
-    steps = paper_steps(config, tmp_path / "run")
+    config = load(preset="paper", languages="en,fr", seeds="1", settings="A1")
+    steps = {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
     (train,) = steps["train-A1-en-fr-1"].commands
     given = " ".join(train)
     for words in (
@@ -150,12 +149,12 @@ def test_sizes_that_do_not_fit_are_refused(load, options, message):
 
 def test_all_fields_can_be_set_by_a_preset():
     from fairseq_xling.papers.emerging import config as ablation_config
-    from fairseq_xling.papers.emerging import mapped_layers_config, similarity_config
+    from fairseq_xling.papers.emerging import mapped_layers_study, similarity_config
 
     for module, config in (
         (ablation_config, AblationConfig),
         (similarity_config, similarity_config.SimilarityConfig),
-        (mapped_layers_config, mapped_layers_config.MappedLayersConfig),
+        (mapped_layers_study, mapped_layers_study.MappedLayersConfig),
     ):
         config(**module.PRESETS["paper"])
 

@@ -4,36 +4,18 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.papers.emerging.mapped_layers_config import (
-    PRESETS,
-    MappedLayersConfig,
-    check_config,
-)
 from fairseq_xling.papers.emerging.mapped_layers_study import (
-    MappedHead,
+    PRESETS,
+    MappedLayers,
+    MappedLayersConfig,
     draw,
-    mapped_layers_steps,
-    measurements,
-    table,
 )
 from fairseq_xling.results import tables
+from fairseq_xling.studies.study import Cell
 from tests.transfer_record import transfer_record
 from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 
-
-@pytest.fixture
-def text(tmp_path):
-    folder = tmp_path / "text"
-    for name in ("mono", "parallel", "gold"):
-        (folder / name).mkdir(parents=True)
-    for lang in ("en", "de"):
-        for split in ("train", "valid"):
-            (folder / f"mono/{split}.{lang}.txt").write_text("a\n")
-        for split in ("train", "valid", "test"):
-            (folder / f"parallel/{split}.en-de.{lang}.txt").write_text("a\n")
-            (folder / f"gold/tags.{split}.{lang}.tsv").write_text("a\tX\tO\n")
-            (folder / f"gold/{split}.{lang}.conllu").write_text("\n")
-    return folder
+STUDY = MappedLayers()
 
 
 @pytest.fixture
@@ -46,8 +28,8 @@ def config(text):
 
 
 def steps_of(tmp_path, config):
-    check_config(config)
-    return {step.name: step for step in mapped_layers_steps(tmp_path / "run", config)}
+    STUDY.check(config)
+    return {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
 
 
 def value(command, option):
@@ -91,7 +73,7 @@ def test_a_ready_encoder_of_several_pairs_gets_each_head_once(config, tmp_path, 
     both = ("en-de", "en-id")
     ready = {name: tuple(f"{pair}={name}" for pair in both) for name in ("encoder", "data")}
     given = config(languages="en,de,id", tasks="ner", rows="bilingual", read_layers="2", **ready)
-    names = [step.name for step in mapped_layers_steps(tmp_path / "run", given)]
+    names = [step.name for step in STUDY.steps(tmp_path / "run", given)]
     tests = [f"unmapped-ner-ready-en-{lang}.{lang}-layer2-head1" for lang in ("de", "id")]
     assert names == ["ner-ready-en-de-layer2-head1", *tests, "table"]
 
@@ -100,7 +82,7 @@ def test_heads_on_a_ready_encoder_are_trained_with_each_seed(config, tmp_path, m
     monkeypatch.setattr("fairseq_xling.models.transfer_encoder.encoder_depth", lambda path: 2)
     ready = {"encoder": ("en-de=encoder",), "data": ("en-de=data",)}
     given = config(tasks="ner", rows="bilingual", read_layers="2", seeds="1,2,3", **ready)
-    steps = {step.name: step for step in mapped_layers_steps(tmp_path / "run", given)}
+    steps = {step.name: step for step in STUDY.steps(tmp_path / "run", given)}
     heads = [step for name, step in steps.items() if name.startswith("ner-")]
     assert [value(step.commands[0], "--seeds") for step in heads] == ["1", "2", "3"]
     assert len([name for name in steps if name.startswith("unmapped-")]) == 3
@@ -122,7 +104,7 @@ def test_the_map_leads_from_the_target_to_the_source_over_aligned_words(config, 
     (command,) = other["map-mono-en-1-mono-de-1-de"].commands
     assert value(command, "--normalize") == "iterative"
     with pytest.raises(UserError, match="unknown normalisation 'iterativ'"):
-        check_config(config(normalize="iterativ"))
+        STUDY.check(config(normalize="iterativ"))
     steps["text-en-de"].call()
     assert (tmp_path / "run/text/en-de.de.txt").read_text() == "a\n"
     mapped = steps["mapped-ner-mono-en-1-mono-de-1.de-layer1-head1"]
@@ -167,9 +149,9 @@ def test_files_of_a_task_of_the_users_own_take_part(config, text, tmp_path):
         tmp_path / "test.de.tsv"
     ]
     with pytest.raises(UserError, match="`--task-test` must name a file of 'de', as in de=FILE"):
-        check_config(config(**{**own, "task_test": own["task_test"][:1]}))
+        STUDY.check(config(**{**own, "task_test": own["task_test"][:1]}))
     with pytest.raises(UserError, match="`--task-train` needs `--task-head`"):
-        check_config(config(**{**own, "task_head": ""}))
+        STUDY.check(config(**{**own, "task_head": ""}))
 
 
 @pytest.mark.parametrize(
@@ -193,7 +175,7 @@ def test_files_of_a_task_of_the_users_own_take_part(config, text, tmp_path):
 )
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
     with pytest.raises(UserError, match=message):
-        check_config(dataclasses.replace(config(), **changes))
+        STUDY.check(dataclasses.replace(config(), **changes))
 
 
 def cell(folder, row, layer, seed, own, other):
@@ -203,30 +185,33 @@ def cell(folder, row, layer, seed, own, other):
     write_json(tuned / "results.json", transfer_record({"tests": tests}, metric="f1"))
     scores = [{"scores": {"f1": other - 1.0}}, {"scores": {"f1": other + 1.0}}]
     write_json(result, {"metric": "f1", "tests": scores})
-    return MappedHead(row, row.upper(), "en-de", "ner", layer, seed, "apart", tuned, result)
+    about = {"row": row, "title": row.upper(), "pair": "en-de", "measure": "NER F1"}
+    about |= {"layer": layer, "seed": seed}
+    return Cell(about, {"source": tuned, "target": result})
 
 
 def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):
     cells = [
         cell(tmp_path, row, layer, seed, 80.0 + layer, other + 2 * seed)
-        for row, other in (("a", 50.0), ("b", 10.0))
+        for row, other in (("mapped", 50.0), ("unmapped", 10.0))
         for layer in (0, 2)
         for seed in (1, 2)
     ]
-    frame = measurements(cells, {"ner": "NER F1"})
-    header, rows = table(frame)
+    frame = STUDY.frame(cells)
+    *_, section = STUDY.sections(frame, {"config": dataclasses.asdict(MappedLayersConfig())})
+    header, rows = section.header, section.rows
     assert header == ["task", "pair", "encoders", "layer 0", "layer 2"]
     shown = [[tables.cell(value) for value in row] for row in rows]
     assert shown[0] == ["NER F1", "en-de", "en itself, monolingual", "80.0 ± 0.0", "82.0 ± 0.0"]
-    assert shown[1] == ["NER F1", "en-de", "A", "53.0 ± 1.4", "53.0 ± 1.4"]
-    assert shown[2][2:] == ["B", "13.0 ± 1.4", "13.0 ± 1.4"]
+    assert shown[1] == ["NER F1", "en-de", "MAPPED", "53.0 ± 1.4", "53.0 ± 1.4"]
+    assert shown[2][2:] == ["UNMAPPED", "13.0 ± 1.4", "13.0 ± 1.4"]
     figure = draw(frame, "en-de")
     assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["NER F1 (%)"]
     (axis,) = draw(
         frame[frame["layer"] == 2], "en-de"
     ).axes  # curves of a single layer would show no spread
     names = [label.get_text() for label in axis.get_yticklabels()]
-    assert names == ["en itself, monolingual", "A", "B"]
+    assert names == ["en itself, monolingual", "MAPPED", "UNMAPPED"]
     dots = [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2]
     assert sorted(dots[1]) == [52.0, 54.0] and axis.get_xlabel() == "NER F1 (%)"
 

@@ -4,7 +4,7 @@ import pytest
 
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig
-from fairseq_xling.papers.emerging.plan import ablation_steps
+from fairseq_xling.papers.emerging.sharing_study import EmergingStructure
 
 
 def by_code(layers):
@@ -68,9 +68,9 @@ def test_every_setting_has_the_vocabulary_of_the_papers_table(code, cell, tmp_pa
             path.write_text("a\n")
     config = AblationConfig(
         data_text=str(tmp_path), other_text=str(tmp_path / "other"), dictionary=str(tmp_path),
-        vocab_size=80_000, layers=8, seeds="1",
+        vocab_size=80_000, layers=8, seeds="1", settings=code,
     )  # fmt: skip
-    steps = {step.name: step for step in ablation_steps(tmp_path / "run", config, [setting])}
+    steps = {step.name: step for step in EmergingStructure().steps(tmp_path / "run", config)}
     (prepare,) = (step for name, step in steps.items() if name.startswith("prepare-"))
     (command,) = prepare.commands
     words = dict(itertools.pairwise(command))

@@ -6,35 +6,16 @@ import pytest
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import write_json
-from fairseq_xling.papers.emerging.similarity_config import PRESETS, SimilarityConfig, check_config
+from fairseq_xling.papers.emerging.similarity_config import PRESETS, SimilarityConfig
 from fairseq_xling.papers.emerging.similarity_lexicon import split_entries, write_lexicon
-from fairseq_xling.papers.emerging.similarity_study import (
-    BY_LAYER,
-    Comparison,
-    draw,
-    measurements,
-    similarity_steps,
-    table,
-)
+from fairseq_xling.papers.emerging.similarity_study import BY_LAYER, Similarity, draw
 from fairseq_xling.results import tables
 from fairseq_xling.results.frame import listed
+from fairseq_xling.studies.study import Cell
 from tests.unit.studies.paper_fields import TRAINING
 
+STUDY = Similarity()
 TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
-
-
-@pytest.fixture
-def text(tmp_path):
-    folder = tmp_path / "text"
-    for name in ("mono", "parallel", "dictionary"):
-        (folder / name).mkdir(parents=True)
-    for lang in ("en", "de"):
-        for split in ("train", "valid"):
-            (folder / f"mono/{split}.{lang}.txt").write_text("a\n")
-        for split in ("valid", "test"):
-            (folder / f"parallel/{split}.en-de.{lang}.txt").write_text("a\n")
-    (folder / "dictionary/en-de.tsv").write_text("".join(f"e{n}\td{n}\n" for n in range(10)))
-    return folder
 
 
 @pytest.fixture
@@ -54,8 +35,8 @@ def value(command, option):
 
 
 def steps_of(tmp_path, config):
-    check_config(config)
-    return {step.name: step for step in similarity_steps(tmp_path / "run", config)}
+    STUDY.check(config)
+    return {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
 
 
 @pytest.mark.row("S9")
@@ -129,6 +110,8 @@ def test_a_pair_without_a_row_has_no_figure(config, tmp_path):
     steps = steps_of(tmp_path, config(seeds="1", rows="sep-emb"))
     figures = [path.name for path in steps["table"].outputs if path.suffix == ".svg"]
     assert figures == ["plot-en-en_2.svg"]
+    with pytest.raises(UserError, match="these settings leave nothing to measure"):
+        steps_of(tmp_path, config(rows="sep-emb", same=False))
 
 
 @pytest.mark.row("S9")
@@ -171,7 +154,7 @@ def test_paraphrases_that_do_not_fit_are_refused(config, tmp_path, given, same, 
     path = tmp_path / "pairs.txt"
     path.write_text("a\nb\n" if "got 2" in message else "a\n")
     with pytest.raises(UserError, match=message):
-        check_config(config(paraphrase=given.format(f=path), same=same))
+        STUDY.check(config(paraphrase=given.format(f=path), same=same))
 
 
 @pytest.mark.parametrize("what", ["mono", "bilingual"])
@@ -200,7 +183,7 @@ def test_one_ready_encoder_of_several_pairs_is_measured_on_each(config, text, tm
     given = {"encoder": tuple(f"{pair}=model.pt" for pair in pairs)}
     given |= {"data": tuple(f"{pair}=data" for pair in pairs)}
     given |= {"rows": "bilingual", "same": False, "languages": "en,de,zh", "segment": ""}
-    made = similarity_steps(tmp_path / "run", config(seeds="1", **given))
+    made = STUDY.steps(tmp_path / "run", config(seeds="1", **given))
     steps = {step.name: step for step in made}
     for what in ("retrieval-bilingual", "cka", "bli-bilingual", "static-bilingual"):
         for lang in ("de", "zh"):
@@ -218,7 +201,7 @@ def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
     read = [command_of(steps, f"extract-ready-en-de-{seed}.de-test-en-de")[2] for seed in (1, 2)]
     assert read == [str(tmp_path / "1.pt"), str(tmp_path / "2.pt")]
     with pytest.raises(UserError, match=r"3\.pt: no such file"):
-        check_config(config(seeds="1,3", **given))
+        STUDY.check(config(seeds="1,3", **given))
 
 
 @pytest.mark.parametrize(
@@ -251,7 +234,7 @@ def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
 )
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
     with pytest.raises(UserError, match=message):
-        check_config(dataclasses.replace(config(), **changes))
+        STUDY.check(dataclasses.replace(config(), **changes))
 
 
 def test_a_dictionary_is_needed_for_measures_of_words_alone(tmp_path, config, text):
@@ -260,12 +243,12 @@ def test_a_dictionary_is_needed_for_measures_of_words_alone(tmp_path, config, te
     assert "lexicon" not in steps and any(name.startswith("retrieval-") for name in steps)
     for words in ("bli", "static"):
         with pytest.raises(UserError, match="no such dictionary"):
-            check_config(config(measures=f"cka,{words}"))
+            STUDY.check(config(measures=f"cka,{words}"))
 
 
 def test_a_segmentation_of_a_language_that_is_not_asked_for_is_tolerated(tmp_path, config):
     chosen = config(segment="zh=char, de=space")
-    check_config(chosen)
+    STUDY.check(chosen)
     command = command_of(steps_of(tmp_path, chosen), "prepare-union.en-de")
     assert [command[n + 1] for n, word in enumerate(command) if word == "--segment"] == ["de=space"]
 
@@ -305,7 +288,7 @@ def cell(folder, row, seed, retrieval, cka):
         paths[what] = folder / f"{what}-{row}-{seed}.json"
         record = {"layers": [0, 1, 2], "curves": {curve: values}, "chance": 0.125}
         write_json(paths[what], record)
-    return Comparison(row, row.upper(), "en-de", seed, paths)
+    return Cell({"row": row, "title": row.upper(), "pair": "en-de", "seed": seed}, paths)
 
 
 def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlations(tmp_path):
@@ -314,12 +297,15 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
         cell(tmp_path, "a", 2, [0.2, 0.5, 0.8], [0.1, 0.2, 0.3]),
         cell(tmp_path, "b", 1, [0.0, 0.0, 0.0], [0.2, 0.2, 0.2]),
     ]
-    found = {"a": (0.5, 0.7), "b": (None,)}
-    for row, values in found.items():
+    for row, values in {"a": (0.5, 0.7), "b": (None,)}.items():
         points = [{"pair": "en-de", "Pearson": value} for value in values]
         write_json(tmp_path / row, {"correlations": [*points, {"pair": "all", "Pearson": 0.9}]})
-    frame = measurements(cells, {(row, "en-de"): tmp_path / row for row in found})
-    header, rows = table(frame)
+        about = {"row": row, "title": row.upper(), "pair": "en-de", "seed": [1, 2][: len(values)]}
+        cells.append(Cell(about, {"correlation": tmp_path / row}))
+    frame = STUDY.frame(cells)
+    record = {"config": dataclasses.asdict(SimilarityConfig())}
+    section, *_ = STUDY.sections(frame, record)
+    header, rows = section.header, section.rows
     assert header == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
     shown = [[tables.cell(value) for value in row] for row in rows]
     assert shown[0] == ["A", "en-de", "0.400 ± 0.141", "0.200 ± 0.000", "0.600 ± 0.141"]

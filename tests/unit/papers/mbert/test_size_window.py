@@ -5,21 +5,22 @@ import math
 import pytest
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
-from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowConfig
+from fairseq_xling.files import read_json, write_json
 from fairseq_xling.papers.mbert.size_window_study import (
-    WindowModel,
-    check_config,
+    PRESETS,
+    SizeWindow,
+    SizeWindowConfig,
     drop,
-    measurements,
-    size_window_steps,
     table,
 )
 from fairseq_xling.results.tables import cell
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.step import digests
+from fairseq_xling.studies.study import Cell
 from tests.transfer_record import transfer_record
 from tests.unit.studies.paper_fields import NO_FILES
+
+STUDY = SizeWindow()
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def config(text):
 
 
 def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary(config, tmp_path):
-    steps = size_window_steps(tmp_path / "run", config(seeds="1,2"))
+    steps = STUDY.steps(tmp_path / "run", config(seeds="1,2"))
     names = [step.name for step in steps]
     assert len(set(names)) == len(names) == 2 + 4 + 2 * 3 * 4 * 2
     assert names[1:5] == ["slice-10-16", "slice-10-4", "slice-20-16", "slice-20-4"]
@@ -79,18 +80,18 @@ def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary
 )
 def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
     with pytest.raises(UserError, match=message):
-        check_config(dataclasses.replace(config(), **changes))
+        STUDY.check(dataclasses.replace(config(), **changes))
 
 
 def test_it_reads_the_text_of_its_languages_and_nothing_else_of_the_folder(config, text, tmp_path):
     (text / "gold").mkdir()
     (text / "gold" / "tags").write_text("x")
-    prepare = size_window_steps(tmp_path / "run", config())[0]
+    prepare = STUDY.steps(tmp_path / "run", config())[0]
     names = {path.relative_to(text).as_posix() for path in prepare.inputs}
     assert names == {"mono/train.en.txt", "mono/train.de.txt", "dictionary/en-de.tsv"}
     (text / "mono" / "train.de.txt").unlink()
     with pytest.raises(UserError, match=r"text: has no training text of 'de', mono/train\.de\.txt"):
-        size_window_steps(tmp_path / "run", config())
+        STUDY.steps(tmp_path / "run", config())
 
 
 @pytest.mark.row("E11")
@@ -100,8 +101,8 @@ def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text
         for lang in langs:
             (text / "gold" / f"nli.{split}.{lang}.tsv").write_text("a\tb\tx\n")
     chosen = config(tasks="nli", task_args="--seeds 1,2")
-    check_config(chosen)
-    steps = {step.name: step for step in size_window_steps(tmp_path / "run", chosen)}
+    STUDY.check(chosen)
+    steps = {step.name: step for step in STUDY.steps(tmp_path / "run", chosen)}
     names = {name for name in steps if name.startswith("nli-")}
     models = ("encoder", "glove", "word2vec")
     assert names == {f"nli-{m}-{size}-{w}-1" for m in models for size in (10, 20) for w in (16, 4)}
@@ -115,15 +116,15 @@ def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text
         step = steps[f"nli-{model}-20-4-1"]
         assert step.outputs == [tmp_path / "run" / "tasks" / f"nli-{model}-20-4-1"]
         assert {path.name for path in step.unread} == {"nli.test.en.tsv", "nli.test.de.tsv"}
-    check_config(config(tasks="nli", models="glove"))
+    STUDY.check(config(tasks="nli", models="glove"))
     for split, langs in (("train", ["en"]), ("valid", ["en"]), ("test", ["en", "de"])):
         for lang in langs:
             (text / "gold" / f"{split}.{lang}.conllu").write_text("")
     message = "`--tasks` parsing needs the model encoder, got `--models` glove"
     with pytest.raises(UserError, match=message):
-        check_config(config(tasks="parsing", models="glove"))
+        STUDY.check(config(tasks="parsing", models="glove"))
     with pytest.raises(UserError, match=r"tags\.train\.en\.tsv: no such file; the task NER F1"):
-        check_config(config(tasks="ner"))
+        STUDY.check(config(tasks="ner"))
 
 
 def test_a_task_of_ones_own_is_learnt_on_vectors_and_by_encoders(config, text, tmp_path):
@@ -132,25 +133,25 @@ def test_a_task_of_ones_own_is_learnt_on_vectors_and_by_encoders(config, text, t
     own = {f"task_{split}": (f"en={file}",) for split in ("train", "valid")}
     own |= {"task_head": "classification", "task_columns": "text=0,pair=1,label=2"}
     chosen = config(**own, task_test=(f"en={file}", f"de={file}"), models="glove,encoder")
-    check_config(chosen)
-    steps = size_window_steps(tmp_path, chosen)
+    STUDY.check(chosen)
+    steps = STUDY.steps(tmp_path, chosen)
     known = digests(steps)
     for model in ("glove", "encoder"):
         assert f"own-{model}-20-4-1" in known
     changed = dataclasses.replace(chosen, task_columns="text=1,pair=0,label=2")
     name = "own-glove-20-4-1"
-    assert digests(size_window_steps(tmp_path, changed))[name] != known[name]
+    assert digests(STUDY.steps(tmp_path, changed))[name] != known[name]
 
 
 def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
     given = {"config": None, "preset": "paper", "data_text": str(text), "sizes": "10,20"}
     config = load_config(SizeWindowConfig, argparse.Namespace(**given, tasks=""), PRESETS)
-    check_config(config)
+    STUDY.check(config)
     with pytest.raises(UserError, match=r"nli\.train\.en\.tsv: no such file"):
-        check_config(load_config(SizeWindowConfig, argparse.Namespace(**given), PRESETS))
+        STUDY.check(load_config(SizeWindowConfig, argparse.Namespace(**given), PRESETS))
     assert (config.window_list, config.size_list, config.dim) == ([512, 20], [10, 20], 768)
     assert len(config.language_list) == 15
-    steps = {step.name: step for step in size_window_steps(tmp_path, config)}
+    steps = {step.name: step for step in STUDY.steps(tmp_path, config)}
     (command,) = steps["train-encoder-20-20-1"].commands
     assert command[command.index("--max-positions") + 1] == "514"
 
@@ -162,7 +163,8 @@ def cells(folder, values):
         path = folder / f"{model}-{size}-{window}-{seed}.json"
         scores = {"de": {"word_mrr": german}, "zh": {"word_mrr": chinese}}
         write_json(path, {"results": [{"measures": {"words": {"scores": scores}}}]})
-        found.append(WindowModel(model, model.upper(), size, window, seed, path))
+        about = {"row": model.upper(), "sentences": size, "window": window, "seed": seed}
+        found += [Cell({**about, "target": lang}, {"words": path}) for lang in scores]
     return found
 
 
@@ -178,7 +180,7 @@ def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_
             ("b", 10, 4, 1): (0.1, 0.1),
         },
     )
-    header, rows = table(measurements(made, "en", ["de", "zh"], {}))
+    header, rows = table(STUDY.frame(made))
     assert header == ["model", "sentences", "MRR, window 16", "MRR, window 4", "drop (%)"]
     assert list(map(cell, rows[0])) == ["A", "10", "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
     assert list(map(cell, rows[1])) == ["B", "10", "0.000", "0.100", ""]
@@ -188,10 +190,9 @@ def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_
 @pytest.mark.row("E11")
 def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
     values = {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)}
-    vectors = cells(tmp_path, values)
-    learnt = []
+    made = cells(tmp_path, values)
     for window, scores in ((16, (80.0, 60.0)), (4, (60.0, 59.0))):
-        (made,) = cells(tmp_path, {("b", 10, window, 1): (0.5, 0.5)})
+        made += cells(tmp_path, {("b", 10, window, 1): (0.5, 0.5)})
         folder = tmp_path / f"nli-b-{window}"
         folder.mkdir()
         tests = [
@@ -204,15 +205,21 @@ def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
         ]
         record = transfer_record({"tests": tests}, metric="accuracy")
         write_json(folder / "results.json", record)
-        learnt.append(dataclasses.replace(made, tasks={"nli": folder}))
-    header, rows = table(measurements([*vectors, *learnt], "en", ["de", "zh"], {"nli": "NLI"}))
+        for one in made[-2:]:
+            about = {**one.about, "measure": "nli", "task": "NLI"}
+            made.append(Cell(about, {"transfer": folder}))
+    header, rows = table(STUDY.frame(made))
     assert header[5:] == ["NLI (%), window 16", "NLI (%), window 4", "drop of NLI (%)"]
     assert list(map(cell, rows[0][2:])) == ["0.500", "0.400", "+20.0", "", "", ""]
     assert list(map(cell, rows[1][2:])) == ["0.500", "0.500", "+0.0", "70.0", "59.5", "+15.0"]
+    STUDY.write(tmp_path / "run", SizeWindowConfig(), made, [])
+    inputs = read_json(tmp_path / "run/results.json")["provenance"]["inputs"]
+    read = [one["path"] for one in inputs.values()]  # each once, of a folder the results in it
+    assert len(set(read)) == len(read) == 6 and str(folder / "results.json") in read
 
 
 def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):
-    steps = {step.name: step for step in size_window_steps(tmp_path / "run", config(contexts=7))}
+    steps = {step.name: step for step in STUDY.steps(tmp_path / "run", config(contexts=7))}
     assert {name for name in steps if name.startswith("slice-7-")} == {"slice-7-16", "slice-7-4"}
     assert steps["eval-glove-10-16-1"].reads(steps["slice-7-16"])
     (command,) = steps["eval-encoder-10-16-1"].commands
@@ -224,15 +231,15 @@ def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_p
     checkpoint = tmp_path / "other.pt"
     checkpoint.write_bytes(b"x")
     chosen = config(ready=(f"mbert={checkpoint}:{tiny_corpus.path}",), models="glove")
-    check_config(chosen)
-    steps = {step.name: step for step in size_window_steps(tmp_path / "run", chosen)}
+    STUDY.check(chosen)
+    steps = {step.name: step for step in STUDY.steps(tmp_path / "run", chosen)}
     assert [name for name in steps if "mbert" in name] == ["eval-ready-mbert"]
     (command,) = steps["eval-ready-mbert"].commands
     assert {str(checkpoint), str(tiny_corpus.path)} <= set(command)
     assert steps["table"].reads(steps["eval-ready-mbert"])
     made = cells(tmp_path, {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)})
     made += cells(tmp_path, {("mbert", None, None, 1): (0.9, 0.7)})
-    _, rows = table(measurements(made, "en", ["de", "zh"], {}))
+    _, rows = table(STUDY.frame(made))
     assert list(map(cell, rows[1])) == ["MBERT", "", "0.800", "", ""]
     for ready, message in (
         ("mbert=x.pt", "`--ready` must be NAME=CHECKPOINT:DATA, got 'mbert=x.pt'"),
@@ -241,10 +248,10 @@ def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_p
         (f"mbert=x.pt:{tiny_corpus.path}", "`--ready` mbert: x.pt: no such file"),
     ):
         with pytest.raises(UserError, match=message):
-            check_config(config(ready=(ready,), models="glove"))
+            STUDY.check(config(ready=(ready,), models="glove"))
     with pytest.raises(UserError, match=r"`--ready` mbert: .* has no language 'tr'"):
         (text / "mono" / "train.tr.txt").write_text("a\n")
-        check_config(config(ready=(f"mbert={checkpoint}:{tiny_corpus.path}",), languages="en,tr"))
+        STUDY.check(config(ready=(f"mbert={checkpoint}:{tiny_corpus.path}",), languages="en,tr"))
 
 
 @pytest.mark.row("E11")
@@ -291,7 +298,7 @@ def test_every_field_of_the_papers_preset():
 def test_every_size_may_have_as_many_passes_over_its_text(config, tmp_path):
     sizes = {"sizes": "10,40", "updates": 20, "every": 10, "models": "encoder", "windows": "8,4"}
     for equal, wanted in (("updates", ["20", "20"]), ("passes", ["20", "80"])):
-        steps = size_window_steps(tmp_path / "run", config(**sizes, equal=equal))
+        steps = STUDY.steps(tmp_path / "run", config(**sizes, equal=equal))
         found = [
             step.commands[0][step.commands[0].index("--max-update") + 1]
             for step in steps

@@ -109,12 +109,23 @@ def test_translations_found_by_layer_are_rows_beside_the_control(tmp_path):
     assert {row["chance"] for row in found} == {0.5}
 
 
+def test_epochs_and_options_of_prepare_are_heeded(config, tmp_path):
+    given = {"epochs": 2, "epoch_size": 20, "batch_size": 5, "prepare_args": "--vocab-sample 9"}
+    study = TokenTranslation()
+    steps, _ = study.plan(tmp_path / "run", study.check(dataclasses.replace(config, **given)))
+    words = {step.name: " ".join(step.commands[0]) for step in steps}
+    assert words["prepare"].endswith("--vocab-sample 9")
+    assert "--max-update 8 --epoch-updates 4" in words["train-1"]
+
+
 def test_what_cannot_work_is_refused_before_anything_runs(config, tmp_path):
     study = TokenTranslation()
     assert study.check(config) == config
     for changes, message in (
         ({"alphas": "1,1"}, "`--alphas`"),
         ({"data_text": str(tmp_path)}, "`--data-text` must be a folder with text in mono/"),
+        ({"vocab_type": "bytes"}, "`--vocab-type`: unknown value 'bytes'"),
+        ({"prepare_args": "'"}, "`--prepare-args`: No closing quotation"),
         ({"tasks": "ner,chess"}, "unknown `--tasks` 'chess'"),
         ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
     ):

@@ -54,44 +54,6 @@ def test_transfer_from_one_language_and_a_matrix(tmp_path, languages):
     assert len(page.tables["table"][1]) == 4 * len(rows)
 
 
-def test_the_ablation_table(tmp_path):
-    from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig
-    from fairseq_xling.papers.emerging.result import SharingModel as Model
-    from fairseq_xling.papers.emerging.result import write_ablation
-
-    cells = []
-    for setting in SETTINGS[:2]:
-        for seed in (1, 2):
-            path = tmp_path / f"{setting.code}.{seed}.json"
-            scores = {"scores": {"de": {"retrieval": 0.5 - 0.1 * seed}}}
-            chance = {"chance": {"de": {"retrieval": 0.1}}}
-            write_json(path, {"results": [{"measures": {"retrieval": scores | chance}}]})
-            log = path.with_suffix(".log")
-            log.write_text("num. shared model params: 1,000 (num. trained: 1)\n")
-            cells.append(Model(setting, "de", seed, path, log))
-    write_ablation(tmp_path / "run", AblationConfig(data_text="t", seeds="1,2"), cells, [])
-    kind, page = page_of(tmp_path / "run")
-    assert kind == "ablation"
-    assert {one.row: one.value for one in page.measured} == {"A1": 0.35, "A2": 0.35}
-
-
-def test_the_table_of_sizes_and_windows(tmp_path):
-    from fairseq_xling.papers.mbert.size_window_config import SizeWindowConfig
-    from fairseq_xling.papers.mbert.size_window_study import WindowModel as Model
-    from fairseq_xling.papers.mbert.size_window_study import write_size_window
-
-    cells = []
-    for window, score in ((64, 0.5), (8, 0.4)):
-        path = tmp_path / f"{window}.json"
-        scores = {"scores": {"de": {"word_mrr": score, "word_p1": score, "word_layer": 0}}}
-        write_json(path, {"results": [{"measures": {"words": scores}}]})
-        cells.append(Model("glove", "GloVe", 1000, window, 1, path))
-    write_size_window(tmp_path / "run", SizeWindowConfig(data_text="t"), cells, [])
-    kind, page = page_of(tmp_path / "run")
-    assert kind == "size-window"
-    assert page.measured[0].value == pytest.approx(20.0)
-
-
 @pytest.mark.parametrize("layers", [[0], [0, 1]])
 def test_probes_of_one_layer_and_of_several(tmp_path, capsys, layers):
     from fairseq_xling.verbs.parts.probe_result import write_table

@@ -1,38 +1,42 @@
 """The table and the samples of the study of adversarial tagging, without any training."""
 
-import dataclasses
-from pathlib import Path
-
 import pytest
 from scipy.stats import ttest_rel
 
 from fairseq_xling.errors import UserError
+from fairseq_xling.files import write_json
 from fairseq_xling.papers.transfer.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
-from fairseq_xling.papers.transfer.tagging.plan import sample_items, split_text
-from fairseq_xling.papers.transfer.tagging.result import (
+from fairseq_xling.papers.transfer.tagging.tagging_study import (
     AdversarialTagging,
-    _notes,
     map_note,
-    measurements,
+    sample_items,
+    split_text,
 )
-from fairseq_xling.results.frame import frame_to_json
-from fairseq_xling.results.page import Result
+from fairseq_xling.results.result import find_results
 from fairseq_xling.results.tables import cell
+from fairseq_xling.studies.study import Cell
 from fairseq_xling.tasks.formats.conll import Conll
 
 CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
 
 
-def measured(figures):
-    """``figures[row, target]`` are those of the seeds."""
-    models = []
+STUDY = AdversarialTagging()
+
+
+def table_of(folder, figures):
+    """The table where ``figures[row, target]`` are those of the seeds."""
+    cells = []
     for (row, target), values in figures.items():
         for seed, value in enumerate(values, start=1):
             scores = {target: {"f1": value}, **({"en": {"f1": 90.0}} if row != "6" else {})}
-            about = {"row": row, "target": target, "seed": seed, "epoch": 1, "metric": "f1"}
             language = {"fresh": 0.75} if row != "6" else None
-            models.append({**about, "scores": scores, "language": language})
-    return measurements(models)
+            path = folder / f"{row}-{target}-{seed}.json"
+            about = {"epoch": 1, "metric": "f1", "scores": scores, "language": language}
+            write_json(path, about)
+            cells.append(Cell({"row": row, "target": target, "seed": seed}, {"result": path}))
+    STUDY.write(folder / "run", CONFIG, cells, [])
+    (result,) = find_results(folder / "run")
+    return STUDY.page(result).sections[0]
 
 
 FIGURES = {
@@ -46,10 +50,8 @@ FIGURES = {
 
 
 @pytest.mark.row("E12")
-def test_cells_are_means_and_deviations_over_seeds():
-    record = {"config": dataclasses.asdict(CONFIG), "metric": "f1", "maps": {}}
-    record["frame"] = frame_to_json(measured(FIGURES))
-    table, *_ = AdversarialTagging().page(Result(Path("r.json"), record)).sections
+def test_cells_are_means_and_deviations_over_seeds(tmp_path):
+    table = table_of(tmp_path, FIGURES)
     header, rows = table.header, table.rows
     assert header[2:6] == ["f1, de", "f1, id", "mean of targets", "f1, en"]
     shown = [[cell(value) for value in row] for row in rows]
@@ -59,11 +61,10 @@ def test_cells_are_means_and_deviations_over_seeds():
 
 
 @pytest.mark.row("E12")
-def test_notes_say_of_the_rows_that_were_run_whether_it_is_as_in_the_paper():
+def test_notes_say_of_the_rows_that_were_run_whether_it_is_as_in_the_paper(tmp_path):
     assert {code for one in CLAIMS for code in (one.better, one.worse)} <= ROWS.keys()
     uneven = {**FIGURES, ("2", "de"): [24.0, 35.0, 40.0]}
-    record = {"config": dataclasses.asdict(CONFIG), "metric": "f1", "maps": {}}
-    (found,) = [note for note in _notes(record, measured(uneven), "here") if "Here: " in note]
+    (found,) = [note for note in table_of(tmp_path, uneven).notes if "Here: " in note]
     test = ttest_rel([27, 35, 45], [10, 20, 30])
     low, high = test.confidence_interval(0.95)
     assert found == (

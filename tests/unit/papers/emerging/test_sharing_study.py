@@ -1,14 +1,15 @@
-import dataclasses
-
 import pytest
 
 from fairseq_xling.files import write_json
 from fairseq_xling.papers.emerging.config import CLAIMS, SETTINGS
-from fairseq_xling.papers.emerging.result import SharingModel, measurements, sharing_claims, table
+from fairseq_xling.papers.emerging.sharing_study import EmergingStructure, sharing_claims, table
 from fairseq_xling.results import tables
 from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.results.paired import paired_difference
+from fairseq_xling.studies.study import Cell
 from tests.transfer_record import transfer_record
+
+STUDY = EmergingStructure()
 
 
 @pytest.fixture
@@ -26,12 +27,14 @@ def cells(tmp_path):
                 write_json(path, {"results": [{"measures": measures}]})
                 log = tmp_path / f"{name}.log"
                 log.write_text(f"num. shared model params: {1000 * (row + 1)} (num. trained: 1)\n")
-                result.append(SharingModel(setting, target, seed, path, log))
+                about = {"row": setting.code, "name": setting.name, "target": target, "seed": seed}
+                about |= {"vocabulary": setting.bpe(2000), "reported": setting.paper_xnli}
+                result.append(Cell(about, {"evaluation": path, "log": log}))
     return result
 
 
 def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
-    header, rows = table(measurements(cells, vocab_size=2000), {"sentence P@1": 3})
+    header, rows = table(STUDY.frame(cells), {"sentence P@1": 3})
     assert header == [
         "setting",
         "",
@@ -49,12 +52,12 @@ def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
 
 
 def test_delta_is_the_mean_over_languages_against_the_first_row(cells):
-    _, rows = table(measurements(cells, vocab_size=2000), {"sentence P@1": 3})
+    _, rows = table(STUDY.frame(cells), {"sentence P@1": 3})
     assert str(rows[1][6]) == "-0.200"
 
 
 def test_measures_that_were_not_run_are_not_there_and_chance_is(cells):
-    frame = measurements(cells)
+    frame = STUDY.frame(cells)
     assert set(frame["measure"]) == {"sentence P@1"}
     assert set(frame["chance"]) == {0.1}
 
@@ -62,13 +65,14 @@ def test_measures_that_were_not_run_are_not_there_and_chance_is(cells):
 def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
     with_task = []
     for cell in cells:
-        folder = tmp_path / f"pos-{cell.setting.code}-{cell.target}-{cell.seed}"
-        accuracy = 90.0 - 10 * (cell.setting.code == "A2") + cell.seed
-        scores = {"en": {"accuracy": 99.0}, cell.target: {"accuracy": accuracy}}
+        code, target, seed = (cell.about[name] for name in ("row", "target", "seed"))
+        folder = tmp_path / f"pos-{code}-{target}-{seed}"
+        scores = {"en": {"accuracy": 99.0}}
+        scores[target] = {"accuracy": 90.0 - 10 * (code == "A2") + seed}
         record = transfer_record({"tests": [{"scores": scores}]}, metric="accuracy")
         write_json(folder / "results.json", record)
-        with_task.append(dataclasses.replace(cell, tasks={"pos": folder}))
-    header, rows = table(measurements(with_task), {"sentence P@1": 3, "POS": 1})
+        with_task.append(Cell(cell.about, {**cell.files, "pos test": folder}))
+    header, rows = table(STUDY.frame(with_task), {"sentence P@1": 3, "POS": 1})
     assert header[7:10] == ["POS, de", "POS, zh", "Δ POS"]
     assert list(map(tables.cell, rows[0][7:10])) == ["91.5 ± 0.7", "91.5 ± 0.7", "+0.0"]
     assert list(map(tables.cell, rows[1][7:10])) == ["81.5 ± 0.7", "81.5 ± 0.7", "-10.0"]
