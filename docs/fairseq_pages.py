@@ -95,7 +95,8 @@ def _default(field: dataclasses.Field) -> str:
 def _architectures() -> str:
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
-    parts = ["# Architectures", f"{HOW} --arch NAME`. An architecture is a model with values."]
+    about = "An architecture is a model with preset values of these options."
+    parts = ["# Architectures", f"{HOW} --arch NAME`. {about}"]
     for model, entry in _ours(MODEL_REGISTRY).items():
         parts += [f"## `{model}`", _about(entry)]
         named = {

@@ -14,22 +14,25 @@ from fairseq_xling.registry import Registry
 
 LEAD = """# Registries
 
-What can be chosen by name, and extended: each entry is a class or a function registered by name in
-a file of its own. [Your own components](../how-to/extend.md) shows how that is done for many of
-them, [own ordering](../how-to/ordering.md) for one more; all others work alike. An unknown name is
-answered with near matches and this list."""
+This page lists everything that can be selected by name. Each entry is a class or a function that
+is registered under a name, and you can add your own: [Your own components](../how-to/extend.md)
+and [Your own ordering](../how-to/ordering.md) have examples, and all other registries work in the
+same way. If a name is unknown, the error message suggests similar names."""
 
 
 def registry_pages() -> dict[str, str]:
     """By path, the page."""
     parts = [LEAD]
     for module, name, registry in sorted(registries(), key=lambda found: found[0]):
-        rows = [f"| `{entry}` | {cell(_about(registry[entry]))} |" for entry in registry]
+        about = {entry: _about(registry[entry]) for entry in registry}
+        rows = [f"| `{entry}` | {cell(text)} |" for entry, text in about.items()]
         kind = registry.kind[:1].upper() + registry.kind[1:]
         parts += [
             f"## {kind} {{ #{module.split('.', 1)[1].replace('.', '-')}-{name.lower()} }}",
             f"`{module}.{name}`",
-            "| Name | What it is |\n|---|---|\n" + "\n".join(rows),
+            "| Name | What it is |\n|---|---|\n" + "\n".join(rows)
+            if any(about.values())
+            else "Names: " + ", ".join(f"`{entry}`" for entry in about),
         ]
     return {"reference/registries.md": "\n\n".join(parts) + "\n"}
 

@@ -29,7 +29,7 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     """``--dry-run`` and the choice of a launcher, which every command that has steps has."""
     add = parser.add_argument
     add("--dry-run", action="store_true", help="print the plan and stop")
-    text = "where steps run: local (child processes) or slurm (a cluster) (default: local)"
+    text = "where steps run: local (child processes) or slurm (a cluster) (default: %(default)s)"
     add("--launcher", default="local", metavar="NAME", help=text)
     text = "options of the launcher, such as partition=gpu,gpus_per_node=4,timeout_min=600"
     add("--launcher-args", default="", metavar="NAME=VALUE,...", help=text)
