@@ -30,7 +30,8 @@ class Study(Protocol):
 STUDIES: Registry[type[Study]] = Registry(
     "study",
     __name__,
-    "fairseq_xling.papers.clcr.ablations",
+    "fairseq_xling.papers.clcr.pairs_study",
+    "fairseq_xling.papers.clcr.readings_study",
     "fairseq_xling.papers.mbert.token_translation_study",
     "fairseq_xling.papers.trelm.ablations",
 )
