@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,19 +163,21 @@ class ClcrReadings(ClcrStudy):
         known = [{"name": x.name, "title": x.title, "changes": dict(x.changes)} for x in rows]
         return {"readings": known}
 
-    def measured(self, found: Record, config: ClcrReadingsConfig) -> dict[str, float]:
+    def measured(self, rows: Sequence[Record], config: ClcrReadingsConfig) -> dict[str, float]:
         """Figures of key-points at the chosen threshold, and of the order that T+E+R has: by the
         first head, of the first language that has one, and the widest search."""
-        figures = {}
-        for row in _named_rows(found, "keypoints"):
-            if row["delta"] == config.delta:
-                for column, name, scale, _ in KEYPOINTS:
-                    figures[name.format(row["language"])] = scale * row[column]
-        if rows := [row for row in _named_rows(found, "order") if row["search"]]:
-            own = [row for row in rows if row["order"].split()[0] == config.order_list[0]]
-            last = [row for row in own if row["order"] == own[0]["order"]][-1]
-            figures |= {name: scale * last[column] for column, name, scale, _ in ORDERS}
-        return dict(sorted(figures.items()))
+        found = {}
+        own = [row for row in rows if row["table"] == "keypoints" and row["delta"] == config.delta]
+        for column, name, scale, _ in KEYPOINTS:
+            values = {row["language"]: row["value"] for row in own if row["measure"] == column}
+            found |= {name.format(lang): scale * value for lang, value in values.items()}
+        own = [row for row in rows if row["table"] == "order" and row["search"]]
+        own = [row for row in own if row["order"].split()[0] == config.order_list[0]]
+        for column, name, scale, _ in ORDERS:
+            for row in own:
+                if row["measure"] == column and row["order"] == own[0]["order"]:
+                    found[name] = scale * row["value"]
+        return dict(sorted(found.items()))
 
     def draw(self, record: Record, shown: pandas.DataFrame) -> Figure:
         """A panel for every column but the times."""
@@ -203,12 +205,6 @@ class ClcrReadings(ClcrStudy):
         )
         yield from zero_shot_note(" of T, T+E and T+E+R", record)
         yield from changes(shown)
-
-
-def _named_rows(found: Record, name: str) -> list[dict[str, Any]]:
-    """The rows of a table, if there is one."""
-    table = found.get(name, {"header": (), "rows": ()})
-    return [dict(zip(table["header"], row, strict=True)) for row in table["rows"]]
 
 
 def changes(shown: pandas.DataFrame) -> Iterator[str]:

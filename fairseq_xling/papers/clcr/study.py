@@ -183,8 +183,8 @@ class ClcrStudy(Study):
         """What else its results record."""
         return {}
 
-    def measured(self, found: Record, config: Any) -> dict[str, float]:
-        """Further figures of a seed, from what `read_artifacts` says of it."""
+    def measured(self, rows: Sequence[Record], config: Any) -> dict[str, float]:
+        """Further figures of a seed, from its rows of `read_artifacts`."""
         return {}
 
     def notes(self, record: Record, shown: pandas.DataFrame) -> Iterator[str]:
@@ -245,16 +245,17 @@ class ClcrStudy(Study):
         from fairseq_xling.papers.clcr.run_result import read_artifacts
 
         found = [read_artifacts(one, cell.pair) for one in cell.artifacts]
-        for one, artifacts in zip(found, cell.artifacts, strict=True):
-            yield from measurements(_trained(artifacts, one, cell.pair), seed=one["seed"])
+        for (about, rows), artifacts in zip(found, cell.artifacts, strict=True):
+            figures = _trained(artifacts, about, rows, cell.pair)
+            yield from measurements(figures, seed=artifacts.seed)
         if cell.classified is not None:
             (result,) = find_results(cell.classified)
             own = accuracies(result.frame)
             names = "accuracy, " + own["row"] + ", " + own["task"]
             columns = ["seed", "model", "task", "measure", "value"]
             yield from own.assign(model=own["row"], measure=names)[columns].to_dict("records")
-        for one in found:
-            yield from measurements(self.measured(one, cell.config), seed=one["seed"])
+        for about, rows in found:
+            yield from measurements(self.measured(rows, cell.config), seed=about["seed"])
 
     def write(
         self, run: Path, config: Mapping[str, Any], cells: Sequence[Any], steps: Sequence[Step]
@@ -307,16 +308,19 @@ def measurements(figures: Mapping[str, float | None], **about: Any) -> list[dict
     return [{**about, "measure": x, "value": v} for x, v in figures.items() if v is not None]
 
 
-def _trained(artifacts: Artifacts, found: Record, pair: Sequence[str]) -> dict[str, float | None]:
+def _trained(
+    artifacts: Artifacts, about: Record, rows: Sequence[Record], pair: Sequence[str]
+) -> dict[str, float | None]:
     """Means of both directions after the last phase, F1 of tuned pivots, and seconds."""
     from fairseq_xling.papers.trelm.results import read_cost
 
-    last, (a, b) = found["distances"][-1], pair
+    last = {row["measure"]: row["value"] for row in rows if row["table"] == "distances"}
     figures: dict[str, float | None] = {}
     for kind in ("hard", "relative"):
-        values = [last[f"{kind}_{way}"] for way in (f"{a}_{b}", f"{b}_{a}")]
+        names = [" ".join([kind, *way]).replace("_", " ") for way in (pair, pair[::-1])]
+        values = [last[name] for name in names]
         figures[kind] = None if None in values else statistics.fmean(values)
-    figures |= {"f1": (found["tuned"] or {}).get("f1"), "pivots": found["pivots"]["pivots"]}
+    figures |= {"f1": (about["tuned"] or {}).get("f1"), "pivots": about["pivots"]["pivots"]}
     seconds: dict[str, float] = {}
     for name, log in artifacts.logs.items():
         module = next(m for m, begins in MODULES.items() if name.startswith(begins))

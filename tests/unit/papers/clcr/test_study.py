@@ -76,7 +76,6 @@ def test_each_reading_is_compared_with_the_defaults_by_seed():
 
 
 def test_the_order_is_that_of_the_first_head_and_its_widest_search():
-    header = ["order", "search", "BLEU-2"]
     config = ClcrReadingsConfig(orders="rel,abs", extract_steps=1, order_steps=1)
     rows = [["as in the source", "", 0.1], ["abs", "beam 10", 0.2]]
     rows += [
@@ -84,7 +83,8 @@ def test_the_order_is_that_of_the_first_head_and_its_widest_search():
         ["rel de-en", "beam 10", 0.4],
         ["rel en-de", "beam 10", 0.5],
     ]
-    found = {"order": {"header": header, "rows": rows}}
+    about = {"table": "order", "measure": "BLEU-2"}
+    found = [{**about, "order": order, "search": x, "value": value} for order, x, value in rows]
     assert ClcrReadings().measured(found, config) == {"order BLEU-2": 0.4}
 
 
