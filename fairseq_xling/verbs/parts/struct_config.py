@@ -9,8 +9,9 @@ from typing import Any
 from fairseq_xling.files import check_files
 from fairseq_xling.options import option, part_of, reads
 from fairseq_xling.papers.transfer.structures.data import (
-    OPTIMIZERS,
+    FitOptions,
     FitSettings,
+    ModelOptions,
     ModelSettings,
     Reader,
 )
@@ -21,16 +22,14 @@ from fairseq_xling.papers.transfer.structures.features import (
     find_source,
     parse_features,
 )
-from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range
+from fairseq_xling.ranges import NOT_NEGATIVE
 from fairseq_xling.registry import Registry
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.tasks.items import SKIP_BAD_HELP, parse_files
 
 
 @dataclasses.dataclass(frozen=True)
-class CommonConfig:
-    """One sentence of help per field."""
-
+class _Inputs:
     task: str = option("relations", "what is predicted: relations or roles")
     train: tuple[str, ...] = reads((), "LANG=FILE,... to train on; repeatable")
     valid: tuple[str, ...] = reads((), "LANG=FILE,... for selecting the epoch; repeatable")
@@ -53,27 +52,12 @@ class CommonConfig:
     pool: str = option(
         "first", "vector of a word with several subwords: first or mean", choices=POOLS
     )
-    layers: int = option(2, "layers of the network; 0 = none", range=NOT_NEGATIVE)
-    width: int = option(200, "width of the network", range=COUNT)
-    embedding: int = option(30, "width of each learnt feature", range=COUNT)
-    hidden: int = option(200, "width of the classifier's two layers", range=COUNT)
-    dropout: float = option(0.5, "dropout on words and between layers", range=BELOW_ONE)
-    prune: int = option(
-        -1,
-        "keep words so many edges from the path between the mentions; -1 = all",
-        range=Range(-1),
-    )
-    sentence_vector: bool = option(True, "also classify by the maximum over all words")
-    optimizer: str = option("sgd", "sgd or adam", choices=OPTIMIZERS)
-    lr: float = option(0.0, "learning rate; 0 = 0.1 for sgd, 0.001 for adam", range=Range(0, 10))
-    decay: float = option(
-        0.9, "factor of sgd's learning rate after an epoch without a higher F1", range=SHARE
-    )
-    decay_from: int = option(5, "epochs before the first such factor", range=NOT_NEGATIVE)
-    batch_size: int = option(50, "maximum candidates per step", range=COUNT)
-    clip: float = option(5.0, "maximum gradient norm", range=POSITIVE)
-    epochs: int = option(200, "maximum passes over the training files", range=COUNT)
-    patience: int = option(20, "passes without a higher F1 before stopping", range=COUNT)
+
+
+@dataclasses.dataclass(frozen=True)
+class CommonConfig(FitOptions, ModelOptions, _Inputs):
+    """One sentence of help per field."""
+
     device: str = option("cpu", "cpu, cuda or cuda:N")
 
     def reader(self, models: Sequence[tuple[Sequence[str], ModelSettings]]) -> Reader:
@@ -81,17 +65,8 @@ class CommonConfig:
         from fairseq_xling.papers.transfer.structures.training import needs_trees  # torch
 
         needed = any(needs_trees(chosen, one) for chosen, one in models)
-        found = Reader(
-            self.task,
-            self.format,
-            self.segment,
-            self.trees,
-            self.trees_data,
-            needs_trees=needed,
-            needs_tags=any("pos" in chosen for chosen, _ in models),
-            device=self.device,
-            skip_bad=self.skip_bad,
-        )
+        tags = any("pos" in chosen for chosen, _ in models)
+        found = part_of(Reader, self, needs_trees=needed, needs_tags=tags)
         found.check()
         return found
 

@@ -18,6 +18,7 @@ from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, same_place, sha256, write_json
 from fairseq_xling.folders import claim
+from fairseq_xling.options import part_of
 from fairseq_xling.papers.transfer.structures.data import Reader
 from fairseq_xling.papers.transfer.structures.features import parse_features
 from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores
@@ -75,12 +76,12 @@ def run_train(args: argparse.Namespace) -> None:
     used = {f"train {n}": path for n, (_, path) in enumerate(places)}
     used |= {f"valid {n}": path for n, (_, path) in enumerate(dev)}
     identity = {name: sha256(path) for name, path in used.items()} | {"words": source.about()}
-    values = dataclasses.asdict(config)
-    kept = {name: values[name] for name in sorted(values) if name not in _NOT_KEPT}
+    values = sorted(dataclasses.asdict(config).items())
+    kept = {x: list(y) if isinstance(y, tuple) else y for x, y in values if x not in _NOT_KEPT}
     library = Library(reader, source)
     if not output.exists():  # so that a damaged file leaves nothing behind
         library.check((*places, *dev))
-    claim(output, {**identity, "settings": {k: _plain(v) for k, v in kept.items()}})
+    claim(output, {**identity, "settings": kept})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         path = output / MODEL
         if not path.is_file():
@@ -110,10 +111,6 @@ def run_train(args: argparse.Namespace) -> None:
                 {"files": scores, "provenance": provenance({"model": path})},
             )
             print_scores(scores)
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def predict_file(
@@ -150,17 +147,8 @@ def run_predict(args: argparse.Namespace) -> None:
     model = Path(args.model) / MODEL if Path(args.model).is_dir() else Path(args.model)
     trained = read_model(model, device)
     about = trained.about
-    reader = Reader(
-        about.task,
-        args.format,
-        args.segment,
-        args.trees,
-        args.trees_data,
-        needs_trees=about.needs_trees,
-        needs_tags="pos" in about.features,
-        device=args.device,
-        skip_bad=args.skip_bad,
-    )
+    needs = {"needs_trees": about.needs_trees, "needs_tags": "pos" in about.features}
+    reader = part_of(Reader, args, task=about.task, **needs)
     reader.check()
     places = named_tests(files("FILE", [",".join(args.files)]))
     output = Path(args.output)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import sha256
+from fairseq_xling.options import option
 from fairseq_xling.papers.transfer.structures.formats import formats
 from fairseq_xling.papers.transfer.structures.sentence import NONE, Candidate, Sentence, tasks
 from fairseq_xling.ranges import (
@@ -32,27 +33,30 @@ OPTIMIZERS = ("sgd", "adam")
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """Kind and sizes.
-
-    Attributes:
-        network: a name in `networks`.
-        layers, width: of the network.
-        embedding: width of a learnt feature.
-        hidden: width of the classifier's layers.
-        dropout: on the inputs and between the network's layers.
-        prune: edges from the path between the mentions; -1 keeps the whole sentence.
-        sentence_vector: whether the maximum over all words is part of the classifier's input.
-    """
-
+class _Network:
     network: str = "gcn"
-    layers: int = numbers(2, NOT_NEGATIVE)
-    width: int = numbers(200, COUNT)
-    embedding: int = numbers(30, COUNT)
-    hidden: int = numbers(200, COUNT)
-    dropout: float = numbers(0.5, BELOW_ONE)
-    prune: int = numbers(-1, Range(-1))
-    sentence_vector: bool = True
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Sizes of a model."""
+
+    layers: int = option(2, "layers of the network; 0 = none", range=NOT_NEGATIVE)
+    width: int = option(200, "width of the network", range=COUNT)
+    embedding: int = option(30, "width of each learnt feature", range=COUNT)
+    hidden: int = option(200, "width of the classifier's two layers", range=COUNT)
+    dropout: float = option(0.5, "dropout on words and between layers", range=BELOW_ONE)
+    prune: int = option(
+        -1,
+        "keep words so many edges from the path between the mentions; -1 = all",
+        range=Range(-1),
+    )
+    sentence_vector: bool = option(True, "also classify by the maximum over all words")
+
+
+@dataclass(frozen=True)
+class ModelSettings(ModelOptions, _Network):
+    """Kind, a name in `networks`, and sizes."""
 
     def __post_init__(self) -> None:
         from fairseq_xling.papers.transfer.structures.networks import networks
@@ -62,27 +66,25 @@ class ModelSettings:
 
 
 @dataclass(frozen=True)
-class FitSettings:
-    """Of training.
+class FitOptions:
+    """Of training."""
 
-    Attributes:
-        optimizer: sgd or adam; lr: its learning rate, 0 for its default (0.1, 1e-3).
-        decay: factor of the learning rate of sgd after an epoch whose F1 on dev is not higher than
-            that of the epoch before, from epoch ``decay_from`` + 1.
-        batch_size: candidates of a step, at most, of whole sentences.
-        clip: maximum gradient norm.
-        epochs: at most; training ends after ``patience`` epochs without a higher F1 on dev.
-        seed: of weights, order and dropout.
-    """
+    optimizer: str = option("sgd", "sgd or adam", choices=OPTIMIZERS)
+    lr: float = option(0.0, "learning rate; 0 = 0.1 for sgd, 0.001 for adam", range=Range(0, 10))
+    decay: float = option(
+        0.9, "factor of sgd's learning rate after an epoch without a higher F1", range=SHARE
+    )
+    decay_from: int = option(5, "epochs before the first such factor", range=NOT_NEGATIVE)
+    batch_size: int = option(50, "maximum candidates per step", range=COUNT)
+    clip: float = option(5.0, "maximum gradient norm", range=POSITIVE)
+    epochs: int = option(200, "maximum passes over the training files", range=COUNT)
+    patience: int = option(20, "passes without a higher F1 before stopping", range=COUNT)
 
-    optimizer: str = "sgd"
-    lr: float = numbers(0.0, Range(0, 10))
-    decay: float = numbers(0.9, SHARE)
-    decay_from: int = numbers(5, NOT_NEGATIVE)
-    batch_size: int = numbers(50, COUNT)
-    clip: float = numbers(5.0, POSITIVE)
-    epochs: int = numbers(200, COUNT)
-    patience: int = numbers(20, COUNT)
+
+@dataclass(frozen=True)
+class FitSettings(FitOptions):
+    """`FitOptions`, and the ``seed`` of weights, order and dropout."""
+
     seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
