@@ -30,8 +30,7 @@ class Study(Protocol):
 STUDIES: Registry[type[Study]] = Registry(
     "study",
     __name__,
-    "fairseq_xling.papers.clcr.pairs_study",
-    "fairseq_xling.papers.clcr.readings_study",
+    "fairseq_xling.papers.clcr.ablations_study",
     "fairseq_xling.papers.mbert.token_translation_study",
     "fairseq_xling.papers.trelm.ablations",
 )

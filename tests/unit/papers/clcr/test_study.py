@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.papers.clcr.pairs_study import gains
-from fairseq_xling.papers.clcr.readings_study import ClcrReadings, ClcrReadingsConfig, changes
+from fairseq_xling.papers.clcr.ablations_study import (
+    ClcrReadings,
+    ClcrReadingsConfig,
+    changes,
+    gains,
+)
 from fairseq_xling.papers.clcr.study import measurements, shown_figures
 from fairseq_xling.results.frame import frame_from_json, make_frame
 from fairseq_xling.results.page import Result
