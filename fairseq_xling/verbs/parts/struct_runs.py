@@ -19,7 +19,14 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, same_place, sha256, write_json
 from fairseq_xling.folders import claim
 from fairseq_xling.options import part_of
-from fairseq_xling.papers.transfer.structures.data import Reader
+from fairseq_xling.papers.transfer.structures.data import (
+    MatrixConfig,
+    Reader,
+    TrainConfig,
+    Variant,
+    files,
+    variants,
+)
 from fairseq_xling.papers.transfer.structures.features import parse_features
 from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores
 from fairseq_xling.papers.transfer.structures.formats import formats
@@ -39,24 +46,31 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config, parse_seeds
-from fairseq_xling.verbs.parts.struct_config import (
-    MatrixConfig,
-    TrainConfig,
-    Variant,
-    by_language,
-    files,
-    named_tests,
-    variants,
-)
 from fairseq_xling.verbs.parts.struct_matrix_result import (
     notes_of_scores,
     read_others,
     write_matrix,
 )
+from fairseq_xling.verbs.predict import output_names
 
 # What a finished training does not depend on.
 _NOT_KEPT = ("test", "device", "skip_bad")
 HEADER = ["file", "language", "candidates", "precision", "recall", "F1"]
+
+
+def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
+    """Test files by the name that tables and folders of predictions give them."""
+    endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
+    names = output_names(given, "")
+    return {x + end: one for x, end, one in zip(names, endings, given, strict=True)}
+
+
+def by_language(given: Sequence[tuple[str, Path]]) -> Mapping[str, list[Path]]:
+    """The files of each language, in order."""
+    found: dict[str, list[Path]] = {}
+    for lang, path in given:
+        found.setdefault(lang, []).append(path)
+    return found
 
 
 def run_train(args: argparse.Namespace) -> None:
