@@ -226,7 +226,7 @@ class ClcrStudy(Study):
             files += [table for one in artifacts for table in one.tables.values()]
             classified = None
             if config.labelled:
-                sequences = [folder for one in artifacts for folder in one.sequences]
+                sequences = [path for one in artifacts for path in one.sequences]
                 steps.append(_classify_step(run, name, config, sequences))
                 (classified,) = steps[-1].outputs
                 files.append(classified)
