@@ -135,6 +135,6 @@ def option_name(field: str) -> str:
 def check_fields(config: type, values: Any) -> None:
     """Hold what is `ranged` in the dataclass ``config`` to its range; ``values`` has attributes."""
     for field in dataclasses.fields(config):
-        allowed = field.metadata.get("range")
-        if allowed is not None:
-            allowed.check(f"--{option_name(field.name)}", getattr(values, field.name, None))
+        allowed, value = field.metadata.get("range"), getattr(values, field.name, None)
+        if allowed is not None and not isinstance(value, str):
+            allowed.check(f"--{option_name(field.name)}", value)

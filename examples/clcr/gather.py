@@ -17,6 +17,7 @@ from typing import Any
 from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.files import read_json, write_json
 from fairseq_xling.papers.clcr.modules.extract import SHARES
+from fairseq_xling.papers.clcr.run_result import TABLES
 from fairseq_xling.provenance import provenance
 from fairseq_xling.results.frame import frame_from_json, frame_to_json, make_frame, pivot
 from fairseq_xling.results.statistics import OverSeeds, mean_and_spread
@@ -111,7 +112,8 @@ class Gathering:
 
     def of_run(self, lang: str) -> Iterator[Table]:
         """Tables 1 to 3 of the folder of `clcr run`, where nothing else was trained."""
-        found = self.json(lang, "results.json")["seeds"]
+        record = self.json(lang, "results.json")
+        found, rows = record["seeds"], frame_from_json(record["frame"]).to_dict("records")
         notes = ["relative: divided by the spread of the target's states"]
         pivots = round(sum(one["pivots"]["pivots"] for one in found) / len(found))
         pairs = found[0]["pivots"]["pairs"]
@@ -119,31 +121,23 @@ class Gathering:
         if tuned := [one["tuned"]["f1"] for one in found if one.get("tuned")]:
             f1 = mean_and_spread(tuned, 3)
             notes[-1] += f"; F1 {f1} on {found[0]['tuned']['split']}, against fast_align's links"
-        distances = (
-            {
-                **{"seed": one["seed"], "row": phase["phase"], "value": value},
-                "measure": name.replace("_", " ").replace("distance", "D"),
-            }
-            for one in found
-            for phase in one["distances"]
-            for name, value in phase.items()
-            if not name.startswith(("p", "entropy"))
-        )
+        distances = [
+            _part(row, "row", measure=row["measure"].replace("distance", "D"))
+            for row in rows
+            if row["table"] == "distances" and not row["measure"].startswith("entropy")
+        ]
         yield self.table(
             f"Distance of translations, {lang} to en", distances, {"trained": "row"}, notes
         )
-        for verb, end, paper in (
-            ("keypoints", "key-points", PAPER_KEYPOINTS),
-            ("order", "cumulative 2", (PAPER_ORDER,)),
+        for verb, columns, paper in (
+            ("keypoints", SHARES, PAPER_KEYPOINTS),
+            ("order", ("pairs right", "BLEU-2", "BLEU-3", "BLEU-4"), (PAPER_ORDER,)),
         ):
-            if verb not in found[0]:
-                continue
-            first = found[0][verb]
-            columns = first["header"][2 : first["header"].index(end)]
-            rows = [row for one in found for row in _scored(one[verb], one["seed"])]
-            title = f"{first['title']} (pseudo-gold, {first['split']})"
-            named = {name: name for name in first["header"][:2]}
-            yield self.table(title, rows, named, paper, columns)
+            if first := found[0].get(verb):
+                _, named = TABLES[verb]
+                own = [_part(row, *named) for row in rows if row["table"] == verb]
+                title = f"{first['title']} (pseudo-gold, {first['split']})"
+                yield self.table(title, own, {name: name for name in named}, paper, columns)
 
     def distances(self, lang: str) -> Table:
         """Table 1 and figure 1: D at the end of training, by way to train."""
@@ -260,6 +254,11 @@ class Gathering:
                 "missed",
             ],
         )
+
+
+def _part(row: Mapping[str, Any], *names: str, **more: Any) -> dict[str, Any]:
+    """What of a row of another frame is kept."""
+    return {name: row[name] for name in ("seed", "measure", "value", *names)} | more
 
 
 def _scored(table: Table, seed: int) -> Iterator[dict[str, Any]]:

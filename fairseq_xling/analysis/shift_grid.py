@@ -5,7 +5,7 @@ BERT", sections 4.2.1 and 4.2.2.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,19 +77,3 @@ def best_shift(scores: Mapping[Shift, Scores]) -> Shift:
     """
     shifted = [cell for cell in scores if cell != NO_SHIFT]
     return min(shifted, key=lambda cell: (-scores[cell]["precision"], abs(cell.alpha), cell.layer))
-
-
-def pivot(
-    scores: Mapping[Shift, Scores], name: str, alphas: Sequence[float]
-) -> tuple[list[str], list[list[Any]]]:
-    """One figure as a table: a row for each layer, a column for each alpha.
-
-    >>> pivot({Shift(1, 2.0): {"x": 0.5}, Shift(2, 2.0): {"x": 1.0}}, "x", [2.0])
-    (['layer', 'alpha 2'], [['1', 0.5], ['2', 1.0]])
-    """
-    layers = sorted({cell.layer for cell in scores if cell != NO_SHIFT and cell.alpha in alphas})
-    rows = [
-        [str(layer), *(scores.get(Shift(layer, a), {}).get(name) for a in alphas)]
-        for layer in layers
-    ]
-    return ["layer", *(f"alpha {alpha:g}" for alpha in alphas)], rows

@@ -86,7 +86,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
         layers=sides.layers,
         curves=curves,
         headline="ratio",
-        ylabel="mean squared Euclidean distance",
+        unit="mean squared Euclidean distance",
         panels={"": ["aligned", "random"]},
         notes=[
             "random: each word with that of another link of the same 128 lines",

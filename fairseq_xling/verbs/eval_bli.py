@@ -170,9 +170,10 @@ def compare(sides: Sides, options: Options) -> Comparison:
         layers=sides.layers,
         curves=curves,
         headline=f"P@1 {ways[0]}",
-        ylabel="share of source words; MRR",
+        unit="share of source words; MRR",
         panels={way: [name for name in curves if name.endswith(f" {way}")] for way in ways},
-        chance=(1 / count, "P@1 by chance"),
+        chance=1 / count,
+        chance_is="P@1 by chance",
         notes=[
             f"coverage: {entries.used:,} of {entries.all:,} entries have a vector for both words "
             f"({entries.used / entries.all:.1%}){skipped}{hint}",

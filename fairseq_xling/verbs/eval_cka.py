@@ -70,7 +70,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
     found = _matrix(sides) if options.all_layers else _curve(sides, options.cca)
     chance = by_chance(sides.x.rows, sides.x.width, sides.y.width)
     # Not that of SVCCA and PWCCA, which are higher.
-    found.chance = (chance, "CKA of independent Gaussians")
+    found.chance, found.chance_is = chance, "CKA of independent Gaussians"
     found.notes = [f"independent Gaussian vectors of these widths would have CKA {chance:.3f}"]
     found.details = {"rows": sides.x.rows, "widths": [sides.x.width, sides.y.width]}
     return found
@@ -100,7 +100,7 @@ def _curve(sides: Sides, cca: bool) -> Comparison:
         layers=sides.layers,
         curves=curves,
         headline="CKA",
-        ylabel="similarity" if cca else "linear CKA",
+        unit="similarity" if cca else "linear CKA",
         panels={"": list(curves)},
     )
 
@@ -125,7 +125,7 @@ def _matrix(sides: Sides) -> Comparison:
         layers=both,
         curves={"CKA": curve},
         headline="CKA",
-        ylabel="linear CKA",
+        unit="linear CKA",
         panels={"": ["CKA"]},
         matrix=matrix,
     )

@@ -56,7 +56,7 @@ class Pair:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.verbs.parts.comparison_result import draw_points
+    from fairseq_xling.verbs.parts.eval_result import draw_points
 
     check_output(options)
     if len(options.results) % 2:

@@ -64,9 +64,10 @@ def compare(sides: Sides, options: Options) -> Comparison:
         layers=sides.layers,
         curves=curves,
         headline="after",
-        ylabel="accuracy (share of sentences)",
+        unit="accuracy (share of sentences)",
         panels={"": ["before", "after"]},
-        chance=(1 / tested, "chance"),
+        chance=1 / tested,
+        chance_is="chance",
         notes=[
             f"nearest of the held-out {sides.y.lang} sentences by Euclidean distance, a tie counts "
             f"as wrong; after: with {added} added",

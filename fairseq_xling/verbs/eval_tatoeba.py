@@ -57,9 +57,10 @@ def compare(sides: Sides, options: Options) -> Comparison:
         layers=sides.layers,
         curves=curves,
         headline=f"{ways[0]} mean",
-        ylabel="P@1 (share of sentences)",
+        unit="P@1 (share of sentences)",
         panels={"": [name for name in names if not name.endswith("mean")]},
-        chance=(1 / count, "chance"),
+        chance=1 / count,
+        chance_is="chance",
         notes=[
             f"forward: the queries are sentences of {sides.x.path}, the candidates those of "
             f"{sides.y.path}",

@@ -21,7 +21,7 @@ from typing import Any
 from fairseq_xling import options as shared
 from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
 from fairseq_xling.options import REQUIRED, add_fields, argument, option
-from fairseq_xling.ranges import BELOW_ONE, COUNT, Range
+from fairseq_xling.tasks.probing.examples import FitOptions
 
 GROUP = "Analyse"
 SPEC_ROWS = ("E8",)
@@ -47,19 +47,9 @@ class ExampleOptions:
 
 
 @dataclasses.dataclass(frozen=True)
-class FitOptions:
-    """The network of a probe, and its training."""
+class ProbeRunOptions(FitOptions):
+    """The network of a probe, its training, and where it runs."""
 
-    classifier: str = option(
-        "mlp", "classifier of the pooled spans: linear or mlp", metavar="CLASSIFIER"
-    )
-    hidden: int = option(256, "hidden units of the mlp", range=COUNT)
-    projection: int = option(256, "projection width before pooling", range=COUNT)
-    dropout: float = option(0.3, "dropout before the classifier", range=BELOW_ONE)
-    lr: float = option(1e-3, "learning rate of Adam", range=Range(0, 1, above=True, below=True))
-    batch_size: int = option(64, "examples per step", range=COUNT)
-    epochs: int = option(50, "maximum passes over the examples", range=COUNT)
-    patience: int = option(5, "passes without improvement before stopping", range=COUNT)
     seeds: str = option("1", "seeds, one probe each, comma-separated", metavar="SEEDS")
     device: str = shared.device()
 
@@ -88,7 +78,7 @@ class _Vectors:
 
 
 @dataclasses.dataclass(frozen=True)
-class Options(_Vectors, FitOptions, _Layers, ExampleOptions, _Encoder):
+class Options(_Vectors, ProbeRunOptions, _Layers, ExampleOptions, _Encoder):
     """All of them, in this order from the end."""
 
 
@@ -98,8 +88,8 @@ def add_examples(parser: argparse.ArgumentParser) -> None:
 
 
 def add_probe(parser: argparse.ArgumentParser) -> None:
-    """`FitOptions` likewise."""
-    add_fields(parser, FitOptions)
+    """`ProbeRunOptions` likewise."""
+    add_fields(parser, ProbeRunOptions)
 
 
 def run(options: Options) -> None:

@@ -78,8 +78,8 @@ class PredictOptions:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fairseq_xling.papers.transfer.structures.data import MatrixConfig, TrainConfig
     from fairseq_xling.runs.options import add_options
-    from fairseq_xling.verbs.parts.struct_config import MatrixConfig, TrainConfig
 
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, config, text, what in (

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from fairseq_xling.analysis.mean_file import MeanFile
-    from fairseq_xling.verbs.parts.mean_difference_result import Summary
 
 GROUP = "Analyse"
 SPEC_ROWS = ("S11", "S12")
@@ -188,19 +187,19 @@ class Job:
         if first := self.references[:1]:
             bleu_1(first, first, self.tokenizer)  # checks that it exists
 
-    def summary(self, found: Sequence[MeanFile]) -> Summary:
-        """The facts of this job that every result has."""
-        from fairseq_xling.verbs.parts.mean_difference_result import Summary
-
-        return Summary(
-            pair=self.pair,
-            sizes=tuple(int(one.sum()) for one in self.sets),
-            common=int((self.sets[0] & self.sets[1]).sum()),
-            split=self.options.vocabulary_split,
-            mean_tokens=tuple(one.tokens for one in found),
-            lines=self.corpus.total,
-            scored=bool(self.references),
-        )
+    def summary(self, found: Sequence[MeanFile]) -> dict[str, Any]:
+        """The facts of this job that every result has: ``sizes`` are of the languages' token sets
+        in ``split``, ``common`` is that of what both have, ``mean_tokens`` are those of the means.
+        """
+        return {
+            "pair": self.pair,
+            "sizes": [int(one.sum()) for one in self.sets],
+            "common": int((self.sets[0] & self.sets[1]).sum()),
+            "split": self.options.vocabulary_split,
+            "mean_tokens": [one.tokens for one in found],
+            "lines": self.corpus.total,
+            "scored": bool(self.references),
+        }
 
     def cell(self, cell: Shift, folder: Path) -> Scores:
         """The scores of ``cell``, from ``folder`` if they exist."""

@@ -6,6 +6,7 @@ of each target language to the one trained on.
 
 import argparse
 import dataclasses
+import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
@@ -94,15 +95,8 @@ def fit_esim(
 ) -> Trained:
     """Train an `Esim` of so many ``classes`` on ``train``; see `fit_pairs`."""
 
-    def network() -> nn.Module:
-        return Esim(
-            train.premises.width,
-            classes,
-            projection=options.projection,
-            hidden=options.hidden,
-            dropout=options.dropout,
-        )
-
+    sizes = {name: getattr(options, name) for name in ("projection", "hidden", "dropout")}
+    network = functools.partial(Esim, train.premises.width, classes, **sizes)
     return fit_pairs(network, train, dev, options, device, passed)
 
 

@@ -1,19 +1,22 @@
 """The results of `fairseq-xling clcr classify`: kinds of sequences down, languages across."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas
+from matplotlib.figure import Figure
 
 from fairseq_xling.errors import MALFORMED, UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
 from fairseq_xling.papers.transfer.transfer_result import scored_lines
 from fairseq_xling.provenance import machine
+from fairseq_xling.results.charts import dots
+from fairseq_xling.results.frame import by_seed, figures, listed, make_frame, pivot
 from fairseq_xling.results.page import (
     RESULTS,
     Measured,
@@ -27,10 +30,6 @@ from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.verbs.parts.probe_result import shown
-
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
 
 FILES = ("results.json", "table.md", "table.csv", "plot.svg", "report.html")
 SOURCE = "CLCR, 4.2"
@@ -50,8 +49,6 @@ def measurements(
     ``task`` is a file, ``vectors`` how many its sentences have in the mean, ``empty`` how many
     sentences have none.
     """
-    from fairseq_xling.results.frame import make_frame
-
     languages, always = dict(record["tests"]), record["majority"]["accuracy"]
 
     def about(file: str) -> dict[str, Any]:
@@ -79,8 +76,6 @@ def shown_figures(record: Mapping[str, Any], frame: pandas.DataFrame) -> pandas.
     """The cells of the table by ``row`` and ``column``: accuracies of the most frequent label, of
     other runs and of what was trained; and by how much each is behind the source's, seed by seed.
     """
-    from fairseq_xling.results.frame import by_seed, make_frame
-
     always, languages, source = record["majority"], dict(record["tests"]), record["source"]
     columns = {VALID: "dev", **{file: shown(languages, file) for file in languages}}
     label, cells = f"always {always['label']}", accuracies(frame).to_dict("records")
@@ -99,8 +94,6 @@ def shown_figures(record: Mapping[str, Any], frame: pandas.DataFrame) -> pandas.
 
 def table(record: Mapping[str, Any], cells: pandas.DataFrame) -> Table:
     """Means over seeds with deviations; a column for each test file, and one for its gap."""
-    from fairseq_xling.results.frame import pivot
-
     files = ["dev", *(shown(dict(record["tests"]), file) for file, _ in record["tests"])]
     known = {*cells["column"]}
     order = [name for name in (*files, *(f"gap {file}" for file in files)) if name in known]
@@ -164,8 +157,6 @@ def lines_beside(
     Raises:
         UserError: if a language has several files, since a run names only languages.
     """
-    from fairseq_xling.results.frame import by_seed
-
     by_language: dict[str, str] = {}
     for file in files if beside else ():
         if file.lang in by_language:
@@ -220,8 +211,6 @@ class ClcrClassify(Kind):
     name = "clcr-classify"
 
     def page(self, result: Result) -> Page:
-        from fairseq_xling.results.frame import listed
-
         record, frame, seeds = result.record, result.frame, result.record["config"]["seeds"]
         cells = shown_figures(record, frame)
         header, rows = table(record, cells)
@@ -250,8 +239,6 @@ class ClcrClassify(Kind):
 
 def _draw(record: Mapping[str, Any], cells: pandas.DataFrame) -> Figure:
     """Every seed of every row, a panel for each test file."""
-    from fairseq_xling.results.charts import dots
-
     always, *names = dict.fromkeys(cells["row"])
     places = {file: place for place, (file, _) in enumerate(record["tests"])}
     tested = cells["task"].isin(places) & (cells["row"] != always)
@@ -263,8 +250,6 @@ def _draw(record: Mapping[str, Any], cells: pandas.DataFrame) -> Figure:
 
 def _measured(cells: pandas.DataFrame) -> Iterator[Measured]:
     """Of the last row, which is the whole pipeline, accuracy and gap."""
-    from fairseq_xling.results.frame import figures
-
     *_, row = dict.fromkeys(cells["row"])
     own = cells[(cells["row"] == row) & (cells["task"] != VALID)]
     for (column, lang, _), values in figures(own, "column", "target", "task").items():
@@ -273,8 +258,6 @@ def _measured(cells: pandas.DataFrame) -> Iterator[Measured]:
 
 
 def _notes(seeds: str, source: str, frame: pandas.DataFrame) -> list[str]:
-    from fairseq_xling.results.frame import figures
-
     many = "," in seeds
     spread = f"{'mean ± standard deviation over seeds' if many else 'seed'} {seeds}"
     found = [

@@ -146,7 +146,7 @@ class ClcrModel(Identified, BaseFairseqModel):
 
     def train_only(self, key: str, phase: str) -> None:
         """Make only the module ``key``, and the phase's encoder, trainable."""
-        self.trained, self.moving = key, phases[phase].encoder
+        self.trained, self.moving = key, phases[phase]
         for parameter in self.parameters():
             parameter.requires_grad_(False)
         moving = [] if self.moving is None else [self.encoders[self.moving]]

@@ -12,8 +12,6 @@ one, which keeps its variance; an encoder that discarded information could not m
 other direction only the transform follows the moving target. The two encoders alternate.
 """
 
-from dataclasses import dataclass
-
 from fairseq_xling.errors import UserError
 from fairseq_xling.registry import Registry
 
@@ -22,17 +20,11 @@ from fairseq_xling.registry import Registry
 FROZEN, FINETUNE = ENCODERS = ("frozen", "finetune")
 
 
-@dataclass(frozen=True)
-class Phase:
-    """One phase; ``encoder`` is the side (0 or 1) whose encoder it trains, or None."""
-
-    name: str
-    encoder: int | None = None
-
-
-phases: Registry[Phase] = Registry("`--clcr-phase`")
-for _phase in (Phase("transform"), Phase("lm1", 0), Phase("lm2", 1)):
-    phases.register(_phase.name)(_phase)
+# By name the side (0 or 1) whose encoder a phase trains, or None.
+phases: Registry[int | None] = Registry("`--clcr-phase`")
+phases.register("transform")(None)
+phases.register("lm1")(0)
+phases.register("lm2")(1)
 
 
 def annealed_phases(text: str) -> list[str]:

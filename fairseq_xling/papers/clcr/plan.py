@@ -76,7 +76,15 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     steps = [step for plan in plans for step in plan.steps]
     all_artifacts = [plan.artifacts for plan in plans]
     if everything:
-        steps.append(_summary_step(run, all_artifacts, pair, config.precision, list(steps)))
+        inputs = [path for artifacts in all_artifacts for path in artifacts.logs.values()]
+        inputs += [path for artifacts in all_artifacts for path in artifacts.tables.values()]
+        inputs += [path for artifacts in all_artifacts for path in artifacts.sequences]
+        inputs += [artifacts.labels for artifacts in all_artifacts if artifacts.labels]
+        made = (run, all_artifacts, pair, config.precision, list(steps))
+        settings = {"pair": list(pair), "precision": config.precision, "kind": "clcr-run"}
+        outputs, call = [run / name for name in FILES], functools.partial(write_run, *made)
+        more = {"settings": settings, "inputs": inputs, "outputs": outputs}
+        steps.append(Step("summary", call=call, **more))
     if not run_steps(run, steps, config.jobs, args, settled, shown=""):
         return
     if everything:
@@ -85,26 +93,6 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     for artifacts in all_artifacts:
         print(f"model: {artifacts.model}")
     print(f"exact commands: {run / 'commands.sh'}")
-
-
-def _summary_step(
-    run: Path,
-    all_artifacts: Sequence[Artifacts],
-    pair: tuple[str, str],
-    precision: str,
-    steps: Sequence[Step],
-) -> Step:
-    inputs = [path for artifacts in all_artifacts for path in artifacts.logs.values()]
-    inputs += [path for artifacts in all_artifacts for path in artifacts.tables.values()]
-    inputs += [path for artifacts in all_artifacts for path in artifacts.sequences]
-    inputs += [artifacts.labels for artifacts in all_artifacts if artifacts.labels]
-    return Step(
-        "summary",
-        call=functools.partial(write_run, run, all_artifacts, pair, precision, steps),
-        settings={"pair": list(pair), "precision": precision, "kind": "clcr-run"},
-        inputs=inputs,
-        outputs=[run / name for name in FILES],
-    )
 
 
 class Plan:

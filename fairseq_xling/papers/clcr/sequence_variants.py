@@ -40,6 +40,7 @@ from fairseq_xling.papers.clcr.modules.order import Chosen, in_text_order
 from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
 from fairseq_xling.papers.clcr.sequences import META, is_written, write_sequences
 from fairseq_xling.progress import progress
+from fairseq_xling.provenance import provenance
 from fairseq_xling.registry import Registry, unknown_name
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.blocks import BLOCK_SENTENCES
@@ -234,37 +235,34 @@ class PseudoGoldTargetRow(PseudoGoldRow):
 def encode(
     model: Any,
     row: RowMethod,
-    text: Path,
     lang: str,
+    read: Mapping[str, Path],
     output: Path,
     settings: Mapping[str, Any],
-    about: Any,
-    translation: Path | None = None,
     max_tokens: int = 8192,
 ) -> dict[str, Any]:
-    """Write a sequence for each line of ``text`` into ``output``; returns its ``meta.json``.
+    """Write a sequence for each line of a text into ``output``; returns its ``meta.json``.
 
     Args:
         model: a `fairseq_xling.papers.clcr.trained.Clcr`.
+        read: the files: ``checkpoint``, ``text`` in ``lang`` and, for a row that reads it, its
+            ``translation``, line by line.
         settings: what determines the result, with ``lang`` and ``dtype``.
-        about: returns the further contents of ``meta.json``.
-        translation: line n translates line n of ``text``, for a row that reads it.
     """
     if is_written(output, settings):
         return read_json(output / META)
     side = model.side(lang)
-    files = [text] if translation is None else [text, translation]
+    files = [read[name] for name in ("text", "translation") if name in read]
     counts = [sum(1 for _ in read_sentences(file)) for file in files]
     if not counts[0]:
-        raise UserError(f"{text}: contains no lines")
+        raise UserError(f"{files[0]}: contains no lines")
     if len(set(counts)) > 1:
         raise UserError(
-            f"{text} and {translation}: must have equally many lines, got {counts[0]} and "
+            f"{files[0]} and {files[1]}: must have equally many lines, got {counts[0]} and "
             f"{counts[1]}"
         )
-    encoders = [TextEncoder.load(model.folder.path, lang)]
-    if translation is not None:
-        encoders.append(TextEncoder.load(model.folder.path, model.pair[1 - side]))
+    langs = [lang, model.pair[1 - side]][: len(files)]
+    encoders = [TextEncoder.load(model.folder.path, one) for one in langs]
     with write_sequences(output, settings, row.width) as writer:
         with progress(counts[0], f"encode {lang}", "sentences") as bar:
             bar.update(writer.done)
@@ -272,7 +270,8 @@ def encode(
                 texts = [e.encode(part) for e, part in zip(encoders, lines, strict=True)]
                 writer.append(*encode_block(model, row, side, texts, max_tokens))
                 bar.update(len(lines[0]))
-        writer.finish(about())
+        origin = {**read, "data": model.folder.path / META}
+        writer.finish({"provenance": provenance(origin)})
     return read_json(output / META)
 
 

@@ -62,7 +62,7 @@ class Sequences:
         settings: the settings that it was written with.
         lang: the language of the text.
         sentences: N; rows: R; width: D.
-        offsets: (N + 1,) int64.
+        array: (R, D) as on disk, mapped; offsets: (N + 1,) int64.
     """
 
     def __init__(self, path: str | Path):
@@ -87,7 +87,7 @@ class Sequences:
             raise UserError(f"{path}: not a folder of sequences (`clcr encode`)") from None
         if self.sentences < 1:
             raise UserError(f"{path}: contains no sentences")
-        self._vectors = self._map("vectors", (self.rows, self.width), "f")
+        self.array = self._map("vectors", (self.rows, self.width), "f")
         self.offsets = np.asarray(self._map("offsets", (self.sentences + 1,), "i"))
         steps = np.diff(self.offsets)
         if self.offsets[0] != 0 or self.offsets[-1] != self.rows or (steps < 0).any():
@@ -123,11 +123,6 @@ class Sequences:
         """(N,) int32, the subwords of each sentence, mapped; errors as `spans`."""
         return self._map("lengths", (self.sentences,), "i")
 
-    @property
-    def array(self) -> np.ndarray:
-        """(R, D) as on disk, mapped."""
-        return self._vectors
-
     def vectors(self, index: int) -> Tensor:
         """The sequence of one sentence, (K, D) float32; errors as `batch`."""
         return self.batch([index])[0][0]
@@ -135,7 +130,7 @@ class Sequences:
     def check_finite(self) -> None:
         """Read all vectors once; errors as `batch`."""
         for start in range(0, self.rows, _BLOCK):
-            finite = np.isfinite(self._vectors[start : start + _BLOCK]).all(1)
+            finite = np.isfinite(self.array[start : start + _BLOCK]).all(1)
             if not finite.all():
                 raise self._not_finite(start + int((~finite).argmax()))
 
@@ -160,7 +155,7 @@ class Sequences:
         inside = places < counts[:, None]
         found = np.zeros((len(chosen), longest, self.width), dtype=np.float32)
         rows = (first[:, None] + places)[inside]
-        found[inside] = self._vectors[rows]
+        found[inside] = self.array[rows]
         finite = np.isfinite(found[inside]).all(1)
         if not finite.all():
             raise self._not_finite(int(rows[~finite][0]))

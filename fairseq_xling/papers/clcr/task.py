@@ -178,10 +178,10 @@ def choose_pair(folder: DataFolder, text: str | None) -> tuple[str, str]:
 
 
 def _check(cfg: ClcrConfig, needs_labels: bool) -> None:
-    phase = phases[cfg.clcr_phase]
-    if needs_labels and phase.encoder is not None:
+    encoder = phases[cfg.clcr_phase]
+    if needs_labels and encoder is not None:
         raise UserError(
-            f"`--clcr-phase {phase.name}` trains an encoder with the module transform, got "
+            f"`--clcr-phase {cfg.clcr_phase}` trains an encoder with the module transform, got "
             f"`--clcr-module {cfg.clcr_module}`"
         )
     if needs_labels and not cfg.clcr_labels:

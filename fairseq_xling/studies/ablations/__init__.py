@@ -30,7 +30,7 @@ class Study(Protocol):
 STUDIES: Registry[type[Study]] = Registry(
     "study",
     __name__,
-    "fairseq_xling.papers.clcr.ablations",
+    "fairseq_xling.papers.clcr.ablations_study",
     "fairseq_xling.papers.emerging.mapped_layers_study",
     "fairseq_xling.papers.emerging.sharing_study",
     "fairseq_xling.papers.emerging.similarity_study",

@@ -19,10 +19,28 @@ from typing import Any
 from fairseq_xling.errors import UserError, shown
 from fairseq_xling.files import atomic_write, read_lines
 from fairseq_xling.json_fields import check_kind, get_value, parse_json
+from fairseq_xling.options import option
+from fairseq_xling.ranges import BELOW_ONE, COUNT, Range
 from fairseq_xling.tasks.encode import on_one_line
 
 OFFSETS = ("tokens", "characters")
 _SPANS = ("span1", "span2")
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The network of a probe (`EdgeProbe`), and its training."""
+
+    classifier: str = option(
+        "mlp", "classifier of the pooled spans: linear or mlp", metavar="CLASSIFIER"
+    )
+    hidden: int = option(256, "hidden units of the mlp", range=COUNT)
+    projection: int = option(256, "projection width before pooling", range=COUNT)
+    dropout: float = option(0.3, "dropout before the classifier", range=BELOW_ONE)
+    lr: float = option(1e-3, "learning rate of Adam", range=Range(0, 1, above=True, below=True))
+    batch_size: int = option(64, "examples per step", range=COUNT)
+    epochs: int = option(50, "maximum passes over the examples", range=COUNT)
+    patience: int = option(5, "passes without improvement before stopping", range=COUNT)
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,10 @@ from torch import Tensor, nn
 
 from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import BELOW_ONE, COUNT, Range, check_fields, numbers
+from fairseq_xling.ranges import check_fields, numbers
 from fairseq_xling.registry import Registry
 from fairseq_xling.seeds import SEEDS
+from fairseq_xling.tasks.probing.examples import FitOptions
 from fairseq_xling.tasks.probing.states import Spans, label_matrix, label_names
 
 
@@ -156,25 +157,13 @@ class EdgeProbe(nn.Module):
 
 
 @dataclass(frozen=True)
-class ProbeOptions:
-    """Settings of a probe and its training.
+class ProbeOptions(FitOptions):
+    """Settings of a probe and its training, and the ``seed`` of weights, order and dropout.
 
-    Attributes:
-        classifier, hidden, projection, dropout: of `EdgeProbe`.
-        lr: of Adam; batch_size: examples per step.
-        epochs: maximum passes over the examples; training ends after ``patience`` passes without a
-            better F1 or loss on dev, and the pass with the best F1 is used.
-        seed: of weights, order and dropout.
+    Training ends after ``patience`` passes without a better F1 or loss on dev, and the pass with
+    the best F1 is used.
     """
 
-    classifier: str = "mlp"
-    hidden: int = numbers(256, COUNT)
-    projection: int = numbers(256, COUNT)
-    dropout: float = numbers(0.3, BELOW_ONE)
-    lr: float = numbers(1e-3, Range(0, 1, above=True, below=True))
-    batch_size: int = numbers(64, COUNT)
-    epochs: int = numbers(50, COUNT)
-    patience: int = numbers(5, COUNT)
     seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:

@@ -110,6 +110,6 @@ class SentenceTransformers(ExportFormat):
     options = _SentenceOptions
 
     def write(self, job: Job, args: argparse.Namespace) -> str:
-        from fairseq_xling.verbs.parts.export_sentences import write
+        from fairseq_xling.verbs.parts.export_hf import write_sentences
 
-        return write(job, args.sentence_layer)
+        return write_sentences(job, args.sentence_layer)

@@ -138,9 +138,9 @@ class Comparison:
         layers: (L,).
         curves: by name, a value for each layer.
         headline: the main curve.
-        ylabel: label of the values, with their unit.
+        unit: of the values, as figures are labelled.
         panels: of the figure: by title, the names of the curves to draw.
-        chance: the value at chance level, with its name.
+        chance: the value at chance level; chance_is: its name.
         matrix: a value for each layer of x (rows) and each of y (columns), if requested.
         notes: what a reader needs to interpret the figures.
         details: anything else (JSON values).
@@ -150,9 +150,10 @@ class Comparison:
     layers: Sequence[int]
     curves: dict[str, list[float]]
     headline: str
-    ylabel: str
+    unit: str
     panels: dict[str, list[str]]
-    chance: tuple[float, str] | None = None
+    chance: float | None = None
+    chance_is: str | None = None
     matrix: list[list[float]] | None = None
     notes: list[str] = dataclasses.field(default_factory=list)
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -171,7 +172,7 @@ def run_comparison(
     Args:
         measure: the name in the file of the results.
     """
-    from fairseq_xling.verbs.parts.comparison_result import (
+    from fairseq_xling.verbs.parts.eval_result import (
         curve_table,
         draw_curves,
         draw_matrix,
@@ -199,19 +200,10 @@ def run_comparison(
         "measure": measure,
         "folders": [str(x.path), str(y.path)],
         "pair": sides.pair,
-        "title": found.title,
+        **dataclasses.asdict(found),
         "layers": list(found.layers),
-        "curves": found.curves,
-        "headline": found.headline,
         "means": found.means,
-        "panels": found.panels,
-        "unit": found.ylabel,
-        "chance": found.chance and found.chance[0],
-        "chance_is": found.chance and found.chance[1],
-        "matrix": found.matrix,
         "matrix_layers": [list(side.layers) for side in (x, y)],
-        "notes": found.notes,
-        "details": found.details,
     }
     header, rows = matrix_table(record) if found.matrix is not None else curve_table(record)
     draw = draw_curves if found.matrix is None else draw_matrix

@@ -1,13 +1,19 @@
-"""Writes `export --format hf`: weights, configuration, tokenizer and card of a language's path.
+"""Writes `export --format hf`: weights, configuration, tokenizer and card of a language's path; and
+`--format sentence-transformers`: a BERT, and the modules for its mean.
 
 Heads of our tasks are written as those of BERT in transformers that give equal logits; to add one,
 register a function, by the name that it has in `tasks.heads`. The card is ``README.md`` with the
 fields that model hubs read.
+
+The mean of sentence-transformers includes special symbols, ours (Conneau et al., 2020, Section
+5.1.3) is over subwords alone: `sentence_vectors`. Between the BERT and the mean stands a module of
+that library that gives each token a weight: 0 for special symbols, 1 for all others. The files are
+in the form of older releases, which later ones read, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +24,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints.files import load_trained
-from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import sha256, write_json
 from fairseq_xling.interop.bert import bert_config, bert_weights, mlm_head
@@ -32,6 +38,7 @@ from fairseq_xling.provenance import versions
 from fairseq_xling.registry import Registry
 from fairseq_xling.tasks.heads import Head
 from fairseq_xling.text.published_tokenizer import differences, special_tokens, tokenizer_json
+from fairseq_xling.text.tokenizers.pieces import load_tokenizer
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.export_formats import Job
@@ -41,31 +48,23 @@ _SMALL = 2.0**-20
 ROWS = "bert.embeddings.word_embeddings.weight"
 
 
-@dataclass(frozen=True)
-class Loading:
-    """How a folder is loaded.
-
-    Attributes:
-        library: that loads it, by its name on model hubs.
-        architecture: its class there.
-        code: a few lines of Python that load it.
-        notes: what a user has to know.
-        header: further lines of the card's metadata, for model hubs.
-    """
-
-    library: str
-    architecture: str
-    code: str
-    notes: Sequence[str] = ()
-    header: str = ""
-
-
-def write_card(job: Job, loaded: Encoder, language: str, loading: Loading) -> None:
+def write_card(
+    job: Job,
+    loaded: Encoder,
+    language: str,
+    library: str,
+    architecture: str,
+    code: str,
+    notes: Sequence[str],
+    header: str = "",
+) -> None:
     """Write the card into ``job.folder``.
 
     Args:
-        loaded: the model.
-        language: whose parts were written.
+        loaded: the model; language: whose parts were written.
+        library, architecture: what loads the folder, by names on model hubs; code: a few lines of
+            Python that load it.
+        notes: what a user has to know; header: further lines of the card's metadata.
     """
     file = Path(job.checkpoint, MODEL) if Path(job.checkpoint).is_dir() else Path(job.checkpoint)
     state, encoder, meta = load_trained(file), loaded.model.encoder, loaded.folder.meta
@@ -94,24 +93,24 @@ def write_card(job: Job, loaded: Encoder, language: str, loading: Loading) -> No
     rows = "\n".join(f"| {name} | {value} |" for name, value in figures)
     single = encoder.plan.any or shape.language_embeddings  # the other paths are not written
     names = "\n".join(f"- {name}" for name in ([language] if single else loaded.languages))
-    remarks = "".join(f"- {note}\n" for note in loading.notes)
+    remarks = "".join(f"- {note}\n" for note in notes)
     text = f"""---
 language:
 {names}
 license: unknown # to be filled in
-library_name: {loading.library}
+library_name: {library}
 tags:
 - fairseq_xling
-{loading.header}---
+{header}---
 
 # {job.output.name}
 
-Written by `fairseq-xling export` for `{loading.architecture}` of {loading.library}.
+Written by `fairseq-xling export` for `{architecture}` of {library}.
 
 ## Use
 
 ```python
-{loading.code}
+{code}
 ```
 
 {remarks}
@@ -206,8 +205,7 @@ def write(job: Job) -> str:
 
 tokenizer = AutoTokenizer.from_pretrained("{job.output.name}"{trusted})
 model = {loader}.from_pretrained("{job.output.name}"{trusted})"""
-    loading = Loading("transformers", made.architecture, code, notes)
-    write_card(job, loaded, language, loading)
+    write_card(job, loaded, language, "transformers", made.architecture, code, notes)
     return "; ".join([f"{made.architecture}, {language}", *notes])
 
 
@@ -296,3 +294,71 @@ def _write_tokenizer(
     }
     write_json(folder / "tokenizer_config.json", settings)
     return content
+
+
+_LIBRARY, _FIRST = "sentence_transformers", "Transformer"
+
+
+def write_sentences(job: Job, layer: int | None) -> str:
+    """Fill ``job.folder``; returns what was written, in one line.
+
+    Args:
+        layer: whose states are averaged, 0 the embeddings' output; None for the last.
+    """
+    loaded = Encoder.load(job.checkpoint, job.data)
+    encoder = loaded.model.encoder
+    if hasattr(loaded.task, "head") or encoder.reorders:
+        what = "a TRILayer" if encoder.reorders else f"the head {loaded.task.cfg.head!r}"
+        raise UserError(
+            f"`--format sentence-transformers` needs an encoder alone, got a model with {what}"
+        )
+    depth = encoder.shape.layers if layer is None else layer
+    if depth > encoder.shape.layers:
+        raise UserError(f"`--sentence-layer` must lie in [0, {encoder.shape.layers}], got {depth}")
+    language = chosen_language(encoder, job.language)
+    weights = bert_weights(encoder, language, depth)
+    # Unused here; transformers would warn at each start that it draws what is missing.
+    weights["bert.pooler.dense.weight"] = torch.zeros(loaded.width, loaded.width)
+    weights["bert.pooler.dense.bias"] = torch.zeros(loaded.width)
+    config = bert_config(encoder, len(weights[ROWS]))
+    config |= {"num_hidden_layers": depth, "tie_word_embeddings": True}  # it has no output layer
+    tokenizer = write_model(
+        job.folder, loaded.folder, language, Published("BertModel", weights, config)
+    )
+    limits = {"max_seq_length": encoder.shape.max_positions, "do_lower_case": False}
+    write_json(job.folder / "sentence_bert_config.json", limits)
+    parts = {
+        "1_WordWeights": _word_weights(tokenizer, len(weights[ROWS])),
+        "2_Pooling": {"word_embedding_dimension": loaded.width, "pooling_mode_mean_tokens": True},
+    }
+    for path, content in parts.items():
+        write_json(job.folder / path / "config.json", content)
+    listed = [
+        {"idx": n, "name": str(n), "path": path, "type": f"{_LIBRARY}.models.{path[2:] or _FIRST}"}
+        for n, path in enumerate(("", *parts))
+    ]
+    write_json(job.folder / "modules.json", listed)
+    code = f"""from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{job.output.name}")
+vectors = model.encode(["A dog runs."])"""
+    note = "the vector of a text is the mean over its subwords; special symbols are left out"
+    notes = [note, *differences(tokenizer)]
+    header = "pipeline_tag: sentence-similarity\n"
+    made = ("sentence-transformers", "SentenceTransformer", code, notes, header)
+    write_card(job, loaded, language, *made)
+    return f"{language}, layer {depth}"
+
+
+def _word_weights(tokenizer: Mapping[str, Any], rows: int) -> dict[str, Any]:
+    """The tokens of all ids, of which special symbols have the weight 0."""
+    library = load_tokenizer(tokenizer, "tokenizer.json")
+    tokens = [library.id_to_token(number) for number in range(rows)]
+    left_out = set(tokens[:SPECIALS])
+    # A token without an entry gets that of its lower case.
+    weights = {
+        token: float(token not in left_out)
+        for token in tokens
+        if token in left_out or token.lower() in left_out
+    }
+    return {"vocab": tokens, "word_weights": weights, "unknown_word_weight": 1.0}

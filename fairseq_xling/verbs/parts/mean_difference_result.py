@@ -5,18 +5,19 @@ Liu et al. 2020, section 4.2 and Table 3.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas
 from matplotlib.figure import Figure
 
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, best_shift, pivot
+from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, best_shift
 from fairseq_xling.files import write_json
 from fairseq_xling.results.charts import curves
 from fairseq_xling.results.figure_file import write_figure
-from fairseq_xling.results.frame import make_frame
+from fairseq_xling.results.frame import arranged, make_frame, spread
 from fairseq_xling.results.page import Measured, Page, Result, caption
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
@@ -25,52 +26,32 @@ from fairseq_xling.results.tables import text_table, write_csv
 _CSV = ["layer", "alpha", "convert_rate", "precision", "bleu", "brevity_penalty"]
 _COUNTS = ["tokens", "shared", "converted", "neither"]
 _HEADER = ["setting", "layer", "alpha", "convert rate", "BLEU-1 precision", "BLEU-1"]
+Record = Mapping[str, Any]
 SOURCE = "Liu et al. (2020), 4.2 and Table 3"
 # figure of a cell: axis label
 FIGURES = {"convert_rate": "convert rate (share)", "precision": "BLEU-1 precision (%)"}
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The facts shared by all cells.
-
-    Attributes:
-        pair: source and target language.
-        sizes: of their token sets, |Vs| and |Vt|; common: |Vs and Vt|.
-        split: of the data folder, for the token sets.
-        mean_tokens: number of tokens of each mean.
-        lines: of the text.
-        scored: whether there is a reference.
-    """
-
-    pair: tuple[str, ...]
-    sizes: tuple[int, ...]
-    common: int
-    split: str
-    mean_tokens: tuple[int, ...]
-    lines: int
-    scored: bool
-
-    def lead(self) -> str:
-        """Pair and vocabularies in two lines."""
-        (source, target), (own, other) = self.pair, self.sizes
-        tokens = " and ".join(f"{number:,}" for number in self.mean_tokens)
-        return (
-            f"{source} -> {target}, {self.lines:,} lines; means over {tokens} tokens\n"
-            f"tokens that occur in {self.split!r} text: |V_{source}| = {own:,}, "
-            f"|V_{target}| = {other:,}, in both {self.common:,}"
-        )
+def _lead(summary: Record) -> str:
+    """Pair and vocabularies in two lines."""
+    (source, target), (own, other) = summary["pair"], summary["sizes"]
+    tokens = " and ".join(f"{number:,}" for number in summary["mean_tokens"])
+    return (
+        f"{source} -> {target}, {summary['lines']:,} lines; means over {tokens} tokens\n"
+        f"tokens that occur in {summary['split']!r} text: |V_{source}| = {own:,}, "
+        f"|V_{target}| = {other:,}, in both {summary['common']:,}"
+    )
 
 
 def write_single(
-    output: Path, summary: Summary, cell: Shift, scores: Scores, origin: Mapping[str, Any]
+    output: Path, summary: Record, cell: Shift, scores: Scores, origin: Record
 ) -> None:
-    """Write ``<output>.json`` and print its figures."""
-    record = {"summary": asdict(summary), "layer": cell.layer, "alpha": cell.alpha}
+    """Write ``<output>.json`` and print its figures; ``summary`` is what all cells share."""
+    record = {"summary": summary, "layer": cell.layer, "alpha": cell.alpha}
     write_json(f"{output}.json", {**record, "scores": scores, "provenance": origin})
-    print(summary.lead())
+    print(_lead(summary))
     rows = [_row("shifted", cell, scores)]
-    columns = len(_HEADER) if summary.scored else 4
+    columns = len(_HEADER) if summary["scored"] else 4
     print(text_table(_HEADER[:columns], [row[:columns] for row in rows]))
     print(f"({_third(scores)})")
     _print_cut(scores)
@@ -79,10 +60,10 @@ def write_single(
 
 def write_table(
     output: Path,
-    summary: Summary,
+    summary: Record,
     scores: Mapping[Shift, Scores],
     fixed: Shift | None,
-    origin: Mapping[str, Any],
+    origin: Record,
 ) -> None:
     """Write ``table.csv``, ``results.json`` and ``plot.svg`` into ``output``, and print tables."""
     best = best_shift(scores)
@@ -95,7 +76,7 @@ def write_table(
         names,
         [[getattr(cell, n, scores[cell].get(n)) for n in names] for cell in ordered],
     )
-    alphas = list(dict.fromkeys(cell.alpha for cell in scores if cell != NO_SHIFT))
+    alphas = dict.fromkeys(cell.alpha for cell in scores if cell != NO_SHIFT)
     notes = [
         "BLEU-1 precision is sacrebleu's of single words, without smoothing; BLEU-1 is that times "
         "the brevity penalty. The best cell is the one with the highest precision on this very "
@@ -106,17 +87,21 @@ def write_table(
         *(f"{name}: {_third(scores[cell])}." for name, cell in chosen.items()),
     ]
     record = {
-        "summary": asdict(summary),
+        "summary": summary,
         "chosen": {name: {**asdict(cell), **scores[cell]} for name, cell in chosen.items()},
         "cells": [{**asdict(cell), **scores[cell]} for cell in ordered],
         "notes": notes,
     }
     write_json(output / "results.json", {**record, "provenance": origin})
     write_figure(output / "plot.svg", partial(draw_grid, record["cells"], record["chosen"]))
-    print(summary.lead() + "\n")
+    print(_lead(summary) + "\n")
     print(text_table(_HEADER, rows))
+    frame = _by_layer(record["cells"], record["chosen"]["no shift"])
+    frame["layer"] = frame["layer"].map(str)
     for title, name in (("Convert rate", "convert_rate"), ("BLEU-1 precision", "precision")):
-        print(f"\n{title}\n{text_table(*pivot(scores, name, alphas))}")
+        own = frame[frame["measure"] == name]
+        table = spread(own, {"layer": "layer"}, "row", [f"alpha {alpha:g}" for alpha in alphas])
+        print(f"\n{title}\n{text_table(*table)}")
     print("\n" + "\n".join(f"({note})" for note in notes))
     _print_cut(scores[NO_SHIFT])
     print(f"written to {output}: table.csv, results.json, plot.svg, every translation in cells/")
@@ -147,7 +132,7 @@ def _print_cut(scores: Scores) -> None:
 class MeanDifference:
     """Convert rate and BLEU-1 by layer, a line for each alpha."""
 
-    def recognises(self, record: Mapping[str, Any]) -> bool:
+    def recognises(self, record: Record) -> bool:
         return {"summary", "chosen", "cells"} <= record.keys()
 
     def page(self, result: Result) -> Page:
@@ -186,22 +171,24 @@ class MeanDifference:
         )
 
 
-def draw_grid(cells: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> Figure:
+def _by_layer(cells: Sequence[Record], base: Record) -> pandas.DataFrame:
+    """The figures of shifted cells, a row for each alpha; ``base`` has those without shift."""
+    return make_frame(
+        {"row": f"alpha {cell['alpha']:g}", "layer": cell["layer"], "measure": name}
+        | {"value": cell.get(name), "chance": base.get(name)}
+        for name in FIGURES
+        for cell in cells
+        if cell["alpha"]
+    )
+
+
+def draw_grid(cells: Sequence[Record], chosen: Record) -> Figure:
     """Figures by layer, a line for each alpha, with the best cell and the model without shift."""
     base, best = chosen["no shift"], chosen["best"]
-    moved = [cell for cell in cells if cell["alpha"]]
-    alphas = list(dict.fromkeys(cell["alpha"] for cell in moved))
-    frame = make_frame(
-        {
-            **{"row": f"alpha {cell['alpha']:g}", "layer": cell["layer"], "measure": name},
-            **{"value": _number(cell.get(name)), "chance": base.get(name)},
-        }
-        for name in FIGURES
-        for cell in sorted(moved, key=lambda one: (alphas.index(one["alpha"]), one["layer"]))
-    )
+    frame = arranged(_by_layer(cells, base), "measure", "row")
     place = best["layer"], f"best: layer {best['layer']}, alpha {best['alpha']:g}"
     return curves(
-        frame,
+        frame.assign(value=frame["value"].map(_number)),
         FIGURES,
         xlabel="layer that is shifted",
         chance="no shift",
@@ -213,7 +200,7 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _measured(chosen: Mapping[str, Any], source: str, target: str) -> list[Measured]:
+def _measured(chosen: Record, source: str, target: str) -> list[Measured]:
     found = []
     for name in ("best", "fixed"):
         if name not in chosen:

@@ -33,7 +33,7 @@ from fairseq_xling.results.result import KINDS, Kind
 from fairseq_xling.results.tables import text_table, write_csv, write_markdown
 
 if TYPE_CHECKING:
-    from fairseq_xling.verbs.parts.struct_config import MatrixConfig
+    from fairseq_xling.papers.transfer.structures.data import MatrixConfig
 
 Record = Mapping[str, Any]
 BETTER_SOURCE = "F1 of the better source"

@@ -18,7 +18,15 @@ from fairseq_xling.devices import usable_device
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import exclusive, read_json, same_place, sha256, write_json
 from fairseq_xling.folders import claim
-from fairseq_xling.papers.transfer.structures.data import Reader
+from fairseq_xling.options import part_of
+from fairseq_xling.papers.transfer.structures.data import (
+    MatrixConfig,
+    Reader,
+    TrainConfig,
+    Variant,
+    files,
+    variants,
+)
 from fairseq_xling.papers.transfer.structures.features import parse_features
 from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores
 from fairseq_xling.papers.transfer.structures.formats import formats
@@ -38,24 +46,31 @@ from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config, parse_seeds
-from fairseq_xling.verbs.parts.struct_config import (
-    MatrixConfig,
-    TrainConfig,
-    Variant,
-    by_language,
-    files,
-    named_tests,
-    variants,
-)
 from fairseq_xling.verbs.parts.struct_matrix_result import (
     notes_of_scores,
     read_others,
     write_matrix,
 )
+from fairseq_xling.verbs.predict import output_names
 
 # What a finished training does not depend on.
 _NOT_KEPT = ("test", "device", "skip_bad")
 HEADER = ["file", "language", "candidates", "precision", "recall", "F1"]
+
+
+def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
+    """Test files by the name that tables and folders of predictions give them."""
+    endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
+    names = output_names(given, "")
+    return {x + end: one for x, end, one in zip(names, endings, given, strict=True)}
+
+
+def by_language(given: Sequence[tuple[str, Path]]) -> Mapping[str, list[Path]]:
+    """The files of each language, in order."""
+    found: dict[str, list[Path]] = {}
+    for lang, path in given:
+        found.setdefault(lang, []).append(path)
+    return found
 
 
 def run_train(args: argparse.Namespace) -> None:
@@ -75,12 +90,12 @@ def run_train(args: argparse.Namespace) -> None:
     used = {f"train {n}": path for n, (_, path) in enumerate(places)}
     used |= {f"valid {n}": path for n, (_, path) in enumerate(dev)}
     identity = {name: sha256(path) for name, path in used.items()} | {"words": source.about()}
-    values = dataclasses.asdict(config)
-    kept = {name: values[name] for name in sorted(values) if name not in _NOT_KEPT}
+    values = sorted(dataclasses.asdict(config).items())
+    kept = {x: list(y) if isinstance(y, tuple) else y for x, y in values if x not in _NOT_KEPT}
     library = Library(reader, source)
     if not output.exists():  # so that a damaged file leaves nothing behind
         library.check((*places, *dev))
-    claim(output, {**identity, "settings": {k: _plain(v) for k, v in kept.items()}})
+    claim(output, {**identity, "settings": kept})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         path = output / MODEL
         if not path.is_file():
@@ -110,10 +125,6 @@ def run_train(args: argparse.Namespace) -> None:
                 {"files": scores, "provenance": provenance({"model": path})},
             )
             print_scores(scores)
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
 
 
 def predict_file(
@@ -150,17 +161,8 @@ def run_predict(args: argparse.Namespace) -> None:
     model = Path(args.model) / MODEL if Path(args.model).is_dir() else Path(args.model)
     trained = read_model(model, device)
     about = trained.about
-    reader = Reader(
-        about.task,
-        args.format,
-        args.segment,
-        args.trees,
-        args.trees_data,
-        needs_trees=about.needs_trees,
-        needs_tags="pos" in about.features,
-        device=args.device,
-        skip_bad=args.skip_bad,
-    )
+    needs = {"needs_trees": about.needs_trees, "needs_tags": "pos" in about.features}
+    reader = part_of(Reader, args, task=about.task, **needs)
     reader.check()
     places = named_tests(files("FILE", [",".join(args.files)]))
     output = Path(args.output)

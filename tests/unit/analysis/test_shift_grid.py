@@ -6,7 +6,6 @@ from fairseq_xling.analysis.shift_grid import (
     best_shift,
     parse_alphas,
     parse_shift,
-    pivot,
 )
 from fairseq_xling.errors import UserError
 
@@ -34,15 +33,3 @@ def test_the_best_cell_is_chosen_by_precision_then_by_the_smallest_change():
     assert best_shift(found) == Shift(1, 1.0)
     found[Shift(4, 2.0)] = scores(precision=21.0)
     assert best_shift(found) == Shift(4, 2.0)
-
-
-def test_a_pivot_has_layers_down_alphas_across_and_room_for_cells_that_were_not_run():
-    found = {
-        NO_SHIFT: scores(),
-        Shift(10, 1.0): scores(precision=1.0),
-        Shift(2, 1.0): scores(precision=2.0),
-        Shift(2, -1.0): scores(precision=3.0),
-    }
-    header, rows = pivot(found, "precision", [-1.0, 1.0])
-    assert header == ["layer", "alpha -1", "alpha 1"]
-    assert rows == [["2", 3.0, 2.0], ["10", None, 1.0]]

@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 from fairseq_xling.api.encoder import Encoder
 from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.verbs.parts import export_sentences
+from fairseq_xling.verbs.parts import export_hf
 from tests.exported_models import LINES, ODD, make_checkpoint, make_data
 
 LONG = "dog cat runs " * 40  # more than the model's 77 positions
@@ -60,15 +60,15 @@ def test_vectors_of_texts_are_our_means(written, caplog):
 def test_a_call_that_was_killed_is_made_up_for_and_all_may_read_it(written, monkeypatch):
     checkpoint, folder, _ = written
     output = folder.with_name("killed")
-    write_card = export_sentences.write_card
+    write_card = export_hf.write_card
 
     def stopped(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(export_sentences, "write_card", stopped)
+    monkeypatch.setattr(export_hf, "write_card", stopped)
     assert export(checkpoint, output) == 130
     assert not output.exists()
-    monkeypatch.setattr(export_sentences, "write_card", write_card)
+    monkeypatch.setattr(export_hf, "write_card", write_card)
     assert export(checkpoint, output) == 0
     files = [path for path in output.rglob("*") if path.is_file()]
     assert {path.stat().st_mode & 0o777 for path in files} == {0o644}

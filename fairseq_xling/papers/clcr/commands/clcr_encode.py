@@ -49,7 +49,6 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.classify_config import RowOptions
     from fairseq_xling.papers.clcr.sequence_variants import encode, rows
     from fairseq_xling.papers.clcr.sequences import Sequences
-    from fairseq_xling.provenance import provenance
 
     names = [name.strip() for name in args.row.split(",") if name.strip()]
     kinds = {name: rows[name] for name in names}
@@ -81,9 +80,7 @@ def run(args: argparse.Namespace) -> None:
     _check_known(model, files["text"], args.lang)
     digests = {name: sha256(path) for name, path in files.items()}
     for name, row in made.items():
-        read = {file: files[file] for file in files if file != "translation"}
-        if row.reads_translation:
-            read = files
+        read = {x: files[x] for x in files if x != "translation" or row.reads_translation}
         settings = {
             "lang": args.lang,
             "dtype": args.dtype,
@@ -92,18 +89,7 @@ def run(args: argparse.Namespace) -> None:
             **{file: digests[file] for file in read},
         }
         output = Path(args.output.replace(ROW, name))
-        origin = {**read, "data": model.folder.path / "meta.json"}
-        meta = encode(
-            model,
-            row,
-            files["text"],
-            args.lang,
-            output,
-            settings,
-            lambda origin=origin: {"provenance": provenance(origin)},
-            read.get("translation"),
-            args.max_tokens,
-        )
+        meta = encode(model, row, args.lang, read, output, settings, args.max_tokens)
         mean = meta["rows"] / max(meta["sentences"], 1)
         if not meta["rows"]:
             raises = "raise `--threshold`" if row.reads_translation else "lower `--delta`"

@@ -1,13 +1,23 @@
-"""Settings of a model of structures, and files with trees and candidates to learn or predict."""
+"""Settings of `fairseq-xling struct train` and `struct matrix`: models, ablations, and files with
+trees and candidates to learn or predict."""
 
 import functools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256
+from fairseq_xling.files import check_files, sha256
+from fairseq_xling.options import option, part_of, reads
+from fairseq_xling.papers.transfer.structures.features import (
+    POOLS,
+    WORD,
+    WordSource,
+    features,
+    find_source,
+    parse_features,
+)
 from fairseq_xling.papers.transfer.structures.formats import formats
 from fairseq_xling.papers.transfer.structures.sentence import NONE, Candidate, Sentence, tasks
 from fairseq_xling.ranges import (
@@ -20,9 +30,10 @@ from fairseq_xling.ranges import (
     check_fields,
     numbers,
 )
+from fairseq_xling.registry import Registry
 from fairseq_xling.seeds import SEEDS
 from fairseq_xling.tasks.formats.conllu import Conllu
-from fairseq_xling.tasks.items import leaving_out, parse_files
+from fairseq_xling.tasks.items import SKIP_BAD_HELP, leaving_out, parse_files
 
 if TYPE_CHECKING:
     from fairseq_xling.tasks.predict import Parser
@@ -32,27 +43,30 @@ OPTIMIZERS = ("sgd", "adam")
 
 
 @dataclass(frozen=True)
-class ModelSettings:
-    """Kind and sizes.
-
-    Attributes:
-        network: a name in `networks`.
-        layers, width: of the network.
-        embedding: width of a learnt feature.
-        hidden: width of the classifier's layers.
-        dropout: on the inputs and between the network's layers.
-        prune: edges from the path between the mentions; -1 keeps the whole sentence.
-        sentence_vector: whether the maximum over all words is part of the classifier's input.
-    """
-
+class _Network:
     network: str = "gcn"
-    layers: int = numbers(2, NOT_NEGATIVE)
-    width: int = numbers(200, COUNT)
-    embedding: int = numbers(30, COUNT)
-    hidden: int = numbers(200, COUNT)
-    dropout: float = numbers(0.5, BELOW_ONE)
-    prune: int = numbers(-1, Range(-1))
-    sentence_vector: bool = True
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Sizes of a model."""
+
+    layers: int = option(2, "layers of the network; 0 = none", range=NOT_NEGATIVE)
+    width: int = option(200, "width of the network", range=COUNT)
+    embedding: int = option(30, "width of each learnt feature", range=COUNT)
+    hidden: int = option(200, "width of the classifier's two layers", range=COUNT)
+    dropout: float = option(0.5, "dropout on words and between layers", range=BELOW_ONE)
+    prune: int = option(
+        -1,
+        "keep words so many edges from the path between the mentions; -1 = all",
+        range=Range(-1),
+    )
+    sentence_vector: bool = option(True, "also classify by the maximum over all words")
+
+
+@dataclass(frozen=True)
+class ModelSettings(ModelOptions, _Network):
+    """Kind, a name in `networks`, and sizes."""
 
     def __post_init__(self) -> None:
         from fairseq_xling.papers.transfer.structures.networks import networks
@@ -60,29 +74,35 @@ class ModelSettings:
         networks.check(self.network)
         check_fields(type(self), self)
 
+    def needs_trees(self, chosen: Sequence[str]) -> bool:
+        """Whether a model with these features reads trees."""
+        from fairseq_xling.papers.transfer.structures.networks import networks
+
+        of_trees = any(features[name].of_tree for name in chosen if name != WORD)
+        network = self.layers > 0 and networks[self.network].needs_tree
+        return of_trees or network or self.prune >= 0
+
 
 @dataclass(frozen=True)
-class FitSettings:
-    """Of training.
+class FitOptions:
+    """Of training."""
 
-    Attributes:
-        optimizer: sgd or adam; lr: its learning rate, 0 for its default (0.1, 1e-3).
-        decay: factor of the learning rate of sgd after an epoch whose F1 on dev is not higher than
-            that of the epoch before, from epoch ``decay_from`` + 1.
-        batch_size: candidates of a step, at most, of whole sentences.
-        clip: maximum gradient norm.
-        epochs: at most; training ends after ``patience`` epochs without a higher F1 on dev.
-        seed: of weights, order and dropout.
-    """
+    optimizer: str = option("sgd", "sgd or adam", choices=OPTIMIZERS)
+    lr: float = option(0.0, "learning rate; 0 = 0.1 for sgd, 0.001 for adam", range=Range(0, 10))
+    decay: float = option(
+        0.9, "factor of sgd's learning rate after an epoch without a higher F1", range=SHARE
+    )
+    decay_from: int = option(5, "epochs before the first such factor", range=NOT_NEGATIVE)
+    batch_size: int = option(50, "maximum candidates per step", range=COUNT)
+    clip: float = option(5.0, "maximum gradient norm", range=POSITIVE)
+    epochs: int = option(200, "maximum passes over the training files", range=COUNT)
+    patience: int = option(20, "passes without a higher F1 before stopping", range=COUNT)
 
-    optimizer: str = "sgd"
-    lr: float = numbers(0.0, Range(0, 10))
-    decay: float = numbers(0.9, SHARE)
-    decay_from: int = numbers(5, NOT_NEGATIVE)
-    batch_size: int = numbers(50, COUNT)
-    clip: float = numbers(5.0, POSITIVE)
-    epochs: int = numbers(200, COUNT)
-    patience: int = numbers(20, COUNT)
+
+@dataclass(frozen=True)
+class FitSettings(FitOptions):
+    """`FitOptions`, and the ``seed`` of weights, order and dropout."""
+
     seed: int = numbers(1, SEEDS)
 
     def __post_init__(self) -> None:
@@ -237,3 +257,140 @@ def label_names(files: Sequence[Loaded]) -> list[str]:
     if not found:
         raise UserError(f"{files[0].path}: must have at least 1 annotated pair, got 0")
     return [NONE, *found]
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    task: str = option("relations", "what is predicted: relations or roles")
+    train: tuple[str, ...] = reads((), "LANG=FILE,... to train on; repeatable")
+    valid: tuple[str, ...] = reads((), "LANG=FILE,... for selecting the epoch; repeatable")
+    test: tuple[str, ...] = reads((), "LANG=FILE,... to predict after training; repeatable")
+    format: str = option("json_lines", "format of all files: json_lines, tacred or kbp37")
+    segment: str = option("", "segmentation of kbp37's text: pre, space, char or basic (as `pre`)")
+    trees: str = reads(
+        "", "trees of sentences without one: checkpoint of a parser, or LANG=FILE.conllu,..."
+    )
+    trees_data: str = reads("", "the parser's data folder, if it has moved")
+    skip_bad: int = option(0, SKIP_BAD_HELP, range=NOT_NEGATIVE)
+    features: str = option(
+        "word,pos,entity,relation", "representations of a word, also trigger, comma-separated"
+    )
+    vectors: tuple[str, ...] = reads(
+        (), "LANG=FILE,... of word vectors in one space (.vec, also .gz); repeatable"
+    )
+    encoder: str = reads("", "checkpoint of an encoder whose last layer is the word vectors")
+    encoder_data: str = reads("", "the encoder's data folder, if it has moved")
+    pool: str = option(
+        "first", "vector of a word with several subwords: first or mean", choices=POOLS
+    )
+
+
+@dataclass(frozen=True)
+class CommonConfig(FitOptions, ModelOptions, _Inputs):
+    """One sentence of help per field."""
+
+    device: str = option("cpu", "cpu, cuda or cuda:N")
+
+    def reader(self, models: Sequence[tuple[Sequence[str], ModelSettings]]) -> Reader:
+        """How files are read for models with those features; checked."""
+        needed = any(one.needs_trees(chosen) for chosen, one in models)
+        tags = any("pos" in chosen for chosen, _ in models)
+        found = part_of(Reader, self, needs_trees=needed, needs_tags=tags)
+        found.check()
+        return found
+
+    def source(self) -> WordSource:
+        """Where word vectors come from."""
+        return find_source(
+            WORD in parse_features(self.features),
+            dict(files("--vectors", self.vectors)),
+            self.encoder,
+            self.encoder_data,
+            self.pool,
+            self.device,
+        )
+
+    def model(self, network: str, **changes: object) -> ModelSettings:
+        """The settings of a model."""
+        return part_of(ModelSettings, self, **{"network": network, **changes})
+
+    def fit(self, seed: int) -> FitSettings:
+        """The settings of a training."""
+        return part_of(FitSettings, self, seed=seed)
+
+
+@dataclass(frozen=True)
+class TrainConfig(CommonConfig):
+    """One sentence of help per field."""
+
+    network: str = option("gcn", "gcn, or lstm over the order of words")
+    seed: int = option(1, "random seed", range=SEEDS)
+
+
+@dataclass(frozen=True)
+class MatrixConfig(CommonConfig):
+    """One sentence of help per field."""
+
+    sources: str = option(
+        "", "training sets, as en,zh,en+zh (default: each language of --train alone)"
+    )
+    networks: str = option("gcn,lstm", "networks, comma-separated; the first is ablated")
+    ablate: str = option("", "ablations of the first network: features, layers, prune")
+    seeds: str = option("1,2,3", "seeds of training, comma-separated")
+    compare: tuple[str, ...] = reads(
+        (), "folder of a finished matrix to compare with, seed by seed; repeatable"
+    )
+
+
+def files(name: str, texts: Sequence[str]) -> list[tuple[str, Path]]:
+    """``LANG=FILE`` items of a repeatable option, which exist."""
+    found = [one for text in texts for one in parse_files(name, text)]
+    check_files(*(path for _, path in found))
+    return found
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model of the table.
+
+    Attributes:
+        name: empty for the model as configured.
+        features: that it reads; changes: of `ModelSettings`.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    changes: dict[str, Any] = field(default_factory=dict)
+
+
+ablations: Registry[Callable[[MatrixConfig, tuple[str, ...]], list[Variant]]] = Registry("ablation")
+
+
+@ablations.register("features")
+def leave_out(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
+    """Without each feature."""
+    if len(chosen) < 2:
+        return []
+    return [Variant(f"without {x}", tuple(one for one in chosen if one != x)) for x in chosen]
+
+
+@ablations.register("layers")
+def layers(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
+    """0 to 3 layers, besides the configured number."""
+    return [Variant(f"L = {n}", chosen, {"layers": n}) for n in range(4) if n != config.layers]
+
+
+@ablations.register("prune")
+def prune(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
+    """The path between the mentions alone, one edge around it, and the whole sentence."""
+    kinds = {-1: "whole sentence", 0: "path alone", 1: "path and 1 edge"}
+    return [Variant(x, chosen, {"prune": n}) for n, x in kinds.items() if n != config.prune]
+
+
+def variants(config: MatrixConfig, names: Sequence[str]) -> list[Variant]:
+    """The configured model, then those of the ablations ``names``."""
+    chosen = parse_features(config.features)
+    found = [Variant("", chosen)]
+    for name in names:
+        found += ablations[name](config, chosen)
+    return found

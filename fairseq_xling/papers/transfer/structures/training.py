@@ -30,12 +30,10 @@ from fairseq_xling.papers.transfer.structures.features import (
     Tables,
     Words,
     WordSource,
-    features,
     find_source,
 )
 from fairseq_xling.papers.transfer.structures.fit import Progress, fit, micro_scores, predict
 from fairseq_xling.papers.transfer.structures.model import StructureModel
-from fairseq_xling.papers.transfer.structures.networks import networks
 from fairseq_xling.papers.transfer.structures.sentence import NONE, tasks
 from fairseq_xling.progress import progress
 
@@ -78,7 +76,7 @@ class Description:
     @property
     def needs_trees(self) -> bool:
         """Whether its input must have trees."""
-        return needs_trees(self.features, self.model)
+        return self.model.needs_trees(self.features)
 
     def make(self) -> StructureModel:
         """The model with new weights, from torch's global generator."""
@@ -106,13 +104,6 @@ class Description:
         return find_source(
             WORD in self.features, {**found, **vectors}, encoder, encoder_data, pool, device
         )
-
-
-def needs_trees(chosen: Sequence[str], model: ModelSettings) -> bool:
-    """Whether a model with these features reads trees."""
-    of_trees = any(features[name].of_tree for name in chosen if name != WORD)
-    network = model.layers > 0 and networks[model.network].needs_tree
-    return of_trees or network or model.prune >= 0
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,8 @@ def test_each_run_becomes_a_page_and_rows_an_index(tmp_path, capsys):
 def test_results_of_one_measure_are_compared_on_a_page_more(tmp_path, capsys):
     for name, value in (("bilingual", 0.75), ("random", 0.125)):
         curves, means = {"cosine mean": [0.25, value]}, {"cosine mean": (0.25 + value) / 2}
-        write_json(
-            tmp_path / f"{name}.json", RECORDS["comparison"] | {"curves": curves, "means": means}
-        )
+        more = {"curves": curves, "means": means, "panels": {"": ["cosine mean"]}}
+        write_json(tmp_path / f"{name}.json", RECORDS["comparison"] | more)
     write_json(tmp_path / "other.json", RECORDS["comparison"] | {"measure": "cka"})
     assert main(["report", str(tmp_path), "--output", str(tmp_path / "pages")]) == 0
     names = sorted(path.stem for path in (tmp_path / "pages").iterdir())

@@ -133,21 +133,22 @@ def test_a_matrix_of_languages_is_a_heat_map(tmp_path):
 
 
 def test_all_layers_against_all_are_a_heat_map(tmp_path):
-    record = RECORDS["comparison"] | {"curves": {}, "matrix": [[1.0, 0.5], [0.25, 0.75]]}
+    matrix = {"matrix": [[1.0, 0.5], [0.25, 0.75]], "matrix_layers": [[0, 4], [0, 4]]}
+    record = RECORDS["comparison"] | {"curves": {}} | matrix
     page = make_page(Result(tmp_path / "r.json", record))
     assert page.sections[0].title == "Every layer with every layer"
-    assert page.tables["matrix"][1] == [[0, 1.0, 0.5], [1, 0.25, 0.75]]
+    assert page.tables["matrix"][1] == [[0, 1.0, 0.5], [4, 0.25, 0.75]]
 
 
-def test_many_curves_have_a_panel_for_each_way_of_search(tmp_path):
-    names = [
-        f"{name} {way}" for way in ("cosine", "csls") for name in ("P@1", "P@5", "P@10", "MRR")
-    ]
+def test_every_panel_of_curves_is_drawn(tmp_path):
+    panels = {way: [f"P@1 {way}", f"MRR {way}"] for way in ("cosine", "csls")}
+    names = [name for panel in panels.values() for name in panel]
     record = RECORDS["comparison"] | {
         "measure": "bli",
         "curves": {name: [0.1, 0.2] for name in names},
         "means": dict.fromkeys(names, 0.15),
         "headline": "P@1 cosine",
+        "panels": panels,
     }
     page = make_page(Result(tmp_path / "r.json", record))
     assert page.measured[0].row == "S5"
@@ -156,6 +157,7 @@ def test_many_curves_have_a_panel_for_each_way_of_search(tmp_path):
 
 def test_of_distances_the_least_is_the_best(tmp_path):
     curves = {"curves": {"ratio": [0.5, 0.25]}, "means": {"ratio": 0.375}, "headline": "ratio"}
+    curves |= {"panels": {"": ["ratio"]}}
     for measure, best in (("cka", 0.5), ("aligned", 0.25)):
         record = RECORDS["comparison"] | curves | {"measure": measure}
         (found,) = make_page(Result(tmp_path / "r.json", record)).measured

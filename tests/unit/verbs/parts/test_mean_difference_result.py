@@ -5,14 +5,12 @@ import pytest
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift
 from fairseq_xling.results.result import find_results, make_page
-from fairseq_xling.verbs.parts.mean_difference_result import (
-    Summary,
-    draw_grid,
-    write_single,
-    write_table,
-)
+from fairseq_xling.verbs.parts.mean_difference_result import draw_grid, write_single, write_table
 
-SUMMARY = Summary(("en", "de"), (100, 90), 10, "train", (1000, 900), 5, True)
+SUMMARY = {
+    **{"pair": ("en", "de"), "sizes": (100, 90), "common": 10, "split": "train"},
+    **{"mean_tokens": (1000, 900), "lines": 5, "scored": True},
+}
 
 
 def scores(rate, precision):
@@ -38,6 +36,9 @@ def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found
     rows = [line.split() for line in printed.splitlines()]
     assert ["best", "2", "2", "1.000", "30.000", "30.000"] in rows
     assert ["fixed", "1", "2", "0.500", "10.000", "10.000"] in rows
+    # Layers down, alphas across in the order given, room for cells that were not run.
+    place = rows.index(["layer", "alpha", "2", "alpha", "-1"])
+    assert rows[place + 1 : place + 3] == [["1", "0.500"], ["2", "1.000", "0.000"]]
     assert "(2 lines are longer than the model's positions, and were cut)" in printed
     record = json.loads((tmp_path / "results.json").read_text())
     assert record["chosen"]["best"]["layer"] == 2 and record["provenance"] == {"command": "x"}
@@ -91,7 +92,7 @@ def drawn(found, tmp_path):
 
 
 def test_one_translation_without_reference_has_no_bleu(tmp_path, capsys):
-    summary = Summary(("en", "de"), (1, 1), 0, "train", (1, 1), 1, False)
+    summary = {**SUMMARY, "scored": False}
     counts = {"convert_rate": 0.25, "tokens": 8, "shared": 0, "converted": 2, "cut": 0}
     write_single(tmp_path / "out.txt", summary, Shift(3, 1.5), counts, {})
     printed = capsys.readouterr().out

@@ -44,21 +44,8 @@ def shown(sentence, *flags):
     output = sentence.path / "show.json"
     figure = sentence.path / "show.svg"
     chosen = ["--sentence", str(SENTENCE), *flags]
-    assert (
-        main(
-            [
-                "clcr",
-                "show",
-                *sentence.given,
-                *chosen,
-                "--output",
-                str(output),
-                "--figure",
-                str(figure),
-            ]
-        )
-        == 0
-    )
+    chosen += ["--output", str(output), "--figure", str(figure)]
+    assert main(["clcr", "show", *sentence.given, *chosen]) == 0
     return json.loads(output.read_text()), figure.read_text()
 
 

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.papers.clcr.ablations import ClcrReadingsConfig
-from fairseq_xling.papers.clcr.ablations_result import (
+from fairseq_xling.papers.clcr.ablations_study import (
+    ClcrReadings,
+    ClcrReadingsConfig,
     changes,
     gains,
-    measured,
-    reading_tables,
-    shown_figures,
 )
+from fairseq_xling.papers.clcr.study import measurements, shown_figures
 from fairseq_xling.results.frame import frame_from_json, make_frame
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.result import make_page
@@ -27,11 +26,11 @@ def gained(sizes=(10, 40), f1=SAME, models=(("T", 0.0), ("T+E", 9.0))):
     rows = []
     for row in sizes:
         for seed in range(3):
-            rows += measured({"relative": 1 / row, "f1": f1[row][seed]}, row=row, seed=seed)
+            rows += measurements({"relative": 1 / row, "f1": f1[row][seed]}, row=row, seed=seed)
         for model, more in models:
             for seed, value in enumerate(ACCURACY[row]):
                 about = {"row": row, "seed": seed, "model": model, "task": "de.test"}
-                rows += measured({f"accuracy, {model}, de.test": value + more}, **about)
+                rows += measurements({f"accuracy, {model}, de.test": value + more}, **about)
     record = {"source": "en", "tests": [["de.test", "de"]], "pair": ["de", "en"]}
     return list(gains(shown_figures(record, make_frame(rows, model=None))))
 
@@ -81,7 +80,6 @@ def test_each_reading_is_compared_with_the_defaults_by_seed():
 
 
 def test_the_order_is_that_of_the_first_head_and_its_widest_search():
-    header = ["order", "search", "BLEU-2"]
     config = ClcrReadingsConfig(orders="rel,abs", extract_steps=1, order_steps=1)
     rows = [["as in the source", "", 0.1], ["abs", "beam 10", 0.2]]
     rows += [
@@ -89,9 +87,9 @@ def test_the_order_is_that_of_the_first_head_and_its_widest_search():
         ["rel de-en", "beam 10", 0.4],
         ["rel en-de", "beam 10", 0.5],
     ]
-    assert reading_tables({"order": {"header": header, "rows": rows}}, config) == {
-        "order BLEU-2": 0.4
-    }
+    about = {"table": "order", "measure": "BLEU-2"}
+    found = [{**about, "order": order, "search": x, "value": value} for order, x, value in rows]
+    assert ClcrReadings().further(found, config) == {"order BLEU-2": 0.4}
 
 
 @pytest.mark.row("C10")
