@@ -142,7 +142,6 @@ class MeanDifference:
         names = [key for key, value in cells[0].items() if not isinstance(value, str)]
         table = names, [[cell.get(name) for name in names] for cell in cells]
         chosen = record["chosen"]
-        header = ["setting", "layer", "alpha", "convert rate", "BLEU-1 precision", "BLEU-1"]
         keys = ("layer", "alpha", "convert_rate", "precision", "bleu")
         rows = [[name, *(one.get(key) for key in keys)] for name, one in chosen.items()]
         sizes = ", ".join(
@@ -164,9 +163,9 @@ class MeanDifference:
                     figure=partial(draw_grid, cells, chosen),
                     notes=caption(result, SOURCE, *facts),
                 ),
-                Section("Chosen settings", header=header, rows=rows, notes=record["notes"]),
+                Section("Chosen settings", header=_HEADER, rows=rows, notes=record["notes"]),
             ],
-            tables={"cells": table, "chosen": (header, rows)},
+            tables={"cells": table, "chosen": (_HEADER, rows)},
             measured=_measured(chosen, source, target),
         )
 
