@@ -71,7 +71,7 @@ def measurements(
     """
     rows = []
     alone = {of[0]: row for row, of in sources.items() if len(of) == 1}
-    f1 = {
+    found = {
         (one["network"], one["variant"], one["seed"], one["row"], file): 100 * scores["f1"]
         for one in trainings
         for file, scores in one["scores"].items()
@@ -88,7 +88,7 @@ def measurements(
             if always:
                 rows[-1]["chance"] = 100 * always[row]["f1"][file]
             model = one["network"], one["variant"], one["seed"]
-            singles = [f1.get((*model, part, file)) for part in parts]
+            singles = [found.get((*model, part, file)) for part in parts]
             if singles and None not in singles and lang not in sources[row]:
                 rows.append({**rows[-1], "measure": BETTER_SOURCE, "value": max(singles)})
         for epoch, f1 in enumerate(one.get("dev_f1", ()), 1):
