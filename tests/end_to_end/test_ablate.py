@@ -126,10 +126,11 @@ def test_the_papers_settings_made_small_train_on_streams(study, tmp_path):
     command = ["fairseq-xling", "ablate", "emerging-structure", *text, *small.split()]
     run(*command, "--tasks", "")
     config = json.loads((tmp_path / "run" / "results.json").read_text())["config"]
-    assert (config["updates"], config["every"]) == (7, 2)  # 60 rows, 8 a step
+    # 60 rows, 4 of each process a step; the second batch of a step stands for a second process.
+    assert (config["updates"], config["every"]) == (15, 5)
     log = (tmp_path / "run" / "logs" / "train-A5-en-de-1.log").read_text()
     updates = [int(n) for n in re.findall(r'"valid_num_updates": "(\d+)"', log)]
-    assert updates == [2, 4, 6, 7]
+    assert updates == [5, 10, 15]
     assert "| A5 | Extra anchors | 400 |" in (tmp_path / "run" / "table.md").read_text()
 
 
