@@ -47,6 +47,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     "benchmarks": (f"{_TESTS}benchmark*",),
     "examples": (f"{_TESTS}*_examples.py*",),
     "pages": (f"{_TESTS}how_to.py*", f"{_TESTS}tutorials.py*", f"{_TESTS}notebooks.py*"),
+    # One seed apart: all three take longer than an hour.
+    "demo-small-3": (f"{_TESTS}demo.py::*small*-3]",),
     "demo-small": (f"{_TESTS}demo.py::*small*",),
     "demo": (f"{_TESTS}demo.py*",),
     "trelm": (f"{_TESTS}trelm*",),
