@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import pandas
 
 Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
+# The files of a study with a table and one figure.
+ONE_FIGURE = ("table.md", "table.csv", RESULTS, "plot.svg", "report.html")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +121,15 @@ class Study(Kind):
         """What the record has as well as the frame and the settings."""
         return {}
 
+    def inputs(self, cells: Sequence[Cell]) -> Mapping[str, Path]:
+        """The files that the record has digests of, by what they are."""
+        roles: dict[Path, str] = {}
+        for cell in cells:
+            about = [str(value) for value in cell.about.values() if value is not None]
+            for name, path in cell.files.items():
+                roles.setdefault(path, " ".join([*about, name]))
+        return {role: path / RESULTS if path.is_dir() else path for path, role in roles.items()}
+
     def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
         """The page's tables and figures, in their order.
 
@@ -177,15 +188,9 @@ class Study(Kind):
 
     def write(self, run: Path, config: Any, cells: Sequence[Cell], steps: Sequence[Step]) -> None:
         """Write the record with its frame, and the page, into ``run``."""
-        roles: dict[Path, str] = {}
-        for cell in cells:
-            about = [str(value) for value in cell.about.values() if value is not None]
-            for name, path in cell.files.items():
-                roles.setdefault(path, " ".join([*about, name]))
-        inputs = {role: path / RESULTS if path.is_dir() else path for path, role in roles.items()}
         frame = self.frame(cells)
         record = {"config": dataclasses.asdict(config), **self.recorded(config, cells, frame)}
-        write_results(type(self), run, record, inputs, steps, frame)
+        write_results(type(self), run, record, self.inputs(cells), steps, frame)
 
     def page(self, result: Result) -> Page:
         frame, record = result.frame, result.record

@@ -28,12 +28,12 @@ from fairseq_xling.papers.clcr.config import (
     check_config,
     check_sequences,
 )
-from fairseq_xling.results.page import RESULTS, Measured, Page, Result
+from fairseq_xling.results.page import Measured, Page, Result
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import find_results, write_results
+from fairseq_xling.results.result import find_results
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.study import Cell, Study, Table, tabled
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study, Table, tabled
 
 if TYPE_CHECKING:
     import pandas
@@ -160,7 +160,7 @@ class ClcrStudy(Study):
     """
 
     paper, presets = "clcr", PRESETS
-    files = ("table.md", "table.csv", RESULTS, "plot.svg", "report.html")
+    files = ONE_FIGURE
     first: ClassVar[str]
     figure_title: ClassVar[str]
     codes: ClassVar[Mapping[str, str]]
@@ -262,11 +262,9 @@ class ClcrStudy(Study):
             record |= {name: result.record[name] for name in ("source", "tests", "majority")}
         return record
 
-    def write(self, run: Path, config: Any, cells: Sequence[Any], steps: Sequence[Step]) -> None:
-        frame = self.frame(cells)
-        record = {"config": dataclasses.asdict(config), **self.recorded(config, cells, frame)}
-        models = {f"model, {x.name}, seed {y.seed}": y.model for x in cells for y in x.artifacts}
-        write_results(type(self), run, record, models, steps, frame)
+    def inputs(self, cells: Sequence[Any]) -> dict[str, Path]:
+        """The models alone."""
+        return {f"model, {x.name}, seed {y.seed}": y.model for x in cells for y in x.artifacts}
 
     def page(self, result: Result) -> Page:
         page, (first, second) = super().page(result), result.record["pair"]

@@ -25,7 +25,7 @@ from fairseq_xling.papers.emerging.config import (
     Setting,
     check_config,
 )
-from fairseq_xling.results.page import RESULTS, Measured, seeds_in_words
+from fairseq_xling.results.page import Measured, seeds_in_words
 from fairseq_xling.results.report import Section, claims_section
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs.corpus_steps import eval_command, text_file
@@ -35,7 +35,7 @@ from fairseq_xling.runs.training_log import parameter_count
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.encoder_training import EncoderPlan, counted, describe_steps
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
-from fairseq_xling.studies.study import Cell, Study, Table, tabled
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study, Table, tabled
 
 if TYPE_CHECKING:
     import pandas
@@ -65,7 +65,7 @@ class EmergingStructure(Study):
     source = "Emerging Cross-lingual Structure (Conneau et al., 2020), Table 1"
     lead = "What a masked language model of two languages needs in order to align them."
     spec_rows = (*(f"A{number}" for number in range(1, 11)), "A12")
-    files = ("table.md", "table.csv", RESULTS, "plot.svg", "report.html")
+    files = ONE_FIGURE
 
     def check(self, config: AblationConfig) -> AblationConfig:
         config = counted(config)

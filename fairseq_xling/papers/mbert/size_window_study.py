@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowConfig
-from fairseq_xling.results.page import RESULTS, Measured, seeds_in_words
+from fairseq_xling.results.page import Measured, seeds_in_words
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs.corpus_steps import check_vocabulary
@@ -27,7 +27,7 @@ from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.encoder_training import EncoderPlan, check_every, check_text
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_mean
-from fairseq_xling.studies.study import Cell, Study, Table, tabled
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study, Table, tabled
 from fairseq_xling.studies.task_options import check_tasks
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class SizeWindow(Study):
     source = "Liu et al. (2020), 3.2"
     lead = "Vectors and encoders trained on more or less text, in segments of two lengths."
     spec_rows = ("E11",)
-    files = ("table.md", "table.csv", RESULTS, "plot.svg", "report.html")
+    files = ONE_FIGURE
 
     def check(self, config: SizeWindowConfig) -> SizeWindowConfig:
         from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
