@@ -13,6 +13,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.options import option, reads
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_options, text_files
 from fairseq_xling.runs.options import WithLanguages, WithSeeds, split_words
+from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, training_step
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
 from fairseq_xling.studies.study import Plan
@@ -182,6 +183,33 @@ class EncoderPlan(Plan):
                 self.config.precision,
             )
         )
+
+    def untrained(self, name: str, data: Path, seed: int, choose_by: str) -> Path:
+        """The folder of an encoder that keeps the weights it is drawn with: a step without a
+        learning rate."""
+        still = dataclasses.replace(self.config.training, updates=1, every=1, lr=0.0)
+        return self.train(name, data, seed, choose_by, training=still)
+
+    def extract(
+        self,
+        name: str,
+        output: Path,
+        checkpoint: Path,
+        data: Path,
+        lang: str,
+        text: Path,
+        unit: str,
+        options: Sequence[str] = (),
+        inputs: Sequence[Path] = (),
+    ) -> Path:
+        """The states of ``text``, below ``output``; ``inputs`` are what the ``options`` read."""
+        command = [
+            *("fairseq-xling", "extract", str(checkpoint), "--data", str(data), "--lang", lang),
+            *("--text", str(text), "--unit", unit, *options),
+            *("--device", self.config.device, "--output", str(output)),
+        ]
+        read = [checkpoint, data, text, *inputs]
+        return self.add(Step(name, [command], inputs=read, outputs=[output], resumable=True))
 
     def transfer(
         self,

@@ -11,7 +11,6 @@ from fairseq_xling.papers.emerging.similarity_config import Pair, SimilarityConf
 from fairseq_xling.papers.emerging.similarity_lexicon import contexts_step
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
 from fairseq_xling.runs.options import split_words
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.encoder_training import EncoderPlan
 from fairseq_xling.text.vocabularies import modes
 
@@ -79,15 +78,14 @@ class Models(EncoderPlan):
         return EncoderSide(name, self._train(name, data, own, lang), data, lang, lang)
 
     def _untrained(self, lang: str, seed: int) -> EncoderSide:
-        """A step with learning rate 0 keeps the initial weights."""
         if lang in self.config.ready:
             data = self.config.ready[lang].of_seed(seed)[2]
         else:
             data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
         own = seed + _APART * self.config.language_list.index(lang)
         name = f"random-{lang}-{seed}"
-        still = {"updates": 1, "every": 1, "lr": 0.0}
-        return EncoderSide(name, self._train(name, data, own, lang, **still), data, lang, lang)
+        checkpoint = self.untrained(name, data, own, lang) / "checkpoint_best.pt"
+        return EncoderSide(name, checkpoint, data, lang, lang)
 
     def _bilingual(
         self, pair: Pair, seed: int, vocab: str, options: Sequence[str]
@@ -180,13 +178,9 @@ class Models(EncoderPlan):
         name = f"extract-{side.name}.{side.code}-{what}"
         output = self.run / "states" / f"{side.name}.{side.code}" / what
         layers = layers or self.config.compare_layers
-        command = [
-            *("fairseq-xling", "extract", str(side.checkpoint), "--data", str(side.data)),
-            *("--lang", side.code, "--text", str(text), "--unit", unit, *options),
-            *("--layers", layers, "--device", self.config.device, "--output", str(output)),
-        ]
-        read = [side.checkpoint, side.data, text, *inputs]
-        return self.add(Step(name, [command], inputs=read, outputs=[output], resumable=True))
+        encoder = (side.checkpoint, side.data, side.code)
+        options = [*options, "--layers", layers]
+        return self.extract(name, output, *encoder, text, unit, options, inputs)
 
 
 FAMILIES: dict[str, Callable[[Models, Pair, int], tuple[EncoderSide, EncoderSide]]] = {

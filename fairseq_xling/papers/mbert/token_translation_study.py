@@ -91,10 +91,8 @@ class TokenTranslation(Study):
         plan = EncoderPlan(run, config)
         data = plan.prepare("prepare", run / "data", config.language_list, "joint")
         for seed in config.seed_list:
-            # A step with learning rate 0 keeps the weights as they were drawn.
-            still = dataclasses.replace(config.training, updates=1, every=1, lr=0.0)
             best = plan.train(str(seed), data, seed, source) / BEST
-            new = plan.train(f"new-{seed}", data, seed, source, training=still) / BEST
+            new = plan.untrained(f"new-{seed}", data, seed, source) / BEST
             about, of = {"source": source, "seed": seed}, (config, best, data, seed)
             mass = run / "results" / f"mass-{seed}.json"
             command = ["--measure", "langmass", "--device", config.device, "--output", mass]
@@ -108,9 +106,8 @@ class TokenTranslation(Study):
                         for split in ("valid", "test")
                     }
                     plan.cells.append(Cell({**about, "target": target, "row": row}, files))
-                *_, shifted, random = map(plan.add, _lookups(run, target, *of))
                 lookups = {**about, "target": target, "cell": "sentences"}
-                plan.cells.append(Cell(lookups, {SHIFT: shifted, CONTROL: random}))
+                plan.cells.append(Cell(lookups, _look_up(plan, target, best, data, seed)))
             for name, task in parse_tasks("--tasks", config.tasks).items():
                 half = config.layers // 2
                 for row, frozen, model in ((HALF, half, best), (ALL, 0, best), (NEW, 0, new)):
@@ -209,29 +206,27 @@ def draw(frame: "pandas.DataFrame") -> "Figure":
     )
 
 
-def _lookups(
-    run: Path, target: str, config: Config, best: Path, data: Path, seed: int
-) -> Iterator[Step]:
-    """States of the test's sentences in both languages, then translations looked up among them
-    with the mean difference of one half of them, and with a random direction."""
-    source, states = config.language_list[0], []
+def _look_up(plan: EncoderPlan, target: str, best: Path, data: Path, seed: int) -> dict[str, Path]:
+    """Translations of the test's sentences looked up among their states, with the mean difference
+    of one half of them, and with a random direction: the results of both."""
+    source, text = plan.config.language_list[0], Path(plan.config.data_text) / "parallel"
+    states = []
     for lang in (source, target):
-        name = f"states-{source}-{target}-{lang}-{seed}"
-        text = Path(config.data_text) / "parallel" / f"test.{source}-{target}.{lang}.txt"
-        states.append(run / "states" / name.removeprefix("states-"))
-        command = [
-            *("fairseq-xling", "extract", str(best), "--data", str(data), "--lang", lang),
-            *("--text", str(text), "--unit", "sentences", "--device", config.device),
-            *("--output", str(states[-1])),
-        ]
-        inputs, outputs = [best.parent, data, text], [states[-1]]
-        yield Step(name, [command], inputs=inputs, outputs=outputs, resumable=True)
-    for row, control in (("shift", ()), ("control", ("--random-direction", str(seed)))):
-        result = run / "results" / f"sentences-{row}-{target}-{seed}.json"
+        name = f"{source}-{target}-{lang}-{seed}"
+        file = text / f"test.{source}-{target}.{lang}.txt"
+        given = (f"states-{name}", plan.run / "states" / name, best, data, lang, file)
+        states.append(plan.extract(*given, "sentences"))
+    found = {}
+    for row, name, control in (
+        (SHIFT, "shift", ()),
+        (CONTROL, "control", ("--random-direction", str(seed))),
+    ):
+        result = plan.run / "results" / f"sentences-{name}-{target}-{seed}.json"
         command = ["fairseq-xling", "eval", "meanshift", *map(str, states), *control]
         command += ["--output", str(result)]
         outputs = [result, result.with_suffix(".csv")]
-        yield Step(result.stem, [command], inputs=states, outputs=outputs)
+        found[row] = plan.add(Step(result.stem, [command], inputs=states, outputs=outputs))
+    return found
 
 
 def _grid(
