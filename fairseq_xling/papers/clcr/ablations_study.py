@@ -41,6 +41,7 @@ from fairseq_xling.results.paired import paired_verdict
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.study import Cell
 
 if TYPE_CHECKING:
     import pandas
@@ -257,10 +258,11 @@ class ClcrReadings(ClcrStudy):
     first, figure_title = "reading", "By reading"
     codes = {RELATIVE: "C4", "E, ": "C10", ORDERS[0][1]: "C13", "T, ": "C15", "T+": "C15"}
 
-    def __init__(self) -> None:
+    def plan(self, run: Path, config: ClcrReadingsConfig) -> tuple[list[Step], list[Cell]]:
         # The files that a stage begins with, by seed and stage, where nothing has changed them:
         # the first reading adds its own.
         self._begun: dict[tuple[int, str], Artifacts] = {}
+        return super().plan(run, config)
 
     def part(
         self, run: Path, config: ClcrReadingsConfig, pair: tuple[str, str], row: Reading
