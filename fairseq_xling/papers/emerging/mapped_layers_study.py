@@ -22,6 +22,7 @@ from fairseq_xling.errors import UserError
 from fairseq_xling.files import atomic_write, read_json, read_lines, write_json
 from fairseq_xling.options import like, option, part_of
 from fairseq_xling.papers.emerging.similarity_config import (
+    LAYERED,
     ROWS,
     EncoderKind,
     Encoders,
@@ -73,7 +74,7 @@ class _Mapped(StudyText, TaskOptions):
     )
     languages: str = option("en,de", "tasks are trained in the first, tested in each of the others")
     rows: str = option(
-        "mapped,unmapped,bilingual,bilingual-mapped", f"encoders to compare: {', '.join(ROWS)}"
+        "mapped,unmapped,bilingual,bilingual-mapped", f"encoders to compare: {', '.join(LAYERED)}"
     )
     read_layers: str = option("all", "layers below the head, such as 0,2-4; 0 is the embeddings")
     head_layers: int = option(4, "new Transformer layers between that layer and the head", least=0)
@@ -159,6 +160,8 @@ class MappedLayers(Study):
         encoders = config.encoders
         check_encoders(encoders)
         languages = encoders.language_list
+        if words := [row.name for row in encoders.row_list if row.words]:
+            raise UserError(f"`--rows` must be among {', '.join(LAYERED)}, got {words[0]!r}")
         _ = config.layer_list
         parse_elements(config.normalize)
         if any(row.mapped for row in encoders.row_list):

@@ -67,6 +67,7 @@ class EncoderKind:
         family: the family of the two encoders, by name.
         mapped: whether the first side is mapped into the space of the second.
         same, other: whether it is for one language twice, and for two languages.
+        words: whether only words are compared, since it has no layers.
     """
 
     name: str
@@ -75,6 +76,7 @@ class EncoderKind:
     mapped: bool
     same: bool = False
     other: bool = True
+    words: bool = False
 
     def fits(self, pair: Pair) -> bool:
         """Whether the row has this pair."""
@@ -93,8 +95,10 @@ ROWS = {
         EncoderKind("mapped", "monolingual, mapped", "apart", mapped=True, same=True),
         EncoderKind("unmapped", "monolingual, unmapped", "apart", mapped=False, same=True),
         EncoderKind("random", "second side random, mapped", "random", mapped=True),
+        EncoderKind("fasttext", "fastText, mapped", "fasttext", mapped=True, words=True),
     )
 }
+LAYERED = [name for name, row in ROWS.items() if not row.words]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,7 @@ from fairseq_xling.papers.emerging.similarity_config import Pair, SimilarityConf
 from fairseq_xling.papers.emerging.similarity_lexicon import contexts_step
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
 from fairseq_xling.runs.options import split_words
+from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.encoder_training import EncoderPlan
 from fairseq_xling.text.vocabularies import modes
 
@@ -36,6 +37,19 @@ class EncoderSide:
     data: Path
     code: str
     lang: str
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorsSide(EncoderSide):
+    """fastText vectors of a text.
+
+    Attributes:
+        encoder: whose words have a vector; its file is no input.
+        seed: of their training.
+    """
+
+    encoder: EncoderSide
+    seed: int
 
 
 class Models(EncoderPlan):
@@ -68,6 +82,16 @@ class Models(EncoderPlan):
         """One encoder of both, without shared embeddings."""
         options = ("--separate", "emb", "--random-within-language")
         return self._bilingual(pair, seed, "separate", options)
+
+    def fasttext(self, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
+        """No encoders: fastText vectors of the words of each text."""
+        first, second = self.apart(pair, seed)
+        return self._vectors(first, seed), self._vectors(second, seed)
+
+    def _vectors(self, encoder: EncoderSide, seed: int) -> VectorsSide:
+        own = seed + _APART * self.config.language_list.index(encoder.lang)
+        where = (encoder.checkpoint, encoder.data, encoder.code, encoder.lang)
+        return VectorsSide(f"fasttext-{encoder.lang}-{seed}", *where, encoder=encoder, seed=own)
 
     def _monolingual(self, lang: str, seed: int) -> EncoderSide:
         if lang in self.config.ready:
@@ -159,11 +183,26 @@ class Models(EncoderPlan):
         text = self.config.text(f"parallel/{split}.{both.name}.{side.lang}")
         return self._extract(side, f"{split}-{both.name}", text, "sentences")
 
-    def types(self, side: EncoderSide, unit: str, words: Path, layers: str) -> Path:
+    def types(self, side: EncoderSide, unit: str, words: Path) -> Path:
         """The vectors of ``words``, of their contexts (``types``) or of none (``static``)."""
+        if isinstance(side, VectorsSide):
+            return self._embed(side, unit, words)
         text = contexts_step(self, side.lang)
-        options = ["--words", str(words)]
+        options, layers = ["--words", str(words)], "0" if unit == "static" else ""
         return self._extract(side, unit, text, unit, options, [words], layers=layers)
+
+    def _embed(self, side: VectorsSide, unit: str, words: Path) -> Path:
+        """fastText vectors of those of ``words`` that the encoder has a vector for, too."""
+        words = self.types(side.encoder, unit, words) / "words.txt"
+        text = self.config.text(f"mono/train.{side.lang}")
+        output = self.run / "states" / f"{side.name}.{side.code}" / unit
+        command = [
+            *("fairseq-xling", "embed", "words", str(side.data), "--lang", side.code),
+            *("--text", str(text), "--words", str(words), "--output", str(output)),
+            *("--min-count", "1", "--threads", "1", "--seed", str(side.seed)),
+        ]
+        name, inputs = f"embed-{side.name}-{unit}", [side.data, text, words]
+        return self.add(Step(name, [command], inputs=inputs, outputs=[output]))
 
     def _extract(
         self,
@@ -185,6 +224,7 @@ class Models(EncoderPlan):
 
 FAMILIES: dict[str, Callable[[Models, Pair, int], tuple[EncoderSide, EncoderSide]]] = {
     "apart": Models.apart,
+    "fasttext": Models.fasttext,
     "joint": Models.joint,
     "random": Models.random,
     "separate": Models.separate,

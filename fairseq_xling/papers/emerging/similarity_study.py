@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.files import read_json
 from fairseq_xling.papers.emerging.similarity_config import (
     PRESETS,
+    WORDS,
     EncoderKind,
     Pair,
     SimilarityConfig,
@@ -42,6 +43,11 @@ PANELS = {
     "BLI MRR": ("bli", "MRR cosine", "word translation, MRR"),
 }
 STATIC = ("static P@1", "static", "P@1 cosine")  # raw embeddings have no other layer
+# The paper's criterion (Figure 4) next to the nearest neighbour by cosine.
+CSLS = (
+    ("BLI P@1 (CSLS)", "bli", "P@1 csls"),
+    ("static P@1 (CSLS)", "static", "P@1 csls"),
+)
 PEARSON = "Pearson"
 BY_LAYER = ("row", "pair", "measure", "seed", "layer", "value")
 LAYER = "layer (0: embeddings)"
@@ -92,7 +98,7 @@ class Similarity(Study):
                 sides = {plan.sides(row.family, pair, seed): seed for seed in config.seed_list}
                 own = [plan.compare(row, pair, *both, seed) for both, seed in sides.items()]
                 plan.cells += own
-                if {"cka", "retrieval"} <= set(config.measure_list):
+                if {"cka", "retrieval"} <= set(config.measure_list) and not row.words:
                     correlations.append(plan.correlate(row, pair, own))
         plan.cells += correlations
         return plan.done()
@@ -106,7 +112,7 @@ class Similarity(Study):
                 yield {"seed": seed, "measure": PEARSON, "value": value}
             return
         curves = [(name, what, curve) for name, (what, curve, _) in PANELS.items()]
-        for name, what, curve in (*curves, STATIC):
+        for name, what, curve in (*curves, STATIC, *CSLS):
             if what in cell.files:
                 found = read_json(cell.files[what])
                 # an MRR by chance is another than the P@1 that the results have
@@ -123,7 +129,8 @@ class Similarity(Study):
         from fairseq_xling.results.frame import pivot
 
         found = set(frame["measure"])
-        order = [name for name in (*PANELS, STATIC[0], PEARSON) if name in found]
+        names = (*PANELS, STATIC[0], *(name for name, _, _ in CSLS), PEARSON)
+        order = [name for name in names if name in found]
         means = pivot(frame, {"encoders": "title", "pair": "pair"}, order=order)
         yield tabled("Means over layers", means, *_notes(record["config"]))
         yield from by_pair(draw, frame)
@@ -164,12 +171,9 @@ class _Compared(Models):
             tested = of_sentences("test")
             return self._measure(f"retrieval-{own}", "tatoeba", tested, learnt, ["--pairs", "rows"])
 
-        def of_words(what: str, unit: str, layers: str = "") -> Path:
+        def of_words(what: str, unit: str) -> Path:
             lexicon = lexicon_step(self)
-            states = [
-                self.types(side, unit, lexicon / f"words.{side.lang}.txt", layers)
-                for side in (x, y)
-            ]
+            states = [self.types(side, unit, lexicon / f"words.{side.lang}.txt") for side in (x, y)]
             entries = lexicon / pair.name
             return self._measure(
                 f"{what}-{own}",
@@ -185,10 +189,11 @@ class _Compared(Models):
             "retrieval": retrieval,
             "cka": cka,
             "bli": lambda: of_words("bli", "types"),
-            "static": lambda: of_words("static", "static", layers="0"),
+            "static": lambda: of_words("static", "static"),
         }
         about = {"row": row.name, "title": row.title, "pair": pair.name, "seed": seed}
-        return Cell(about, {name: made[name]() for name in self.config.measure_list})
+        measures = [name for name in self.config.measure_list if name in WORDS or not row.words]
+        return Cell(about, {name: made[name]() for name in measures})
 
     def _measure(
         self,

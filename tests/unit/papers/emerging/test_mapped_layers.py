@@ -160,6 +160,7 @@ def test_files_of_a_task_of_the_users_own_take_part(config, text, tmp_path):
         ({"data_text": "nowhere"}, "`--data-text` must be a folder with text in mono/"),
         ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
         ({"rows": "maped"}, "`--rows`: unknown name 'maped'; did you mean 'mapped'"),
+        ({"rows": "mapped,fasttext"}, "`--rows` must be among bilingual, .*, got 'fasttext'"),
         ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
         ({"vocab": "separate"}, "`--vocab` must be one of joint, .*, got 'separate'"),
         ({"read_layers": "0,3"}, r"`--read-layers` must lie in \[0, 2\], got '0,3'"),

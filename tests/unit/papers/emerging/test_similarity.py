@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import shutil
 
 import numpy as np
