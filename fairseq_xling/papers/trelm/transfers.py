@@ -37,15 +37,18 @@ def add_scratch(
     objectives: str,
     languages: Sequence[str] | None = None,
     model: Sequence[str] | None = None,
+    times: float = 1,
 ) -> None:
     """Steps that train an encoder on the migration's data folder for as many updates.
 
     Args:
         languages: those of the monolingual text (default: both).
         model: its options (default: those of the migrated one without a TRILayer).
+        times: its updates by the migration's.
     """
     config, mono = plan.config, languages or plan.pair
-    stage = Stage("scratch", budget(config), config.commonality_lr, objectives, ())
+    updates = round(times * budget(config))
+    stage = Stage("scratch", updates, config.commonality_lr, objectives, ())
     plain = dataclasses.replace(config, trilayer=False)
     options = [
         *(model or model_options(plain, plan.inputs.shape)),

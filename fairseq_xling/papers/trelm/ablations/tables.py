@@ -9,6 +9,7 @@ from typing import Any
 
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.study import Variation
+from fairseq_xling.ranges import Number, Range
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
 
@@ -23,7 +24,10 @@ class TrelmBaselines(TrelmStudy):
     title = "TreLM: migration and training from scratch"
     heads = False
     spec_rows = ("P10", "P11")
-    lead = "Each row has as many optimiser steps as the migration, on the same data folder."
+    lead = (
+        "The multilingual models have as many optimiser steps as the migration, on the same data "
+        "folder; the small BERT has `--small-steps` times as many."
+    )
     notes = (
         "Tokens are those that the models read, with repetitions; batches are the same, so "
         "rows differ in tokens only if their sentences differ in length.",
@@ -38,6 +42,14 @@ class TrelmBaselines(TrelmStudy):
             metavar="OPTIONS",
             help="model options of the small BERT, as one text (default: %(default)s, the paper's)",
         )
+        parser.add_argument(
+            "--small-steps",
+            type=Number(float, Range(0.1)),
+            default=2.0,
+            metavar="X",
+            help="steps of the small BERT, by the migration's (default: %(default)s; in the paper "
+            "240K by 120K)",
+        )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.papers.trelm.transfers import add_scratch
@@ -49,6 +61,7 @@ class TrelmBaselines(TrelmStudy):
             add_scratch(
                 plan, task="bilingual_mlm", objectives="mlm",
                 languages=[plan.target], model=shlex.split(args.small_model),
+                times=args.small_steps,
             )  # fmt: skip
 
         return [

@@ -255,12 +255,17 @@ def test_sizes_are_different_numbers(study, sizes, message):
 
 
 @pytest.mark.row("P11")
-def test_encoders_from_scratch_take_as_many_steps_as_the_migration(study, config):
-    _, steps = study("trelm-baselines", commonality_steps=30, transfer_steps=40, language_steps=50)
+@pytest.mark.parametrize(("options", "small"), [((), 320), (("--small-steps", "0.5"), 80)])
+def test_multilingual_encoders_take_the_migrations_steps_and_small_ones_more(
+    study, config, options, small
+):
+    lengths = {"commonality_steps": 30, "transfer_steps": 40, "language_steps": 50}
+    _, steps = study("trelm-baselines", options=options, **lengths)
     for code in ("small-bert", "mlm", "mlm-tlm"):
         (step,) = (s for s in steps if s.name == f"scratch-de-1-{code}")
         command = step.commands[0]
-        assert command[command.index("--max-update") + 1] == str(30 + 2 * 40 + 50)
+        updates = small if code == "small-bert" else 30 + 2 * 40 + 50
+        assert command[command.index("--max-update") + 1] == str(updates)
         assert "--finetune-from-model" not in command
         assert "--trelm-phase" not in command
         mono = command[command.index("--mono-languages") + 1]
