@@ -127,6 +127,6 @@ page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,meas
 page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
     transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc,c3}} \
-    transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles} \
+    transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles,two-sources} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
     transfer/kbp37/kbp37-{words,order,head,tree} transfer/measures

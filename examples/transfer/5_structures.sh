@@ -2,7 +2,8 @@
 # Relations and roles on trees, trained in some languages and tested in others.
 #   examples/transfer/5_structures.sh synthetic [RUN_FOLDER] [further options of struct matrix]
 #   examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER [RUN_FOLDER] [further options]
-# synthetic: the embedded corpus, 4 x 4 languages, about 12 minutes on one core, needs nothing.
+# synthetic: the embedded corpus, 4 x 4 languages and all pairs of them, about 20 minutes on one core,
+# needs nothing.
 # kbp37: English relations (KBP37), about 30 minutes on one core. ENCODER is the folder of
 # encoder.sh, PARSER a checkpoint with the head `parsing_pos` on that encoder. 3,000 training records of
 # 15,917 (RECORDS), 750 of dev and test each. Rows: the words and mentions alone (no layers); their
@@ -25,14 +26,20 @@ if [ "$which" = synthetic ]; then
     fi
     python "$here/arrange_structures.py" vectors "$text" "$run-vectors"
     vectors=$run-vectors
-    for task in relations roles; do
-        fairseq-xling struct matrix --config "$here/structures.yaml" --task "$task" \
+    matrix() { # NAME [options]
+        local name=$1
+        shift
+        fairseq-xling struct matrix --config "$here/structures.yaml" \
             --train "$(by_language "$gold.train.{}.jsonl" "${languages[@]}")" \
             --valid "$(by_language "$gold.valid.{}.jsonl" "${languages[@]}")" \
             --test "$(by_language "$gold.test.{}.jsonl" "${languages[@]}")" \
             --vectors "$(by_language "$vectors/{}.vec" "${languages[@]}")" \
-            --output "$run/structures-$task" "$@"
-    done
+            --output "$run/structures-$name" "$@"
+    }
+    for task in relations roles; do matrix "$task" --task "$task" "$@"; done
+    # Does a second language help, beside the better of the two alone?
+    matrix two-sources --task roles --networks gcn \
+        --sources en,de,zh,id,en+de,en+zh,en+id,de+zh,de+id,zh+id "$@"
 else
     data=${1:?the folder of real data}
     encoder=${2:?the folder of encoder.sh}

@@ -36,7 +36,7 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.verbs.parts.struct_matrix_result import AWAY, compared, scores_of
+from fairseq_xling.verbs.parts.struct_matrix_result import AWAY, BETTER_SOURCE, compared, scores_of
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -207,7 +207,7 @@ def _structures(record: dict[str, Any]) -> list[str]:
     frame = frame_from_json(record["frame"])
     own = scores_of(frame)
     lines = [facts, "", *table_lines(record), *_paired(compared(frame))]
-    lines += [*_by_training_set(config["task"], own), ""]
+    lines += [*_by_training_set(config["task"], own), *_of_two_sources(frame), ""]
     for network in dict.fromkeys(own["network"]):
         if len(record["languages"]) > 1:
             lines += [f"![{network}](heat-map.{network}.svg)", ""]
@@ -229,6 +229,18 @@ def _paired(differences: Sequence[Mapping[str, Any]]) -> list[str]:
         other = one["run"] and f" ({one['run']})"
         found.append(f"- {one['model']} over {one['other']}{other}, {where}: {in_words(one)}")
     return found
+
+
+def _of_two_sources(frame: DataFrame) -> list[str]:
+    """Two training languages against the better one alone, in a third language, paired by seed."""
+    alone = frame[frame["measure"] == BETTER_SOURCE]
+    if alone.empty:
+        return []
+    both = frame[frame["row"].isin(alone["row"]) & ~frame["supervised"].astype(bool)]
+    means = [one.groupby("seed")["value"].mean() for one in (both[both["measure"] == "F1"], alone)]
+    difference = paired_difference(*map(list, means))
+    said = "Two training languages over the better one alone, tested on a third language"
+    return [f"- {said}: {in_words(difference)}"]
 
 
 def _by_training_set(task: str, own: DataFrame) -> list[str]:
