@@ -32,6 +32,7 @@ LEVEL = 0.05
 SEEDS = 3  # at least
 BUDGET = 0.05  # a part of the larger one, by which budgets of two rows may differ
 _BUDGETS = ("updates", "budget")  # columns
+_TIMES = "times"
 _PAPERS = Path(__file__).parents[1] / "papers"
 
 
@@ -54,7 +55,8 @@ class Claim:
         ours, theirs: the frame's rows: ``COLUMN=VALUE`` joined by ``;``, or a difference of two,
             with `` - `` between them. Rows that name their ``measure`` are of that one; with a part
             ``chance`` it is that of the rows, not their figure, which is compared. Several values
-            with ``|`` between them are a mean over their rows.
+            with ``|`` between them are a mean over their rows. Rows with ``times=X`` are given X
+            times the others' budget by the claim itself.
         measures: of the frame; the verdict is on their mean, so they have one unit.
         margin: within which rows are `ALIKE`, in that unit; else None.
         also: further measures that are shown without a say.
@@ -181,6 +183,10 @@ def _check(claim: Claim, where: str) -> None:
         raise UserError(f"{where}: both rows must name their measure, or neither")
     if max(claim.ours.count(" - "), claim.theirs.count(" - ")) > 1:
         raise UserError(f"{where}: rows may be a difference of two, not of more")
+    try:
+        _ = [_times(part) for both in (claim.ours, claim.theirs) for part in both.split(" - ")]
+    except ValueError as error:
+        raise UserError(f"{where}: {_TIMES} must be a number ({error})") from None
     if claim.frame and (claim.margin is not None) != (claim.direction == ALIKE):
         raise UserError(f"{where}: a claim that rows are {ALIKE}, and only such, needs a margin")
 
@@ -327,6 +333,8 @@ def _selected(
             frame = frame.assign(value=frame["chance"])
             continue
         column, _, value = part.strip().partition("=")
+        if column == _TIMES:
+            continue
         if column not in frame.columns:
             raise UserError(f"{claim.frame} has no column {column!r}")
         found, values = frame[column].map(str), value.split("|")
@@ -336,16 +344,22 @@ def _selected(
     return frame
 
 
+def _times(selection: str) -> float:
+    """What the claim gives rows of a selection, by the others' budget."""
+    parts = [part.strip().partition("=") for part in selection.split(";")]
+    return math.prod(float(value) for column, _, value in parts if column == _TIMES)
+
+
 def _check_budgets(frame: pandas.DataFrame, claim: Claim) -> None:
     for column in _BUDGETS:
         if column not in frame.columns:
             continue
-        rows = [
-            _selected(frame, part, claim.measures[0], claim)[column].dropna()
-            for selection in (claim.ours, claim.theirs)
-            for part in selection.split(" - ")
-        ]
-        totals = [statistics.fmean(map(float, values)) for values in rows if len(values)]
+        totals = []
+        for selection in (claim.ours, claim.theirs):
+            for part in selection.split(" - "):
+                values = _selected(frame, part, claim.measures[0], claim)[column].dropna()
+                if len(values):
+                    totals.append(statistics.fmean(map(float, values)) / _times(part))
         if totals and max(totals) - min(totals) > BUDGET * max(totals):
             raise UserError(
                 f"{column} of both rows must not differ by more than {BUDGET:.0%}, got "

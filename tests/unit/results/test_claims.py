@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -162,6 +163,23 @@ def test_rows_may_be_compared_with_their_chance(tmp_path):
     assert verdict.decides.gaps == pytest.approx((1.0, 2.1, 3.0))
 
 
+def write_budgets(folder, **updates):
+    rows = [
+        {"row": row, "measure": "LAS", "seed": seed, "value": seed, "updates": count}
+        for row, count in updates.items()
+        for seed in (1, 2, 3)
+    ]
+    (folder / "budgets.json").write_text(json.dumps({"frame": frame_to_json(make_frame(rows))}))
+
+
+@pytest.mark.parametrize("count, fits", [(206, True), (250, False), (100, False)])
+def test_a_claim_may_give_rows_more_updates(count, fits, tmp_path):
+    write_budgets(tmp_path, map=100, none=count)
+    claim = changed(frame="budgets.json", theirs="row=none;times=2")
+    with nullcontext() if fits else pytest.raises(UserError, match="must not differ"):
+        judge([claim], tmp_path)
+
+
 @pytest.mark.parametrize(
     "claim, message",
     [
@@ -177,12 +195,7 @@ def test_rows_may_be_compared_with_their_chance(tmp_path):
 def test_a_claim_that_its_frame_cannot_test_is_one_line(claim, message, tmp_path):
     write(tmp_path, {MAP: [3.0, 4.1, 5.0], NONE: [1.0, 2.0, 3.0], ("short", "LAS"): [1.0]})
     (tmp_path / "old.json").write_text('{"frame": {"rows": 1, "columns": {"row": "a"}}}')
-    rows = [
-        {"row": row, "measure": "LAS", "seed": seed, "value": seed, "updates": updates}
-        for row, updates in [("map", 100), ("none", 110)]
-        for seed in (1, 2, 3)
-    ]
-    (tmp_path / "budgets.json").write_text(json.dumps({"frame": frame_to_json(make_frame(rows))}))
+    write_budgets(tmp_path, map=100, none=110)
     with pytest.raises(UserError, match=message):
         judge([changed(**claim)], tmp_path)
 
@@ -211,6 +224,7 @@ def line(**values):
         ([HEADER, line(central="Yes")], r":2: central must be yes or no, got 'Yes'"),
         ([HEADER, line(ours="measure=a")], r":2: both rows must name their measure, or neither"),
         ([HEADER, line(ours="a=1 - b=2 - c=3")], r":2: rows may be a difference of two"),
+        ([HEADER, line(ours="r=a;times=more")], r":2: times must be a number"),
         ([HEADER, line(margin="wide")], r":2: margin must be a number, got 'wide'"),
         (
             [HEADER, line(frame="", ours="", theirs="", measures="")],
