@@ -2,14 +2,15 @@
 # The paper's ablations on the embedded corpus, from the encoder of 1_synthetic.sh (run that first).
 #   examples/trelm/4_studies.sh [RUN_FOLDER_OF_1] [further options of all studies]
 # If interrupted, the same command resumes. STUDIES names those to run. The figures of README.md are with
-# `--seeds 1,2,3 --commonality-steps 200 --transfer-steps 500`, and but for `objectives-long` and `baselines`
-# with `--language-steps 200 --auxiliary order --orderings identity,predicted,oracle`: a head that rows with
-# CdLM alone train. `objectives-long` has a last phase of four times a direction of the transfer.
+# `--seeds 1,2,3 --commonality-steps 200 --transfer-steps 500 --language-steps 200`, those of `baselines-long`
+# with half as many, of `objectives-long` with a last phase of four times a direction of the transfer. All but
+# these and `baselines` have `--auxiliary order --orderings identity,predicted,oracle`, a head that rows with
+# CdLM alone train.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic}
 shift || true
-studies=${STUDIES:-init objectives objectives-long parallel compensated baselines readings bits}
+studies=${STUDIES:-init objectives objectives-long parallel compensated baselines baselines-long readings bits}
 
 # Maps of small vocabularies: three seeds, a minute each.
 maps="--batch 128 --hidden 512 --beta 0.01 --epoch-size ${MAP_WORDS:-50000}"
@@ -17,10 +18,15 @@ for study in $studies; do
     own=()
     [ "$study" = init ] && own=(--map-seeds 1,2,3 --map-args "$maps")
     [ "$study" = parallel ] && own=(--sizes "${SIZES:-1000,2500,5000,10000,20000}")
-    [ "$study" = baselines ] && own=(--small-model "${SMALL:---arch separable_transformer_tiny}"
-        --tasks nli,pos,parsing --orderings "" --language-steps "${LAST:-200}")
+    [[ $study == baselines* ]] && own=(--small-model "${SMALL:---arch separable_transformer_tiny}"
+        --tasks nli,pos,parsing --orderings "")
+    [ "$study" = baselines ] && own+=(--rows migrated,small-bert,mlm,mlm-tlm)
+    [ "$study" = baselines-long ] && own+=(--rows migrated,large-bert)
+    if [ "$study" = baselines-long ]; then # a fifth of the text that the large BERT reads
+        for phase in commonality parallel language; do own+=("--$phase-limit" "${LIMIT:-4000}"); done
+    fi
     [ "$study" = objectives-long ] && own=(--rows cdlm,tlm,brlm-mask,brlm-attn --tasks pos,parsing
-        --orderings identity --translate-both --language-steps "${LAST_LONG:-2000}")
+        --orderings identity --translate-both)
     [ "$study" = bits ] && own=(--tasks pos,parsing --orderings "" --less-text "${LESS_TEXT:-5000}")
     fairseq-xling ablate "trelm-${study%-long}" --config "$here/synthetic.yaml" --text "$run-text" \
         --source "$run-source/checkpoints/checkpoint_best.pt" --output "$run-$study" \

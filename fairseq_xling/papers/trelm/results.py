@@ -35,6 +35,7 @@ _PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+) \(num\. trained: 
 _DEVICES = re.compile(r"training on (\d+) devices")
 _SECONDS_PER_DAY = 86_400
 # The paper counts the two halves of the transfer phase as one, and has no translator.
+SECONDS = "seconds of training"  # of all phases
 _NOT_COUNTED = ("backward", "translator")
 
 
@@ -44,9 +45,10 @@ def measure(
     """What migrations measured, each by the row that it is of, and what of them is no figure.
 
     Beside the columns of every frame there are: ``kind`` (`bits` per word after each phase;
-    `translation`, `task`, `distance` of words, `cost` of a training, `loss`, `text`), ``phase`` and
-    ``steps`` of it, ``language``, ``ordering`` and sacrebleu's ``signature``, ``split``, and
-    ``updates`` of all trainings together, None where nothing is trained.
+    `translation`, `task`, `distance` of words, `cost` of a training, `total` of all, `loss`,
+    `text`), ``phase`` and ``steps`` of it, ``language``, ``ordering`` and sacrebleu's
+    ``signature``, ``split``, and ``updates`` of all trainings together, None where nothing is
+    trained.
     """
     found = [read_artifacts(config, one, row) for row, one in artifacts]
     rows = [row for own, _ in found for row in own]
@@ -80,11 +82,16 @@ def read_artifacts(
             for phase, cost in costs.items()
             for name, value in cost.items()
         ),
+        *(
+            [{"kind": "total", "measure": SECONDS, "value": _sum(costs, "seconds")}]
+            if costs
+            else ()
+        ),
         *_text_sizes(artifacts.data),
         *(point for phase in sorted(artifacts.logs) for point in _losses(phase, artifacts)),
     ]
     of = {"row": row, "target": artifacts.target, "seed": artifacts.seed}
-    updates = sum(cost["steps"] for cost in costs.values()) or None
+    updates = _sum(costs, "steps") or None
     return [{**of, **one, "updates": updates} for one in rows], {
         **of,
         "data": str(artifacts.data),
@@ -188,6 +195,10 @@ def _losses(phase: str, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
             of = {"kind": "loss", "phase": phase, "split": text, "measure": name}
             for steps, value in points if name.endswith("loss") else ():
                 yield {**of, "steps": steps, "value": value}
+
+
+def _sum(costs: Mapping[str, Mapping[str, float]], name: str) -> float:
+    return sum(cost[name] for cost in costs.values())
 
 
 def part(frame: pandas.DataFrame, kind: str) -> pandas.DataFrame:

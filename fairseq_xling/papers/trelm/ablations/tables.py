@@ -13,25 +13,27 @@ from fairseq_xling.ranges import Number, Range
 from fairseq_xling.results.paired import Claim
 from fairseq_xling.studies.ablations import STUDIES
 
-# ---- Encoders trained from scratch, to compare with migration (TreLM, Table 2 and Appendix A.5).
+# ---- Encoders trained from scratch, to compare with migration (TreLM, Tables 1, 2, 4 and A.5).
 
 
 @STUDIES.register("trelm-baselines")
 class TrelmBaselines(TrelmStudy):
-    """A small BERT of the target language, and multilingual models with MLM, and with MLM + TLM."""
+    """A small BERT of the target language, multilingual models with MLM, and with MLM + TLM, and a
+    BERT as large as the migrated encoder, which reads more text for longer."""
 
-    help = "small BERT and multilingual models from scratch: TreLM, Table 2 and Appendix A.5"
+    help = "small, multilingual and large models from scratch: TreLM, Tables 1, 2, 4 and A.5"
     title = "TreLM: migration and training from scratch"
     heads = False
     spec_rows = ("P10", "P11")
     lead = (
         "The multilingual models have as many optimiser steps as the migration, on the same data "
-        "folder; the small BERT has `--small-steps` times as many."
+        "folder; the small BERT has `--small-steps` times as many, the large one `--large-steps`."
     )
     notes = (
         "Tokens are those that the models read, with repetitions; batches are the same, so "
         "rows differ in tokens only if their sentences differ in length.",
         "The paper's multilingual models have three languages; these have the pair's two.",
+        "Models from scratch read all of the text, also where a migration's is limited.",
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -50,6 +52,14 @@ class TrelmBaselines(TrelmStudy):
             help="steps of the small BERT, by the migration's (default: %(default)s; in the paper "
             "240K by 120K)",
         )
+        parser.add_argument(
+            "--large-steps",
+            type=Number(float, Range(0.1)),
+            default=8.0,
+            metavar="X",
+            help="steps of the large BERT, by the migration's (default: %(default)s; in the paper "
+            "1M by 120K)",
+        )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.papers.trelm.transfers import add_scratch
@@ -64,6 +74,12 @@ class TrelmBaselines(TrelmStudy):
                 times=args.small_steps,
             )  # fmt: skip
 
+        def large(plan: Any) -> None:
+            add_scratch(
+                plan, task="cdlm", objectives="mlm",
+                languages=[plan.target], times=args.large_steps,
+            )  # fmt: skip
+
         return [
             Variation("migrated", "migrated from the source encoder"),
             Variation("small-bert", "small BERT of the target language", add=small),
@@ -71,6 +87,7 @@ class TrelmBaselines(TrelmStudy):
             Variation(
                 "mlm-tlm", "multilingual, MLM + TLM", add=scratch(task="cdlm", objectives="mlm,tlm")
             ),
+            Variation("large-bert", "large BERT of the target language", add=large),
         ]
 
     def claims(self, rows: Sequence[Variation]) -> list[Claim]:

@@ -11,6 +11,7 @@ from fairseq_xling.papers.trelm.plan import Artifacts
 from fairseq_xling.papers.trelm.results import (
     cost_table,
     measure,
+    part,
     read_cost,
     totals,
 )
@@ -110,6 +111,18 @@ def test_the_cost_of_a_training_is_summed_over_its_epochs(tmp_path):
         **{"sentences": 10 * 8 + 5 * 4, "tokens": 10 * 100 + 5 * 200},
         "device_days": pytest.approx(2 * 9 / 86_400),
     }
+
+
+@pytest.mark.row("T25")
+def test_steps_and_seconds_of_all_phases_stand_beside_those_of_each(tmp_path):
+    outcome = migration(tmp_path, "de")
+    for phase, updates, wall in (("commonality", 10, 5.0), ("language", 20, 8.0)):
+        outcome.logs[phase] = tmp_path / f"{phase}.log"
+        outcome.logs[phase].write_text(HEAD + epoch(updates, wall))
+    frame, _ = measure(TrelmConfig(), [(None, outcome)], "run")
+    assert {*frame["updates"]} == {30}
+    assert list(part(frame, "total")["value"]) == [13.0]
+    assert totals(frame)["seconds"] == 13.0  # each phase counts once
 
 
 def test_an_epoch_that_was_repeated_after_a_kill_counts_once(tmp_path):

@@ -256,20 +256,20 @@ def test_sizes_are_different_numbers(study, sizes, message):
 
 @pytest.mark.row("P11")
 @pytest.mark.parametrize(("options", "small"), [((), 320), (("--small-steps", "0.5"), 80)])
-def test_multilingual_encoders_take_the_migrations_steps_and_small_ones_more(
+def test_multilingual_encoders_take_the_migrations_steps_and_others_more(
     study, config, options, small
 ):
     lengths = {"commonality_steps": 30, "transfer_steps": 40, "language_steps": 50}
     _, steps = study("trelm-baselines", options=options, **lengths)
-    for code in ("small-bert", "mlm", "mlm-tlm"):
+    own = {"small-bert": small, "large-bert": 8 * 160}
+    for code in ("small-bert", "mlm", "mlm-tlm", "large-bert"):
         (step,) = (s for s in steps if s.name == f"scratch-de-1-{code}")
         command = step.commands[0]
-        updates = small if code == "small-bert" else 30 + 2 * 40 + 50
-        assert command[command.index("--max-update") + 1] == str(updates)
+        assert command[command.index("--max-update") + 1] == str(own.get(code, 160))
         assert "--finetune-from-model" not in command
         assert "--trelm-phase" not in command
         mono = command[command.index("--mono-languages") + 1]
-        assert mono == ("de" if code == "small-bert" else "en,de")
+        assert mono == ("de" if code in own else "en,de")
         objectives = command[command.index("--objectives") + 1]
         assert objectives == ("mlm,tlm" if code == "mlm-tlm" else "mlm")
         assert ("--no-trilayer" in command) == (code != "small-bert")
