@@ -20,31 +20,31 @@ PACKAGE = "fairseq_xling"
 SVG = "assets/architecture.svg"
 # Packages that are one thing to a reader, by the name of their box.
 TOGETHER = {
-    "checkpoints, guards": ("checkpoints", "guards"),
-    "runs, cluster": ("runs", "cluster"),
-    "api, verbs": ("api", "verbs"),
-    "papers, studies": ("papers", "studies"),
+    "cluster, runs": ("cluster", "runs"),
+    "papers, studies, verbs": ("papers", "studies", "verbs"),
 }
 LEAD = """# Architecture
 
-Each folder of `fairseq_xling` is a package. A package may import only packages below it in the
-drawing, and there are no circular imports; `lint-imports` checks both in `make test`. To
-understand a package, you therefore only need to know those below it. The mathematics (`analysis`,
-`mapping`) depends on neither argparse nor fairseq, and text is prepared without torch.
+Each folder of `fairseq_xling` is a package. A package imports only packages below it in the drawing;
+those that share a box import each other, too. `make test` checks this, by `lint-imports` in a
+finer order. To understand a package, you therefore only need to know those below it. What is added
+by name (verbs, studies, kinds of results, registered components) is looked up by name from below.
+No module of the mathematics (`analysis`, `mapping`) imports argparse or fairseq, and text is
+prepared without torch.
 
 ![The packages in layers, with arrows to what they import](../assets/architecture.svg)
 
 The drawing is generated from the imports whenever the documentation is built. It leaves out arrows
-that are implied by others, and the modules outside of any package (errors, files and ranges), which
-every package imports.
+that are implied by others, and the modules outside of any package, such as `errors` and `files`,
+which every package may import.
 
 You can add most components as a single file: [an objective, a head, a
 measure](../how-to/extend.md), [an ordering](../how-to/ordering.md), [a verb or a
-study](../contributing/verb.md). To follow one sentence from disk to loss, read
-`text/binarize.py`, `data/mmap.py`, `data/sources.py`, `data/feeds.py`, `objectives/mlm.py`,
-`data/batch.py`, `models/separable_transformer.py` and `training/criterion.py`, in this order. To
-follow a run, read `studies/verbs/trelm.py`, `papers/trelm/`, `runs/step.py`, `runs/runner.py` and
-`results/result.py`."""
+study](../contributing/verb.md). To follow one sentence from text to loss, read `text/encoder.py`,
+`text/binarize.py`, `data/mmap.py`, `data/sources.py`, `data/iterator.py`, `objectives/mlm.py`,
+`data/batch.py`, `models/encoder.py` and `training/criterion.py`, in this order. To follow a run,
+read `papers/trelm/run.py`, `papers/trelm/migration.py`, `runs/step.py`, `runs/launcher.py`,
+`runs/runner.py`, `runs/launchers/local.py` and `results/result.py`."""
 
 
 def architecture_pages() -> dict[str, str]:
@@ -83,22 +83,17 @@ def size(package: str) -> tuple[int, int]:
 def imports() -> dict[str, set[str]]:
     """The boxes that each box imports from.
 
-    A module of the one that is imported by name when it is called counts as well as any other; an
-    import that the contracts of `pyproject.toml` list as a debt makes no arrow upwards.
+    Those in functions count as well as those of modules, those for type checking alone do not.
     """
     box = {name: title for title, names in TOGETHER.items() for name in names}
     box = {name: box.get(name, name) for name in packages()}
     graph = grimp.build_graph(PACKAGE, exclude_type_checking_imports=True)
-    counts: dict[tuple[str, str], int] = {}
-    for module in graph.modules:
-        for other in graph.find_modules_directly_imported_by(module):
-            pair = tuple(box.get(f"{name}..".split(".")[1], "") for name in (module, other))
-            if all(pair) and pair[0] != pair[1]:
-                counts[pair] = counts.get(pair, 0) + 1
     found: dict[str, set[str]] = {title: set() for title in box.values()}
-    for (one, other), count in counts.items():
-        if count > counts.get((other, one), 0):
-            found[one].add(other)
+    for module in graph.modules:
+        for imported in graph.find_modules_directly_imported_by(module):
+            one, other = (box.get(f"{name}..".split(".")[1]) for name in (module, imported))
+            if one and other and one != other:
+                found[one].add(other)
     return found
 
 
