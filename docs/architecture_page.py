@@ -25,12 +25,12 @@ TOGETHER = {
 }
 LEAD = """# Architecture
 
-Each folder of `fairseq_xling` is a package. A package imports only packages below it in the drawing;
-those that share a box import each other, too. `make test` checks this, by `lint-imports` in a
-finer order. To understand a package, you therefore only need to know those below it. What is added
-by name (verbs, studies, kinds of results, registered components) is looked up by name from below.
-No module of the mathematics (`analysis`, `mapping`) imports argparse or fairseq, and text is
-prepared without torch.
+Each folder of `fairseq_xling` is a package. A package imports only packages below it in the
+drawing; those that share a box import each other, too. `make test` checks this, by `lint-imports`
+in a finer order. To understand a package, you therefore only need to know those below it. What is
+added by name (verbs, studies, kinds of results, registered components) is looked up by name from
+below. No module of the mathematics (`analysis`, `mapping`) imports argparse or fairseq, and text
+is prepared without torch.
 
 ![The packages in layers, with arrows to what they import](../assets/architecture.svg)
 

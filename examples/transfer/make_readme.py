@@ -20,7 +20,7 @@ from fairseq_xling.results.frame import figures as by_row
 from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.paired import (
-    Claim,
+    RowClaim,
     claim_verdicts,
     in_words,
     paired_difference,
@@ -140,7 +140,7 @@ _ZERO_SHOT = (
 )
 # What the transfer note says of training sets, by task and the language tested on.
 _TRAINING_SETS = {
-    ("roles", "zh"): Claim(
+    ("roles", "zh"): RowClaim(
         "For roles in Chinese, training on English is as good as training on Chinese (transfer "
         "note, 3; 59.0 and 59.3).",
         *("en", "zh"),
@@ -187,7 +187,7 @@ def _against_new_weights(record: dict[str, Any]) -> list[str]:
     where = f"mean of {', '.join(chosen)}" if len(chosen) > 1 else chosen[0]
     pairs = [(a, b) for a in means for b in means if a not in fresh and b in fresh]
     if not set(chosen) <= set(sources):
-        claims = [Claim(_ZERO_SHOT, *pair) for pair in pairs]
+        claims = [RowClaim(_ZERO_SHOT, *pair) for pair in pairs]
         return [f"- {line}" for line in claim_verdicts(claims, means, f"points, {where}")]
     return [
         f"- {better} less {worse}, {where}: "

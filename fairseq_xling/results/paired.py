@@ -109,9 +109,12 @@ def _is_above(found: Mapping[str, Any]) -> bool | None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
+class RowClaim:
     """What a paper says of two rows of a table, by their codes: one has the better figure, or
-    they are ``alike``, which no test can show: it is not kept, or there is not enough to tell."""
+    they are ``alike``, which no test can show: it is not kept, or there is not enough to tell.
+
+    For the note of one run; verdicts on the papers' claims are those of `results.claims`.
+    """
 
     text: str
     better: str
@@ -126,7 +129,7 @@ class Claim:
 
 
 def claims_table(
-    claims: Iterable[Claim],
+    claims: Iterable[RowClaim],
     measures: Mapping[str, Mapping[str, Sequence[float]]],
     digits: Mapping[str, int],
     lower_is_better: Collection[str] = (),
@@ -140,7 +143,7 @@ def claims_table(
         lower_is_better: measures of which a claim says that the better row has less.
 
     >>> figures = {"map": [3.0, 4.1, 5.0], "none": [1.0, 2.0, 3.0]}
-    >>> claims_table([Claim("Maps help.", "map", "none")], {"F1": figures}, {"F1": 1})[1]
+    >>> claims_table([RowClaim("Maps help.", "map", "none")], {"F1": figures}, {"F1": 1})[1]
     [['Maps help.', 'map - none', '+2.0 [+1.9, +2.2], p < 0.001: kept']]
     """
     rows: list[list[str | None]] = []
@@ -155,7 +158,7 @@ def claims_table(
 
 
 def _claim_cell(
-    claim: Claim, figures: Mapping[str, Sequence[float]], digits: int, lower_is_better: bool
+    claim: RowClaim, figures: Mapping[str, Sequence[float]], digits: int, lower_is_better: bool
 ) -> str | None:
     """The difference, its interval and the verdict on a claim; None if a row has no figures."""
     if not {claim.better, claim.worse} <= figures.keys():
@@ -169,7 +172,7 @@ def _claim_cell(
 
 
 def claim_verdicts(
-    claims: Iterable[Claim],
+    claims: Iterable[RowClaim],
     figures: Mapping[str, Sequence[float]],
     unit: str = "points",
     digits: int = 1,
@@ -180,7 +183,7 @@ def claim_verdicts(
     Args:
         difference: what is said of the codes of the rows.
 
-    >>> claims = [Claim("Maps help.", "map", "none"), Claim("So do pairs.", "pairs", "none")]
+    >>> claims = [RowClaim("Maps help.", "map", "none"), RowClaim("So do pairs.", "pairs", "none")]
     >>> claim_verdicts(claims, {"map": [3.0], "none": [1.0]})
     ['Maps help. Here: +2.0 points, map minus none. Not enough to tell.']
     """

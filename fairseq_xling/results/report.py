@@ -10,7 +10,7 @@ import jinja2
 
 from fairseq_xling.files import atomic_write
 from fairseq_xling.results.figure_file import Drawing
-from fairseq_xling.results.paired import SHOWN_LEVEL, Claim, claims_table
+from fairseq_xling.results.paired import SHOWN_LEVEL, RowClaim, claims_table
 from fairseq_xling.results.tables import cell
 
 
@@ -79,7 +79,7 @@ def write_template(path: str | Path, name: str, **values: Any) -> None:
 
 
 def claims_section(
-    claims: Iterable[Claim],
+    claims: Iterable[RowClaim],
     measures: Mapping[str, Mapping[str, Sequence[float]]],
     digits: Mapping[str, int],
     seeds: str,

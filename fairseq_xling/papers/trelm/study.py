@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.results.paired import Claim
+from fairseq_xling.results.paired import RowClaim
 
 if TYPE_CHECKING:
     from fairseq_xling.papers.trelm.config import TrelmConfig
@@ -56,7 +56,7 @@ class Study:
         """All variations of the settings ``config``; the others are compared with the first."""
         raise NotImplementedError(type(self).__name__)
 
-    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
         """What the paper says of ``rows``, to be checked on the bits per word and the tasks of
         those that were run."""
         return []

@@ -30,7 +30,7 @@ from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.frame import figures, listed, make_frame, split
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption, seeds_in_words
-from fairseq_xling.results.paired import Claim
+from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.results.report import Section, claims_section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.statistics import OverSeeds
@@ -185,7 +185,7 @@ def study_claims(record: Record, frame: pandas.DataFrame) -> Section | None:
     }
     bits = [name for name in found if name.startswith(BITS)]
     digits = {name: 3 if name in bits else 1 for name in found}
-    claims = [Claim(**claim) for claim in record.get("claims", [])]
+    claims = [RowClaim(**claim) for claim in record.get("claims", [])]
     return claims_section(claims, found, digits, record["config"]["seeds"], bits)
 
 

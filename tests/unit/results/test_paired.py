@@ -3,7 +3,7 @@
 import pytest
 
 from fairseq_xling.results.paired import (
-    Claim,
+    RowClaim,
     claim_verdicts,
     claims_table,
     difference_verdict,
@@ -41,7 +41,7 @@ def test_a_difference_that_was_tested_before_has_the_same_verdict():
 
 
 def test_claims_are_decided_by_the_figures_of_their_rows():
-    claims = [Claim("X.", "A", "B"), Claim("Y.", "B", "A"), Claim("Z.", "C", "B")]
+    claims = [RowClaim("X.", "A", "B"), RowClaim("Y.", "B", "A"), RowClaim("Z.", "C", "B")]
     kept, turned, undecided = claim_verdicts(claims, FIGURES)
     assert kept.startswith("X. Here: +2.0 points, A minus B (95 % interval +1.9 to +2.2)")
     assert turned.startswith("Y. Here: -2.0 points, B minus A (95 % interval -2.2 to -1.9)")
@@ -51,7 +51,7 @@ def test_claims_are_decided_by_the_figures_of_their_rows():
 
 
 def test_rows_that_are_said_to_be_alike_are_not_if_they_differ_either_way():
-    claims = [Claim("X.", *rows, alike=True) for rows in ("AB", "BA", "CB")]
+    claims = [RowClaim("X.", *rows, alike=True) for rows in ("AB", "BA", "CB")]
     endings = ["Not kept.", "Not kept.", "Not enough to tell."]
     for found, ending in zip(claim_verdicts(claims, FIGURES), endings, strict=True):
         assert found.endswith(f". {ending}")
@@ -62,7 +62,7 @@ def test_rows_that_are_said_to_be_alike_are_not_if_they_differ_either_way():
 
 
 def test_a_table_of_claims_has_a_cell_for_each_measure_and_leaves_out_what_was_not_run():
-    claims = [Claim("X.", "A", "B"), Claim("Z.", "C", "B"), Claim("None.", "A", "D")]
+    claims = [RowClaim("X.", "A", "B"), RowClaim("Z.", "C", "B"), RowClaim("None.", "A", "D")]
     other = {"A": [1.0, 1.0], "B": [3.0, 3.0]}
     header, rows = claims_table(claims, {"F1": FIGURES, "bits": other}, {"F1": 1, "bits": 2})
     assert header == ["claim", "rows", "F1", "bits"]
@@ -73,7 +73,7 @@ def test_a_table_of_claims_has_a_cell_for_each_measure_and_leaves_out_what_was_n
 
 
 def test_where_less_is_better_a_claim_is_kept_if_the_difference_is_below_zero():
-    claims = [Claim("X.", "B", "A"), Claim("Y.", "A", "B"), Claim("Z.", "C", "B")]
+    claims = [RowClaim("X.", "B", "A"), RowClaim("Y.", "A", "B"), RowClaim("Z.", "C", "B")]
     _, rows = claims_table(claims, {"bits": FIGURES}, {"bits": 2}, {"bits"})
     assert [row[2] for row in rows] == [
         "-2.03 [-2.18, -1.89], p < 0.001: kept",
@@ -83,4 +83,4 @@ def test_where_less_is_better_a_claim_is_kept_if_the_difference_is_below_zero():
 
 
 def test_claims_of_rows_without_figures_are_left_out():
-    assert claim_verdicts([Claim("X.", "A", "D"), Claim("Y.", "D", "A")], FIGURES) == []
+    assert claim_verdicts([RowClaim("X.", "A", "D"), RowClaim("Y.", "D", "A")], FIGURES) == []

@@ -8,7 +8,7 @@ from fairseq_xling.files import check_files
 from fairseq_xling.options import like, option, reads
 from fairseq_xling.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.results.paired import Claim
+from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.runs.options import WithLanguages, WithSeeds, jobs_option, seeds_option
 from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.studies.encoder_training import PreparedText
@@ -48,10 +48,10 @@ ROWS = {
     )
 }
 CLAIMS = (
-    Claim("Mapped words help (transfer note, 2.1).", "2", "1"),
-    Claim("The adversary helps (transfer note, 2.2); words unmapped.", "3", "1"),
-    Claim("The adversary helps (transfer note, 2.2); words mapped.", "4", "2"),
-    Claim("Both together help, by up to 16 points (transfer note, 2.1 and 2.2).", "4", "1"),
+    RowClaim("Mapped words help (transfer note, 2.1).", "2", "1"),
+    RowClaim("The adversary helps (transfer note, 2.2); words unmapped.", "3", "1"),
+    RowClaim("The adversary helps (transfer note, 2.2); words mapped.", "4", "2"),
+    RowClaim("Both together help, by up to 16 points (transfer note, 2.1 and 2.2).", "4", "1"),
 )
 
 

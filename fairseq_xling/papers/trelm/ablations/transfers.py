@@ -10,7 +10,7 @@ from fairseq_xling.named_files import LANG_FILE, Input
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.ranges import COUNT, Number, Range
-from fairseq_xling.results.paired import Claim
+from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.studies.ablations import STUDIES
 
 _BUDGETS = 400 / 120  # the paper's larger number of steps by its usual one
@@ -119,7 +119,7 @@ class TrelmTransfers(TrelmStudy):
             migration("tri-mbert-long", "TRI-mBERT, more steps", {**own, **longer}),
         ]
 
-    def claims(self, rows: Sequence[Variation]) -> list[Claim]:
+    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
         beaten = {
             "as-is": "the multilingual encoder as it is",
             "target-mlm": "more MLM on the target",
@@ -128,7 +128,7 @@ class TrelmTransfers(TrelmStudy):
             "word-alignment": "word alignment",
         }
         found = [
-            Claim(f"Migration is better than {name} (Table 9).", "tri-mbert", code)
+            RowClaim(f"Migration is better than {name} (Table 9).", "tri-mbert", code)
             for code, name in beaten.items()
         ]
-        return [*found, Claim("More steps are better (Table 9).", "tri-mbert-long", "tri-mbert")]
+        return [*found, RowClaim("More steps are better (Table 9).", "tri-mbert-long", "tri-mbert")]
