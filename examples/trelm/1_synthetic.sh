@@ -12,7 +12,8 @@ sentences=${SENTENCES:-20000}
 
 if [ ! -f "$run-text/provenance.json" ]; then
     fairseq-xling synthesize "$run-text" --languages en,de,id --sentences "$sentences" \
-        --parallel-sentences "$sentences" --held-out 1000 --nli "${PAIRS:-6000}"
+        --parallel-sentences "$sentences" --held-out 1000 --nli "${PAIRS:-6000}" \
+        --structures "${STRUCTURES:-1000}"
 fi
 "$here/source.sh" "$run-source" "$run-text/mono/train.en.txt" "$run-text/mono/valid.en.txt" \
     "${SOURCE_STEPS:-1600}" --vocab-type word --vocab-size 2000 -- \

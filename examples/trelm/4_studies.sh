@@ -4,8 +4,8 @@
 # If interrupted, the same command resumes. STUDIES names those to run. The figures of README.md are with
 # `--seeds 1,2,3 --commonality-steps 200 --transfer-steps 500 --language-steps 200`, those of `baselines-long`
 # with half as many, of `objectives-long` with a last phase of four times a direction of the transfer. All but
-# these and `baselines` have `--auxiliary order --orderings identity,predicted,oracle`, a head that rows with
-# CdLM alone train.
+# these, `baselines` and `compensated` have `--auxiliary order --orderings identity,predicted,oracle`, a head that
+# rows with CdLM alone train.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic}
@@ -27,6 +27,13 @@ for study in $studies; do
     fi
     [ "$study" = objectives-long ] && own=(--rows cdlm,tlm,brlm-mask,brlm-attn --tasks pos,parsing
         --orderings identity --translate-both)
+    if [ "$study" = compensated ]; then # semantic roles, as in the paper
+        frames=$run-frames/frames
+        [ -d "$run-frames" ] || python "$here/../transfer/arrange_structures.py" frames "$run-text" \
+            "$run-frames"
+        own=(--tasks pos,parsing --orderings "" --task-head srl --task-train "de=$frames.train.de.conll"
+            --task-valid "de=$frames.valid.de.conll" --task-test "de=$frames.test.de.conll")
+    fi
     [ "$study" = bits ] && own=(--tasks pos,parsing --orderings "" --less-text "${LESS_TEXT:-5000}")
     fairseq-xling ablate "trelm-${study%-long}" --config "$here/synthetic.yaml" --text "$run-text" \
         --source "$run-source/checkpoints/checkpoint_best.pt" --output "$run-$study" \
