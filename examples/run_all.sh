@@ -44,8 +44,6 @@ every() {
     run trelm-transfers "$here/trelm/8_transfers.sh" "$runs/trelm/synthetic"
     run trelm-xlm "$here/trelm/6_xlm.sh" "$runs/trelm/synthetic-xlm"
     run analysis-synthetic "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic"
-    run analysis-equal-text "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic-equal-text" \
-        --equal text --updates 400
     run clcr-synthetic "$here/clcr/1_synthetic.sh" "$runs/clcr/synthetic"
     run clcr-probing "$here/clcr/4_probing.sh" "$runs/clcr/synthetic"
     run clcr-pairs "$here/clcr/5_pairs.sh" "$runs/clcr/synthetic" "$runs/clcr/pairs"
@@ -61,6 +59,8 @@ every() {
     run transfer-measures "$here/transfer/6_measures.sh" "$runs/transfer/measures"
     run transfer-token-translation "$here/transfer/7_token_translation.sh" \
         "$runs/transfer/token-translation"
+    run transfer-mapped-layers "$here/transfer/8_mapped_layers.sh" "$runs/analysis/synthetic" \
+        "$runs/transfer/mapped-layers"
 
     on_data emerging-multi30k "$here/emerging_structure/2_multi30k.sh" "$data" "$runs/emerging/multi30k"
     on_data trelm-multi30k "$here/trelm/2_multi30k.sh" "$data/multi30k" "$runs/trelm/multi30k"
@@ -121,12 +121,12 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
     python "$here/$folder/make_readme.py" "${finished[@]}"
 }
 page emerging_structure emerging/{synthetic,multi30k}
-page trelm trelm/synthetic{,-init,-maps,-objectives,-parallel,-compensated,-baselines,-readings,-bits,-transfers,-xlm} \
+page trelm trelm/synthetic{,-init,-maps,-objectives{,-long},-parallel,-compensated,-baselines{,-long},-readings,-bits,-transfers,-xlm} \
     trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
-page analysis analysis/{synthetic,synthetic-equal-text,six-languages,minilm,measures,paraphrases}
+page analysis analysis/{synthetic,six-languages,minilm,measures,paraphrases}
 page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
     transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc,c3}} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles,two-sources} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
-    transfer/kbp37/kbp37-{words,order,head,tree} transfer/measures
+    transfer/kbp37/kbp37-{words,order,head,tree} transfer/{measures,token-translation,mapped-layers}

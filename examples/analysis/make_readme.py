@@ -54,7 +54,6 @@ layers with a high linear CKA are good at retrieving translations. Its models ha
 wide, and are trained on Wikipedia; ours are small.
 
     examples/analysis/1_synthetic.sh                          the embedded corpus, needs nothing
-    examples/analysis/1_synthetic.sh RUN --equal text --updates 400       the same, with equal text
     examples/analysis/2_six_languages.sh DATA ENCODER         one encoder of real text
     examples/analysis/3_minilm.sh DATA                        English MiniLM and a German encoder
     examples/analysis/4_measures.sh DATA MIGRATION CHECKPOINT every measure of one encoder
@@ -68,9 +67,8 @@ are in `synthetic.yaml`, `six_languages.yaml` and `minilm.yaml`. Existing encode
 trained ones: `--encoder en=CHECKPOINT --data en=DATA`. In the paper, Pearson's correlation of CKA
 with retrieval over the layers is above 0.9 for every pair.
 
-In the run `synthetic`, monolingual and bilingual encoders are trained for the same number of
-steps, so a bilingual one reads half as much text of each language. In `synthetic-equal-text` it
-is trained for twice as many steps, and reads as much text of each language as a monolingual one.
+In the run `synthetic`, a bilingual encoder is trained for twice as many steps as a monolingual one,
+and so reads as much text of each language. fastText has the same words as the encoders.
 The encoder of `six-languages` is that of `examples/transfer/encoder.sh` after 4,000 of its 5,000
 steps.
 """

@@ -439,7 +439,7 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
         ),
         ("trelm-readings", "", "defaults", 7),
         ("trelm-bits", "--less-text 40", "cdlm", 12),
-        ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 4),
+        ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 5),
     ],
 )
 def test_every_study_runs_with_all_its_rows(world, study, options, first, rows):
