@@ -14,12 +14,13 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
 from fairseq_xling.files import check_files
 from fairseq_xling.languages import parse_languages
-from fairseq_xling.options import option, reads
+from fairseq_xling.options import like, option, reads
 from fairseq_xling.papers.clcr.phases import ENCODERS, FROZEN, annealed_phases
 from fairseq_xling.ranges import option_name
 from fairseq_xling.registry import unknown_name
-from fairseq_xling.runs.options import WithSeeds, split_words
-from fairseq_xling.runs.settled import precision_option
+from fairseq_xling.runs.optimiser import Optimiser, check_optimiser
+from fairseq_xling.runs.options import WithSeeds, seeds_option, split_words
+from fairseq_xling.runs.settled import device_option, precision_option
 
 CHECKPOINTS = ("last", "best")
 
@@ -166,14 +167,14 @@ class ClcrRunConfig(WithSeeds):
     dtype: str = option("float16", "type of vectors on disk", choices=("float16", "float32"))
     batch_size: int = option(0, "maximum sentence pairs per batch; 0 is no limit", least=0)
     max_tokens: int = option(4000, "maximum padded tokens per side and batch", least=1)
-    update_freq: int = option(1, "batches per step", least=1)
-    warmup: int = option(100, "steps of warm-up", least=0)
-    schedule: str = option("inverse_sqrt", "learning rate scheduler of fairseq-train")
-    adam_betas: str = option("0.9,0.999", "Adam's betas")
-    adam_eps: float = option(1e-8, "Adam's epsilon", least=0)
-    weight_decay: float = option(0.0, "weight decay", least=0)
-    clip: float = option(1.0, "maximum gradient norm", least=0)
-    every: int = option(250, "steps between two validations and checkpoints", least=1)
+    update_freq: int = like(Optimiser, "update_freq")
+    warmup: int = like(Optimiser, "warmup")
+    schedule: str = like(Optimiser, "schedule")
+    adam_betas: str = like(Optimiser, "adam_betas")
+    adam_eps: float = like(Optimiser, "adam_eps")
+    weight_decay: float = like(Optimiser, "weight_decay")
+    clip: float = like(Optimiser, "clip")
+    every: int = like(Optimiser, "every")
     checkpoint: str = option(
         "last",
         "checkpoint for the next training: last, or best by its loss, for transforms by the "
@@ -181,8 +182,8 @@ class ClcrRunConfig(WithSeeds):
         choices=CHECKPOINTS,
     )
     train_args: str = option("", "more options of every fairseq-train, as one text")
-    seeds: str = option("1", "seeds of training; each is a separate model")
-    device: str = option("cpu", "cpu or cuda", choices=("cpu", "cuda"))
+    seeds: str = seeds_option("1", "seeds of training; each is a separate model")
+    device: str = device_option()
     precision: str = precision_option()
     jobs: int = option(1, "steps that run at the same time", least=1)
 
@@ -262,44 +263,18 @@ def validates(folder: DataFolder, pair: tuple[str, str]) -> bool:
 
 def _check_choices(config: ClcrRunConfig, pair: tuple[str, str]) -> None:
     """Check what `fairseq-train` would reject only at its step."""
-    from fairseq.optim.lr_scheduler import (
-        LR_SCHEDULER_DATACLASS_REGISTRY,
-        LR_SCHEDULER_REGISTRY,
-    )
-
     from fairseq_xling.models.ordering.beam import MOST_WIDTH
     from fairseq_xling.papers.clcr.modules.extract import parse_rates
     from fairseq_xling.papers.clcr.modules.transform import norms, scores, transforms
     from fairseq_xling.papers.clcr.start import parse_layers
 
     parse_layers("--layer", config.layer, pair)
-    if config.schedule not in LR_SCHEDULER_REGISTRY:
-        message = unknown_name("scheduler", config.schedule, LR_SCHEDULER_REGISTRY)
-        raise UserError(f"`--schedule`: {message}")
-    warm = sorted(
-        name
-        for name, kind in LR_SCHEDULER_DATACLASS_REGISTRY.items()
-        if "warmup_updates" in kind.__dataclass_fields__
-    )
-    if config.schedule not in warm:
-        raise UserError(
-            f"`--schedule` must be one with `--warmup-updates` ({', '.join(warm)}), "
-            f"got {config.schedule}"
-        )
+    check_optimiser(config)
     # Raises for an unknown name.
     transforms.check(config.transform)
     scores.check(config.attention_score)
     norms.check(config.distance_norm)
     annealed_phases(config.anneal_phases)
-    try:
-        betas = [float(beta) for beta in config.adam_betas.split(",")]
-    except ValueError:
-        betas = []
-    if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
-        raise UserError(
-            f"`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got "
-            f"{config.adam_betas!r}"
-        )
     parse_rates(config.flip_rates)
     if config.beam > MOST_WIDTH:
         raise UserError(f"`--beam` must be at most {MOST_WIDTH}, got {config.beam}")

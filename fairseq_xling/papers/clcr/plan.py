@@ -32,6 +32,7 @@ from fairseq_xling.papers.clcr.run_result import FILES, write_run
 from fairseq_xling.papers.clcr.sequence_variants import rows
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.launcher import run_steps
+from fairseq_xling.runs.optimiser import optimisation
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
@@ -197,7 +198,6 @@ class Plan:
         steps, lr = getattr(config, f"{stage}_steps"), getattr(config, f"{stage}_lr")
         full = f"{self.begins}{name}-{self.seed}"
         saves, log = self.run / "models" / full, self.run / "logs" / f"{full}.log"
-        length = ("--total-num-update", str(steps))
         best = config.checkpoint == "best"
         command = [
             *("fairseq-train", config.data, "--user-dir", str(USER_DIR)),
@@ -205,12 +205,7 @@ class Plan:
             *("--clcr-pair", ",".join(self.pair), *options),
             *to_argv(config, "transform", "attention_score", "distance_norm"),
             *to_argv(config, "anneal_beta", "anneal_phases"),
-            *("--optimizer", "adam", "--adam-betas", f"({config.adam_betas})"),
-            *to_argv(config, "adam_eps", "weight_decay"),
-            *("--clip-norm", str(config.clip), "--lr", str(lr)),
-            *("--lr-scheduler", config.schedule),
-            *("--warmup-updates", str(min(config.warmup, steps))),
-            *(length if config.schedule == "polynomial_decay" else ()),
+            *optimisation(config, steps, lr, min(config.warmup, steps)),
             *(to_argv(config, "batch_size") if config.batch_size else ()),
             *to_argv(config, "max_tokens", "update_freq"),
             *("--max-update", str(steps), "--epoch-updates", str(min(config.every, steps))),

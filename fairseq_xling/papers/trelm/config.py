@@ -19,7 +19,14 @@ from fairseq_xling.objectives import objectives
 from fairseq_xling.options import like, option, reads
 from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
-from fairseq_xling.runs.options import WithSeeds, jobs_option, parse_numbers, split_words
+from fairseq_xling.runs.optimiser import Optimiser
+from fairseq_xling.runs.options import (
+    WithSeeds,
+    jobs_option,
+    parse_numbers,
+    seeds_option,
+    split_words,
+)
 from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText
 from fairseq_xling.studies.task_options import TaskOptions
@@ -150,19 +157,19 @@ class TrelmConfig(TargetTasks, WithSeeds):
     nsp: bool = option(False, "also train next sentence prediction in the last phase (BERT only)")
     batch_size: int = option(128, "maximum sentences per batch; 0 is no limit", least=0)
     max_tokens: int = option(0, "maximum padded tokens per batch; 0 is no limit", least=0)
-    update_freq: int = option(1, "batches per step", least=1)
-    warmup: int = option(200, "steps of warm-up", least=0)
-    schedule: str = option("polynomial_decay", "learning rate scheduler of fairseq-train")
-    adam_betas: str = option("0.9,0.999", "Adam's betas")
-    adam_eps: float = option(1e-6, "Adam's epsilon", least=0)
-    weight_decay: float = option(0.01, "weight decay", least=0)
-    clip: float = option(5.0, "maximum gradient norm", least=0)
-    every: int = option(500, "steps between two validations and checkpoints", least=1)
+    update_freq: int = like(Optimiser, "update_freq")
+    warmup: int = like(Optimiser, "warmup", 200)
+    schedule: str = like(Optimiser, "schedule", "polynomial_decay")
+    adam_betas: str = like(Optimiser, "adam_betas")
+    adam_eps: float = like(Optimiser, "adam_eps", 1e-6)
+    weight_decay: float = like(Optimiser, "weight_decay", 0.01)
+    clip: float = like(Optimiser, "clip", 5.0)
+    every: int = like(Optimiser, "every", 500)
     checkpoint: str = option(
         "last", "checkpoint for the next phase: last, or best by validation", choices=CHECKPOINTS
     )
     train_args: str = option("", "more options of every fairseq-train, as one text")
-    seeds: str = option("1", "seeds of training; each is a separate migration")
+    seeds: str = seeds_option("1", "seeds of training; each is a separate migration")
     device: str = device_option()
     precision: str = precision_option()
 

@@ -25,6 +25,7 @@ from fairseq_xling.papers.trelm.config import (
 )
 from fairseq_xling.papers.trelm.embedding_init import embedding_inits
 from fairseq_xling.registry import did_you_mean
+from fairseq_xling.runs.optimiser import check_optimiser
 from fairseq_xling.runs.options import load_config, parse_seeds
 from fairseq_xling.studies.task_options import check_tasks
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
@@ -70,6 +71,7 @@ def check_config(config: TrelmConfig) -> None:
             f"`--mapping` must be {NO_MAP} with `--embeddings {config.embeddings}`, whose vectors "
             f"are already in the source's embedding space, got {config.mapping!r}"
         )
+    check_optimiser(config)
     _check_vocabulary(config)
     _check_text(config)
     _check_training(config)

@@ -19,13 +19,12 @@ from fairseq_xling.papers.trelm.initialise import size_options
 from fairseq_xling.papers.trelm.inputs import InputSummary
 from fairseq_xling.precision import device_options
 from fairseq_xling.runs.corpus_steps import eval_command
+from fairseq_xling.runs.optimiser import optimisation
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.studies.gold_tasks import transfer_mean, transfer_step
 
 _NOBODY = "@"
-# Further options of each scheduler, besides the warm-up.
-_LENGTH_OPTION = {"polynomial_decay": "--total-num-update"}
 BuildStep = Callable[[str], Step]  # the step of a name
 
 
@@ -233,7 +232,7 @@ class MigrationPlan:
                 *("--user-dir", str(USER_DIR), "--task", task, "--criterion", criterion),
                 *("--languages", ",".join(self.pair), *options),
                 *(("--finetune-from-model", str(start)) if start else ()),
-                *optimisation(config, stage),
+                *optimisation(config, stage.steps, stage.lr, config.warmup),
                 *(("--batch-size", str(config.batch_size)) if config.batch_size else ()),
                 *(("--max-tokens", str(config.max_tokens)) if config.max_tokens else ()),
                 *("--update-freq", str(config.update_freq)),
@@ -283,18 +282,6 @@ def trilayer_options(config: TrelmConfig) -> list[str]:
 def num_segments(config: TrelmConfig, shape: EncoderShape) -> int:
     """Rows of the segment table: the source's, and at least two for next sentence prediction."""
     return max(shape.num_segments, 2 if config.nsp else 0)
-
-
-def optimisation(config: TrelmConfig, stage: Stage) -> list[str]:
-    """Adam, its schedule and clipping, as options."""
-    length = _LENGTH_OPTION.get(config.schedule)
-    return [
-        *("--optimizer", "adam", "--adam-betas", f"({config.adam_betas})"),
-        *("--adam-eps", str(config.adam_eps), "--weight-decay", str(config.weight_decay)),
-        *("--clip-norm", str(config.clip), "--lr", str(stage.lr)),
-        *("--lr-scheduler", config.schedule, "--warmup-updates", str(config.warmup)),
-        *((length, str(stage.steps)) if length else ()),
-    ]
 
 
 def add_bpw(plan: MigrationPlan) -> None:
