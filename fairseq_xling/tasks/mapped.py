@@ -147,10 +147,15 @@ class MappedTask:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._task, name)
 
+    @property
+    def languages(self) -> list[str]:
+        """Those of the other encoder; the fine-tuned model may know none of them."""
+        return self._reader.languages
+
     def read(self, lang: str, path: str | Path) -> list[Item]:
         """The items of a file, in a language of the other encoder."""
-        if lang not in self._reader.languages:
-            raise unknown_name("language of the mapped encoder", lang, self._reader.languages)
+        if lang not in self.languages:
+            raise unknown_name("language of the mapped encoder", lang, self.languages)
         return self._task.items_of(lang, path)
 
     def make_dataset(self, files: Iterable[tuple[str, list[Item]]]) -> ItemDataset:
@@ -162,7 +167,7 @@ class MappedTask:
             codec = Codec(
                 self._reader.folder.path, lang, self._max_positions, self._task.cfg.too_long
             )
-            parts.append((codec, self._reader.languages.index(lang), items))
+            parts.append((codec, self.languages.index(lang), items))
         return ItemDataset(parts, self._task.head)
 
 

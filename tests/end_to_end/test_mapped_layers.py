@@ -77,9 +77,11 @@ def test_encoders_equal_up_to_a_rotation_lose_nothing_with_the_map_and_all_witho
 def test_encoders_are_trained_where_none_is_ready(root, capsys):
     command = [
         *("ablate", "mapped-layers", "--data-text", str(root / "text"), *TASK, "--epochs 1"),
-        *("--rows", "bilingual-mapped", "--layers", "1", "--updates", "2", "--every", "1"),
+        *("--rows", "mapped,bilingual-mapped", "--layers", "1", "--updates", "2", "--every", "1"),
         *("--read-layers", "1", "--vocab-type", "word", "--output", str(root / "trained")),
     ]
     assert main(command) == 0
     assert "train-union-en-de-1: done in" in capsys.readouterr().out
-    assert "| bilingual, mapped |" in (root / "trained" / "table.md").read_text(encoding="utf-8")
+    table = (root / "trained" / "table.md").read_text(encoding="utf-8")
+    assert "| bilingual, mapped |" in table
+    assert "| monolingual, mapped |" in table  # two data folders, of a language each

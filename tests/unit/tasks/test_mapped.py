@@ -1,5 +1,7 @@
 """Two encoders that differ by a rotation of their states: a map makes one of them (SPEC S6)."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
@@ -10,7 +12,7 @@ from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.transfer_encoder import TransferEncoder
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.tasks.mapped import MappedModel, module_of, states_after
+from fairseq_xling.tasks.mapped import MappedModel, MappedTask, module_of, states_after
 
 WORDS, CLASSES, WIDTH = 20, 4, 16
 
@@ -235,3 +237,11 @@ def test_what_does_not_fit_is_refused(trained):
     other = MappedModel(make_encoder(TriEncoder), plain, model, 1, "en", 0)
     with pytest.raises(UserError, match="both encoders must have a TRILayer below it, or neither"):
         other(make_src(2), ("en", "en"), {})
+
+
+def test_texts_are_in_the_languages_of_the_encoder_that_reads_them():
+    task, reader = SimpleNamespace(languages=["en"], head="head"), SimpleNamespace(languages=["de"])
+    mapped = MappedTask(task, reader, 12)
+    assert (mapped.languages, mapped.head) == (["de"], "head")
+    with pytest.raises(UserError, match="unknown language of the mapped encoder 'en'"):
+        mapped.read("en", "text.tsv")
