@@ -127,18 +127,21 @@ done | in_parallel classify
 # Are translations near each other, and sentences with many words in common nearer than others? The
 # scored pairs are premises in one language and hypotheses in the other.
 conditions() { # LANG
-    local lang=$1 own=$run/$1/seed${seeds[0]}/sequences/T+E+R
+    local lang=$1 seed own
     awk -F'\t' '{
         split("", words); shared = 0
         count = split($1, premise, " "); for (n = 1; n <= count; n++) words[premise[n]] = 1
         count = split($2, asked, " "); for (n = 1; n <= count; n++) shared += asked[n] in words
         print shared / count
     }' "$run/plain/gold/nli.test.en.tsv" >"$run/$lang/shared-words.txt"
-    quietly "$logs/conditions-$lang.log" fairseq-xling clcr report \
-        "$own/nli.test.$lang.premise" "$own/nli.test.en.premise" \
-        --scored "$own/nli.test.$lang.premise" "$own/nli.test.en.hypothesis" \
-        --scores "$run/$lang/shared-words.txt" \
-        --output "$run/$lang/conditions.json" --figure "$run/$lang/conditions.svg"
+    for seed in "${seeds[@]}"; do
+        own=$run/$lang/seed$seed/sequences/T+E+R
+        quietly "$logs/conditions-$lang-$seed.log" fairseq-xling clcr report \
+            "$own/nli.test.$lang.premise" "$own/nli.test.en.premise" \
+            --scored "$own/nli.test.$lang.premise" "$own/nli.test.en.hypothesis" \
+            --scores "$run/$lang/shared-words.txt" --output "$run/$lang/seed$seed/conditions.json" \
+            --figure "$run/$lang/seed$seed/conditions.svg"
+    done
 }
 for lang in "${langs[@]}"; do
     conditions "$lang"

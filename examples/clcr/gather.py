@@ -30,7 +30,7 @@ Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and fil
 # What a verb found for a pair of languages, by its name in RUN/measures.
 MEASURES = {
     "curves": "{lang}/curves.json",
-    "conditions": "{lang}/conditions.json",
+    "conditions": "{lang}/seed{seed}/conditions.json",
     "keypoints": "{lang}/seed{seed}/keypoints-confident-labels.json",
     "order": "{lang}/seed{seed}/order-labels.json",
     "roles": "{lang}/roles/results.json",
@@ -103,6 +103,8 @@ class Gathering:
         else:
             for make in (self.distances, self.pivots, self.keypoints, self.orders):
                 yield make(lang)
+        if (self.run / lang / f"seed{self.seeds[0]}" / "conditions.json").is_file():
+            yield self.conditions(lang)
         for task in ("roles", "nli"):
             if (self.run / lang / task / "results.json").is_file():
                 yield self.transfer(lang, task)
@@ -220,6 +222,26 @@ class Gathering:
         names = {name: name for name in ("labels", "order", "search")}
         shown = [f"BLEU-{n}" for n in (2, 3, 4)]
         return self.table(f"Table 3, {lang}-en: order BLEU", rows, names, [PAPER_ORDER], shown)
+
+    def conditions(self, lang: str) -> Table:
+        """Section 2.1: how far apart sequences of translations are, and of other sentences."""
+        rows, named = [], {"translations": "translations", "random": "random pairs"}
+        for seed in self.seeds:
+            table = self.json(lang, f"seed{seed}", "conditions.json")
+            for line in table["rows"]:
+                found = dict(zip(table["header"], line, strict=True))
+                about = {"distance": found["distance"], "target": lang, "seed": int(seed)}
+                for key, row in named.items():
+                    about |= {"row": row, "measure": "distance of sequences"}
+                    rows.append({**about, "value": found[key]})
+                rows.append(
+                    {**about, "row": "score", "measure": "Spearman", "value": found["Spearman"]}
+                )
+        notes = [
+            "Spearman: of the distance and the share of words that two sentences have in common"
+        ]
+        title = f"Conditions 1 and 2, {lang} and en: distances of sequences, T+E+R"
+        return self.table(title, rows, {"distance": "distance", "pairs": "row"}, notes)
 
     def transfer(self, lang: str, task: str) -> Table:
         """Table 4."""
