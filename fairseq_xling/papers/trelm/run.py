@@ -1,4 +1,10 @@
-"""`fairseq-xling trelm run` and the studies of TreLM: their steps, and their execution."""
+"""`fairseq-xling trelm run` and the studies of TreLM: their steps, and their execution.
+
+`inputs` reads and checks the settings. `preparation` plans the data folder, the vectors and the
+first weights, `migration` the phases of training (its docstring is the overview), `plan` what both
+add steps with; `autoregressive`, `teacher` and `transfers` plan models to compare with.
+`run_result` and `study_result` read what the steps leave, and write the page.
+"""
 
 import argparse
 import dataclasses
