@@ -225,18 +225,18 @@ class Gathering:
 
     def conditions(self, lang: str) -> Table:
         """Section 2.1: how far apart sequences of translations are, and of other sentences."""
-        rows, named = [], {"translations": "translations", "random": "random pairs"}
+        rows = []
         for seed in self.seeds:
             table = self.json(lang, f"seed{seed}", "conditions.json")
             for line in table["rows"]:
                 found = dict(zip(table["header"], line, strict=True))
                 about = {"distance": found["distance"], "target": lang, "seed": int(seed)}
-                for key, row in named.items():
-                    about |= {"row": row, "measure": "distance of sequences"}
-                    rows.append({**about, "value": found[key]})
-                rows.append(
-                    {**about, "row": "score", "measure": "Spearman", "value": found["Spearman"]}
-                )
+                for key, row, measure in (
+                    ("translations", "translations", "distance of sequences"),
+                    ("random", "random pairs", "distance of sequences"),
+                    ("Spearman", "score", "Spearman"),
+                ):
+                    rows.append({**about, "row": row, "measure": measure, "value": found[key]})
         notes = [
             "Spearman: of the distance and the share of words that two sentences have in common"
         ]

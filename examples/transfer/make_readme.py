@@ -263,8 +263,9 @@ def _of_two_sources(frame: DataFrame) -> list[str]:
     if alone.empty:
         return []
     both = frame[frame["row"].isin(alone["row"]) & ~frame["supervised"].astype(bool)]
-    means = [one.groupby("seed")["value"].mean() for one in (both[both["measure"] == "F1"], alone)]
-    difference = paired_difference(*map(list, means))
+    difference = paired_difference(
+        *(by_row(own)[()] for own in (both[both["measure"] == "F1"], alone))
+    )
     said = "Two training languages over the better one alone, tested on a third language"
     return [f"- {said}: {in_words(difference)}"]
 

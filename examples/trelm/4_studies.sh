@@ -14,27 +14,32 @@ studies=${STUDIES:-init objectives objectives-long parallel compensated baseline
 
 # Maps of small vocabularies: three seeds, a minute each.
 maps="--batch 128 --hidden 512 --beta 0.01 --epoch-size ${MAP_WORDS:-50000}"
+tasks=(--tasks nli,pos,parsing --orderings "")
 for study in $studies; do
     own=()
-    [ "$study" = init ] && own=(--map-seeds 1,2,3 --map-args "$maps")
-    [ "$study" = parallel ] && own=(--sizes "${SIZES:-1000,2500,5000,10000,20000}")
-    [[ $study == baselines* ]] && own=(--small-model "${SMALL:---arch separable_transformer_tiny}"
-        --tasks nli,pos,parsing --orderings "")
-    [ "$study" = baselines ] && own+=(--rows migrated,small-bert,mlm,mlm-tlm)
-    [ "$study" = baselines-long ] && own+=(--rows migrated,large-bert)
-    if [ "$study" = baselines-long ]; then # a fifth of the text that the large BERT reads
-        for phase in commonality parallel language; do own+=("--$phase-limit" "${LIMIT:-4000}"); done
-    fi
-    [ "$study" = objectives-long ] && own=(--rows cdlm,tlm,brlm-mask,brlm-attn --tasks pos,parsing
-        --orderings identity --translate-both)
-    if [ "$study" = compensated ]; then # semantic roles, as in the paper
-        frames=$run-frames/frames
-        [ -d "$run-frames" ] || python "$here/../transfer/arrange_structures.py" frames "$run-text" \
-            "$run-frames"
-        own=(--tasks pos,parsing --orderings "" --task-head srl --task-train "de=$frames.train.de.conll"
-            --task-valid "de=$frames.valid.de.conll" --task-test "de=$frames.test.de.conll")
-    fi
-    [ "$study" = bits ] && own=(--tasks pos,parsing --orderings "" --less-text "${LESS_TEXT:-5000}")
+    case $study in
+        init) own=(--map-seeds 1,2,3 --map-args "$maps") ;;
+        parallel) own=(--sizes "${SIZES:-1000,2500,5000,10000,20000}") ;;
+        bits) own=(--tasks pos,parsing --orderings "" --less-text "${LESS_TEXT:-5000}") ;;
+        objectives-long)
+            own=(--rows cdlm,tlm,brlm-mask,brlm-attn --tasks pos,parsing --orderings identity
+                --translate-both) ;;
+        compensated) # semantic roles, as in the paper
+            frames=$run-frames/frames
+            [ -d "$run-frames" ] || python "$here/../transfer/arrange_structures.py" frames \
+                "$run-text" "$run-frames"
+            own=(--tasks pos,parsing --orderings "" --task-head srl
+                --task-train "de=$frames.train.de.conll" --task-valid "de=$frames.valid.de.conll"
+                --task-test "de=$frames.test.de.conll") ;;
+        baselines)
+            own=("${tasks[@]}" --rows migrated,small-bert,mlm,mlm-tlm
+                --small-model "${SMALL:---arch separable_transformer_tiny}") ;;
+        baselines-long) # a migration with a fifth of the text that the large BERT reads
+            own=("${tasks[@]}" --rows migrated,large-bert)
+            for phase in commonality parallel language; do
+                own+=("--$phase-limit" "${LIMIT:-4000}")
+            done ;;
+    esac
     fairseq-xling ablate "trelm-${study%-long}" --config "$here/synthetic.yaml" --text "$run-text" \
         --source "$run-source/checkpoints/checkpoint_best.pt" --output "$run-$study" \
         --autoregressive no "${own[@]}" "$@"

@@ -184,9 +184,11 @@ def _check(claim: Claim, where: str) -> None:
     if max(claim.ours.count(" - "), claim.theirs.count(" - ")) > 1:
         raise UserError(f"{where}: rows may be a difference of two, not of more")
     try:
-        _ = [_times(part) for both in (claim.ours, claim.theirs) for part in both.split(" - ")]
+        times = [_times(part) for both in (claim.ours, claim.theirs) for part in both.split(" - ")]
     except ValueError as error:
         raise UserError(f"{where}: {_TIMES} must be a number ({error})") from None
+    if not all(0 < one < math.inf for one in times):
+        raise UserError(f"{where}: {_TIMES} must be finite and above 0, got {times}")
     if claim.frame and (claim.margin is not None) != (claim.direction == ALIKE):
         raise UserError(f"{where}: a claim that rows are {ALIKE}, and only such, needs a margin")
 

@@ -89,15 +89,18 @@ class Models(EncoderPlan):
         return self._vectors(first, seed), self._vectors(second, seed)
 
     def _vectors(self, encoder: EncoderSide, seed: int) -> VectorsSide:
-        own = seed + _APART * self.config.language_list.index(encoder.lang)
+        own = self._own_seed(encoder.lang, seed)
         where = (encoder.checkpoint, encoder.data, encoder.code, encoder.lang)
         return VectorsSide(f"fasttext-{encoder.lang}-{seed}", *where, encoder=encoder, seed=own)
+
+    def _own_seed(self, lang: str, seed: int) -> int:
+        return seed + _APART * self.config.language_list.index(lang)
 
     def _monolingual(self, lang: str, seed: int) -> EncoderSide:
         if lang in self.config.ready:
             return EncoderSide(*self.config.ready[lang].of_seed(seed), lang, lang)
         data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
-        own = seed + _APART * self.config.language_list.index(lang)
+        own = self._own_seed(lang, seed)
         name = f"mono-{lang}-{seed}"
         return EncoderSide(name, self._train(name, data, own, lang), data, lang, lang)
 
@@ -106,7 +109,7 @@ class Models(EncoderPlan):
             data = self.config.ready[lang].of_seed(seed)[2]
         else:
             data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
-        own = seed + _APART * self.config.language_list.index(lang)
+        own = self._own_seed(lang, seed)
         name = f"random-{lang}-{seed}"
         checkpoint = self.untrained(name, data, own, lang) / "checkpoint_best.pt"
         return EncoderSide(name, checkpoint, data, lang, lang)

@@ -34,8 +34,8 @@ _NO_PERCENT = ("brevity penalty", "length ratio", "sentences translated")
 _PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+) \(num\. trained: ([\d,]+)\)")
 _DEVICES = re.compile(r"training on (\d+) devices")
 _SECONDS_PER_DAY = 86_400
-# The paper counts the two halves of the transfer phase as one, and has no translator.
 SECONDS = "seconds of training"  # of all phases
+# The paper counts the two halves of the transfer phase as one, and has no translator.
 _NOT_COUNTED = ("backward", "translator")
 
 
@@ -77,21 +77,12 @@ def read_artifacts(
             for title, value in task_figures(config, artifacts).items()
         ),
         *(_distances(artifacts.distances) if artifacts.distances else ()),
-        *(
-            {"kind": "cost", "phase": phase, "measure": name, "value": value}
-            for phase, cost in costs.items()
-            for name, value in cost.items()
-        ),
-        *(
-            [{"kind": "total", "measure": SECONDS, "value": _sum(costs, "seconds")}]
-            if costs
-            else ()
-        ),
+        *_costs(costs),
         *_text_sizes(artifacts.data),
         *(point for phase in sorted(artifacts.logs) for point in _losses(phase, artifacts)),
     ]
     of = {"row": row, "target": artifacts.target, "seed": artifacts.seed}
-    updates = _sum(costs, "steps") or None
+    updates = sum(cost["steps"] for cost in costs.values()) or None
     return [{**of, **one, "updates": updates} for one in rows], {
         **of,
         "data": str(artifacts.data),
@@ -197,8 +188,14 @@ def _losses(phase: str, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
                 yield {**of, "steps": steps, "value": value}
 
 
-def _sum(costs: Mapping[str, Mapping[str, float]], name: str) -> float:
-    return sum(cost[name] for cost in costs.values())
+def _costs(costs: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
+    """Those of each phase, and the seconds of all together."""
+    for phase, cost in costs.items():
+        for name, value in cost.items():
+            yield {"kind": "cost", "phase": phase, "measure": name, "value": value}
+    if costs:
+        seconds = sum(cost["seconds"] for cost in costs.values())
+        yield {"kind": "total", "measure": SECONDS, "value": seconds}
 
 
 def part(frame: pandas.DataFrame, kind: str) -> pandas.DataFrame:

@@ -225,6 +225,7 @@ def line(**values):
         ([HEADER, line(ours="measure=a")], r":2: both rows must name their measure, or neither"),
         ([HEADER, line(ours="a=1 - b=2 - c=3")], r":2: rows may be a difference of two"),
         ([HEADER, line(ours="r=a;times=more")], r":2: times must be a number"),
+        ([HEADER, line(ours="r=a;times=0")], r":2: times must be finite and above 0, got \[0.0"),
         ([HEADER, line(margin="wide")], r":2: margin must be a number, got 'wide'"),
         (
             [HEADER, line(frame="", ours="", theirs="", measures="")],

@@ -44,22 +44,15 @@ class TrelmBaselines(TrelmStudy):
             metavar="OPTIONS",
             help="model options of the small BERT, as one text (default: %(default)s, the paper's)",
         )
-        parser.add_argument(
-            "--small-steps",
-            type=Number(float, Range(0.1)),
-            default=2.0,
-            metavar="X",
-            help="steps of the small BERT, by the migration's (default: %(default)s; in the paper "
-            "240K by 120K)",
-        )
-        parser.add_argument(
-            "--large-steps",
-            type=Number(float, Range(0.1)),
-            default=8.0,
-            metavar="X",
-            help="steps of the large BERT, by the migration's (default: %(default)s; in the paper "
-            "1M by 120K)",
-        )
+        for name, times, steps in (("small", 2.0, "240K"), ("large", 8.0, "1M")):
+            parser.add_argument(
+                f"--{name}-steps",
+                type=Number(float, Range(0.1)),
+                default=times,
+                metavar="X",
+                help=f"steps of the {name} BERT, by the migration's (default: %(default)s; in the "
+                f"paper {steps} by 120K)",
+            )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.papers.trelm.transfers import add_scratch
@@ -67,19 +60,13 @@ class TrelmBaselines(TrelmStudy):
         def scratch(**how: Any) -> Any:
             return functools.partial(add_scratch, **how)
 
-        def small(plan: Any) -> None:
-            add_scratch(
-                plan, task="bilingual_mlm", objectives="mlm",
-                languages=[plan.target], model=shlex.split(args.small_model),
-                times=args.small_steps,
-            )  # fmt: skip
+        def of_target(**how: Any) -> Any:
+            return lambda plan: add_scratch(plan, objectives="mlm", languages=[plan.target], **how)
 
-        def large(plan: Any) -> None:
-            add_scratch(
-                plan, task="cdlm", objectives="mlm",
-                languages=[plan.target], times=args.large_steps,
-            )  # fmt: skip
-
+        small = of_target(
+            task="bilingual_mlm", model=shlex.split(args.small_model), times=args.small_steps
+        )
+        large = of_target(task="cdlm", times=args.large_steps)
         return [
             Variation("migrated", "migrated from the source encoder"),
             Variation("small-bert", "small BERT of the target language", add=small),
