@@ -15,11 +15,11 @@ from fairseq.data import Dictionary
 from fairseq.sequence_generator import SequenceGenerator
 
 import fairseq_xling.plugin  # noqa: F401  checkpoints are read by rules of our own
-from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.data.folder import PAD, SEP, DataFolder
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.papers.trelm.teacher import check_autoregressive
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.trained import load_trained
 
 Translate = Callable[[Sequence[str]], list[str]]
 

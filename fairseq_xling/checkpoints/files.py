@@ -13,10 +13,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.checkpoints.archive import check_archive
-from fairseq_xling.checkpoints.budget import Budget
 from fairseq_xling.checkpoints.layout import check_layout
-from fairseq_xling.checkpoints.plain import settings_of
-from fairseq_xling.checkpoints.served import check_served, load_plugin
 from fairseq_xling.checkpoints.tensors import check_tensors, unwrapped
 from fairseq_xling.errors import UserError, exits_on_user_error, program_error
 
@@ -100,15 +97,6 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
         return in_one_line(load)(str(path))
     except SystemExit as error:  # one line, meant for fairseq's own programs
         raise program_error(error) from None
-
-
-def load_trained(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """`load_plain` of a checkpoint that fairseq has trained, whose settings are read."""
-    state = load_plain(path, ("model", "cfg.model", "cfg.task", *needed))
-    load_plugin()
-    check_served(state, path)
-    Budget.of(state["model"], path).check_layers(settings_of(state["cfg"]["model"]))
-    return state
 
 
 def find_data(data: str, checkpoint: str | os.PathLike) -> str:

@@ -9,7 +9,6 @@ here, with what keeps them harmless.
 import argparse
 import dataclasses
 import enum
-import importlib
 import math
 import re
 import types
@@ -159,11 +158,6 @@ def check_architecture(settings: Mapping[str, Any], place: str) -> type:
     return chosen
 
 
-def load_plugin() -> None:
-    """Register the project's own, found by name as fairseq finds it: it imports every room."""
-    importlib.import_module("fairseq_xling.plugin")
-
-
 def is_project(chosen: type) -> bool:
     """Whether ``chosen`` is of this project or of a plug-in of the user's, not of fairseq itself.
 
@@ -178,7 +172,6 @@ def _registered(part: str, name: str) -> tuple[type | None, str]:
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
 
-    load_plugin()
     if part == "model":
         name = ARCH_MODEL_NAME_REGISTRY.get(name, name)
         return MODEL_REGISTRY.get(name), name

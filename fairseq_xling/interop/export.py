@@ -14,7 +14,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import describe_files
@@ -28,6 +27,7 @@ from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.provenance import versions
 from fairseq_xling.text.tokenizers.pieces import pieces_file
 from fairseq_xling.text.vocabularies import mode_of
+from fairseq_xling.trained import load_trained
 
 _KEPT = ("format", "languages", "segment", "settings", "versions", "vocab", "dictionaries")
 

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.data.folder import (
     CLS,
     MASK,
@@ -28,6 +27,7 @@ from fairseq_xling.models.identity import read_identity
 from fairseq_xling.papers.clcr.encoder import read_config
 from fairseq_xling.papers.clcr.modules import modules
 from fairseq_xling.text.vocabularies import mode_of
+from fairseq_xling.trained import load_trained
 
 logger = logging.getLogger(__name__)
 

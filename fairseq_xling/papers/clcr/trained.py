@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import building
-from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.data.batch import pad_rows, source_side
 from fairseq_xling.data.folder import PAD, DataFolder, text_mask
 from fairseq_xling.data.mmap import TokenFile
@@ -26,6 +25,7 @@ from fairseq_xling.guards import prepare_engine
 from fairseq_xling.models.identity import KEY, decode_identity
 from fairseq_xling.papers.clcr.labels import blocks_of_text
 from fairseq_xling.papers.clcr.modules import PairStates
+from fairseq_xling.trained import load_trained
 
 
 class Clcr:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from fairseq.data import Dictionary
 
-from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.plain import settings_of
 from fairseq_xling.data.folder import SEP, DataFolder, read_dictionary
 from fairseq_xling.errors import UserError
@@ -36,6 +35,7 @@ from fairseq_xling.papers.trelm.preparation import transfer_folder
 from fairseq_xling.runs.step import Step
 from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.trained import load_trained
 
 logger = logging.getLogger(__name__)
 

@@ -23,7 +23,6 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.errors import UserError, about
 from fairseq_xling.files import sha256, write_json
@@ -39,6 +38,7 @@ from fairseq_xling.registry import Registry
 from fairseq_xling.tasks.heads import Head
 from fairseq_xling.text.published_tokenizer import differences, special_tokens, tokenizer_json
 from fairseq_xling.text.tokenizers.pieces import load_tokenizer
+from fairseq_xling.trained import load_trained
 
 if TYPE_CHECKING:
     from fairseq_xling.verbs.export_formats import Job

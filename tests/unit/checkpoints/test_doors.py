@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.checkpoints.files import load_trained
 from fairseq_xling.checkpoints.served import PATHS
 from fairseq_xling.data.mmap import write_items
 from fairseq_xling.errors import UserError
@@ -19,6 +18,7 @@ from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
 from fairseq_xling.tasks.predict import Predictor
+from fairseq_xling.trained import load_trained
 
 REFUSED = (UserError, SystemExit)
 

@@ -30,9 +30,9 @@ import yaml
 from safetensors.torch import save_file
 from torch import nn
 
-from fairseq_xling import array_file, checkpoints, yaml_text
+from fairseq_xling import array_file, checkpoints, trained, yaml_text
 from fairseq_xling.checkpoints import budget, files, layout, no_larger_than, served
-from fairseq_xling.checkpoints.files import load_plain, load_trained
+from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.data import folder as data_folder
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.errors import UserError
@@ -40,6 +40,7 @@ from fairseq_xling.guards import prepare_engine, reading
 from fairseq_xling.interop.sources import folder as weights_folder
 from fairseq_xling.results.report import Section, write_report
 from fairseq_xling.runs import forking, options
+from fairseq_xling.trained import load_trained
 
 REFUSED = (UserError, SystemExit)
 LARGE = 300_000  # rows of a table of 16 columns, above what a small file may ask for
@@ -294,7 +295,7 @@ def _(tools: Tools) -> Any:
 ANY = served.Declared("anything", lambda value: True)
 
 
-@guard("check_served, our reader", put(files, "check_served"))
+@guard("check_served, our reader", put(trained, "check_served"))
 def _(tools: Tools) -> Any:
     return load_trained(tools.changed({"cfg.task._name": "masked_lm"}))
 
