@@ -2,7 +2,7 @@
 
 The engine (fairseq) is deliberately not a requirement: its metadata asks for a
 torchaudio that breaks other packages, so it is installed by the step that
-`fairseq_xling.engine.ENGINE_STEP` prints where it is missing.
+`fairseq_xling.engine.install.ENGINE_STEP` prints where it is missing.
 """
 
 from setuptools import setup

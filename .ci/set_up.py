@@ -40,7 +40,7 @@ def check(folder: Path) -> None:
             f"(Debian and Ubuntu: apt-get install python3.{sys.version_info[1]}-venv)"
         )
     sys.path.insert(0, str(ROOT))
-    from fairseq_xling.engine import compiler_lack  # only now: older Pythons cannot read it
+    from fairseq_xling.engine.install import compiler_lack  # only now: older Pythons cannot read it
 
     if lack := compiler_lack():
         raise Refusal(lack)
@@ -102,7 +102,7 @@ def main(folder: Path) -> None:
         call("tools to build with", [*pip, *TOOLS.split()], failed)
     if not failed:
         jobs = [
-            ("engine", [python, "-m", "fairseq_xling.engine"]),
+            ("engine", [python, "-m", "fairseq_xling.engine.install"]),
             ("packages", [*pip, "--no-build-isolation", "torch", "--editable", ".[dev]"]),
         ]
         threads = [threading.Thread(target=call, args=(*job, failed)) for job in jobs]

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import psutil
 
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import TokenFile, write_index
-from fairseq_xling.files import read_json, write_json
 
 LONGEST = 512
 

@@ -19,8 +19,8 @@ from typing import Any
 import psutil
 import torch
 
-from fairseq_xling.compat import cpu_capabilities
-from fairseq_xling.precision import cpu_has_bf16, processor
+from fairseq_xling.engine.compat import cpu_capabilities
+from fairseq_xling.engine.precision import cpu_has_bf16, processor
 
 
 @dataclass

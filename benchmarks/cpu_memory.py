@@ -22,7 +22,7 @@ from common import heading, in_own_process, report_child, table
 from mlm_systems import Setting, ours
 from mlm_text import generated_lines, prepare
 
-from fairseq_xling.compat import SHAPE_CACHES
+from fairseq_xling.engine.compat import SHAPE_CACHES
 
 HERE = Path(__file__).resolve().parent
 _MIB = 2**20

@@ -49,7 +49,7 @@ from mlm_text import generated_lines, prepare
 from mlm_throughput import PEAKS, SHARED
 from torch import Tensor, nn
 
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.models.layer import self_attention
 
 HERE = Path(__file__).resolve().parent

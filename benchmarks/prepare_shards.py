@@ -24,7 +24,7 @@ from pathlib import Path
 from common import heading, table
 from prepare_throughput import BIN, measure, write_corpus, zipf_sentences
 
-from fairseq_xling.languages import parse_languages
+from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.text.inputs import check_inputs, fingerprint
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
 from fairseq_xling.text.shards import cut_text

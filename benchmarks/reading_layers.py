@@ -15,7 +15,7 @@ import torch
 from common import Step, heading, table, take_turns, turn_arguments
 from torch import Tensor, nn
 
-from fairseq_xling.compat import keep_freed_memory, keep_shapes_of_sentences
+from fairseq_xling.engine.compat import keep_freed_memory, keep_shapes_of_sentences
 from fairseq_xling.models.int8 import quantise
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.packed import pack

@@ -12,14 +12,16 @@ from pathlib import Path
 import grimp
 from matplotlib.figure import Figure
 
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.results.figures import COLOURS, to_svg
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "fairseq_xling"
 SVG = "assets/architecture.svg"
+CORE = "core"  # imported by every package, and so not drawn
 # Packages that are one thing to a reader, by the name of their box.
 TOGETHER = {
+    "checkpoints, engine": ("checkpoints", "engine"),
     "cluster, runs": ("cluster", "runs"),
     "papers, studies, verbs": ("papers", "studies", "verbs"),
 }
@@ -35,8 +37,8 @@ is prepared without torch.
 ![The packages in layers, with arrows to what they import](../assets/architecture.svg)
 
 The drawing is generated from the imports whenever the documentation is built. It leaves out arrows
-that are implied by others, and the modules outside of any package, such as `errors` and `files`,
-which every package may import.
+that are implied by others, the modules outside of any package, and `core`, which every package
+imports.
 
 You can add most components as a single file: [an objective, a head, a
 measure](../how-to/extend.md), [an ordering](../how-to/ordering.md), [a verb or a
@@ -51,12 +53,11 @@ def architecture_pages() -> dict[str, str]:
     """By path, the page and its drawing."""
     graph = imports()
     layers = layers_of(graph)
+    names = [name for layer in layers for box in layer for name in TOGETHER.get(box, (box,))]
     rows = ["| Package | What it is | Files | Lines |", "|---|---|--:|--:|"]
-    for layer in layers:
-        for box in layer:
-            for name in TOGETHER.get(box, (box,)):
-                files, lines = size(name)
-                rows.append(f"| `{name}` | {about(name)} | {files} | {lines:,} |")
+    for name in [*names, CORE]:
+        files, lines = size(name)
+        rows.append(f"| `{name}` | {about(name)} | {files} | {lines:,} |")
     drawing = draw(layers, reduced(graph))
     return {"explanation/architecture.md": f"{LEAD}\n\n" + "\n".join(rows) + "\n", SVG: drawing}
 
@@ -86,7 +87,7 @@ def imports() -> dict[str, set[str]]:
     Those in functions count as well as those of modules, those for type checking alone do not.
     """
     box = {name: title for title, names in TOGETHER.items() for name in names}
-    box = {name: box.get(name, name) for name in packages()}
+    box = {name: box.get(name, name) for name in packages() if name != CORE}
     graph = grimp.build_graph(PACKAGE, exclude_type_checking_imports=True)
     found: dict[str, set[str]] = {title: set() for title in box.values()}
     for module in graph.modules:

@@ -6,7 +6,7 @@ python docs/claims_page.py      puts the tables into README.md
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.results.claims import (
     STATES,
     Verdict,

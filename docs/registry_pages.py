@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from verb_pages import cell
 
 import fairseq_xling
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 LEAD = """# Registries
 

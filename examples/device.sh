@@ -3,7 +3,7 @@
 case ${DEVICE:-cpu} in
 cpu) device=(--cpu --cpu-precision auto) device_plain=(--cpu) ;;
 cuda)
-    found=$(python -c 'from fairseq_xling.precision import device_options
+    found=$(python -c 'from fairseq_xling.engine.precision import device_options
 print(*device_options("auto", "cuda"))')
     read -ra device <<<"$found"
     device_plain=()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fairseq_xling.api import measures as measures
     from fairseq_xling.api.aligner import Aligner as Aligner
     from fairseq_xling.api.encoder import Encoder as Encoder
-    from fairseq_xling.extensions import load_plugins as load_plugins
+    from fairseq_xling.engine.extensions import load_plugins as load_plugins
     from fairseq_xling.generation.translator import Translator as Translator
     from fairseq_xling.results.exports import read_study as read_study
 
@@ -29,7 +29,7 @@ _API = {
     "Aligner": ("api.aligner", "Aligner"),
     "Encoder": ("api.encoder", "Encoder"),
     "Translator": ("generation.translator", "Translator"),
-    "load_plugins": ("extensions", "load_plugins"),
+    "load_plugins": ("engine.extensions", "load_plugins"),
     "measures": ("api.measures", ""),
     "read_study": ("results.exports", "read_study"),
 }
@@ -41,8 +41,8 @@ if not TYPE_CHECKING:  # a checker knows the names above, and would take any oth
         if name not in _API:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home, attribute = _API[name]
-        from fairseq_xling.compat import lean_engine, quiet_engine
-        from fairseq_xling.extensions import load_plugins
+        from fairseq_xling.engine.compat import lean_engine, quiet_engine
+        from fairseq_xling.engine.extensions import load_plugins
 
         lean_engine()
         load_plugins()

@@ -4,11 +4,11 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fairseq_xling import extensions
-from fairseq_xling.errors import UserError, about_file, one_line
-from fairseq_xling.files import kept
-from fairseq_xling.named_files import arguments_of, check_outputs
-from fairseq_xling.registry import did_you_mean, question
+from fairseq_xling.core.errors import UserError, about_file, one_line
+from fairseq_xling.core.files import kept
+from fairseq_xling.core.named_files import arguments_of, check_outputs
+from fairseq_xling.core.registry import did_you_mean, question
+from fairseq_xling.engine import extensions
 from fairseq_xling.runs.command_line import build_parser, join_words, typed_as, verbs
 
 _EXPLAIN = {"-h", "--help", "--version"}
@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
         args.argv = [*extensions.folder_options(), *given]
         read = check_outputs(arguments_of(parser, args))
         # Only now: it takes NumPy, which help does without.
-        from fairseq_xling.compat import bound_shape_caches, lean_engine, quiet_engine
+        from fairseq_xling.engine.compat import bound_shape_caches, lean_engine, quiet_engine
 
         bound_shape_caches()
         lean_engine()

@@ -1,12 +1,12 @@
 """Registers tasks, models, criterions and optimizers with fairseq; the one import of `user_dir`.
 
-Then come the user's own (`fairseq_xling.extensions`): fairseq itself knows one folder alone.
+Then come the user's own (`fairseq_xling.engine.extensions`): fairseq itself knows one folder alone.
 """
 
 import importlib
 
-from fairseq_xling.errors import exits_on_user_error
-from fairseq_xling.extensions import load_plugins
+from fairseq_xling.core.errors import exits_on_user_error
+from fairseq_xling.engine.extensions import load_plugins
 from fairseq_xling.guards import prepare_engine
 
 # In this order: models, optimizers and criterions before the tasks that use them.

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fairseq_xling.core.files import sha256, write_json
 from fairseq_xling.data.folder import SEP, SPECIALS
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import best_dtype, write_items
-from fairseq_xling.files import sha256, write_json
 
 pytest_plugins = [
     "tests.rows_plugin",

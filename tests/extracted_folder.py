@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 
 
 def write_extracted(

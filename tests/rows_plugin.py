@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.studies.pages.rows import TESTS_FORMAT, TESTS_KIND, check_codes
 
 _ROWS = "rows"  # the property that carries a test's rows to the process that writes the file

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 
 ROOT = Path(__file__).parent.parent
 TABLE = Path("tests/slow.tsv")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.emerging.similarity_config import ROWS
 from fairseq_xling.results.frame import figures, frame_from_json
 from fairseq_xling.results.page import Result

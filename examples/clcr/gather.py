@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import read_json, write_json
+from fairseq_xling.core.provenance import provenance
 from fairseq_xling.papers.clcr.modules.extract import SHARES
 from fairseq_xling.papers.clcr.run_result import TABLES
-from fairseq_xling.provenance import provenance
 from fairseq_xling.results.frame import frame_from_json, frame_to_json, make_frame, pivot
 from fairseq_xling.results.statistics import OverSeeds, mean_and_spread
 from fairseq_xling.results.tables import text_table

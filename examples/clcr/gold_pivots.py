@@ -8,8 +8,8 @@ LABELS.
 
 import argparse
 
+from fairseq_xling.core.errors import exits_on_user_error
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import exits_on_user_error
 from fairseq_xling.papers.clcr.labels import write_gold
 
 

@@ -9,7 +9,7 @@ when is taken from it. Results are kept in `results/`; without RUN, the page is 
 from collections.abc import Sequence
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.results.result import Result, kind_of
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page

@@ -9,9 +9,9 @@ text. See `fairseq_xling.corpus.roles`.
 
 import argparse
 
+from fairseq_xling.core.errors import exits_on_user_error
+from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.corpus.roles import mix_text, write_roles
-from fairseq_xling.errors import exits_on_user_error
-from fairseq_xling.languages import parse_languages
 
 
 @exits_on_user_error

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.languages import parse_languages
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.languages import parse_languages
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-ZÄÖÜ])")
 

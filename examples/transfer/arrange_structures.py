@@ -33,8 +33,8 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import atomic_write, read_json, read_lines, sha256, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.structures.data import Reader
 from fairseq_xling.papers.transfer.structures.fit import micro_scores

@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import atomic_write, write_json
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.formats.texts import Tsv
 

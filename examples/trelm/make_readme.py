@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.trelm.results import each, totals
 from fairseq_xling.papers.trelm.run_result import bleu_table, phase_table
 from fairseq_xling.papers.trelm.study_result import (

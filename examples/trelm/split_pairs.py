@@ -20,11 +20,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.ranges import COUNT, Number
-from fairseq_xling.seeds import SEED
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.ranges import COUNT, Number
+from fairseq_xling.core.seeds import SEED
 
 # In the order in which they are written: the last one shows that all are there.
 SPLITS = ("train", "val", "test")

@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from fairseq.data.data_utils import batch_by_size
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import read_lines, write_json
-from fairseq_xling.folders import META, is_finished, new_folder
-from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
-from fairseq_xling.ranges import COUNT, POSITIVE, Number
-from fairseq_xling.seeds import SEED
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import read_lines, write_json
+from fairseq_xling.core.folders import META, is_finished, new_folder
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.ranges import COUNT, POSITIVE, Number
+from fairseq_xling.core.seeds import SEED
 
 try:
     import transformers

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.analysis.cka import Sums
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 VARIANCE = 0.99
 _RANK = 1e-10  # of the largest eigenvalue: what is below is rounding

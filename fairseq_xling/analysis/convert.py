@@ -24,7 +24,7 @@ import sacrebleu
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def vocabulary(texts: Iterable[Tensor], size: int) -> Tensor:

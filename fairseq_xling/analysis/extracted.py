@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairseq_xling.array_file import mapped
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, read_lines
-from fairseq_xling.json_fields import check_count
+from fairseq_xling.core.array_file import mapped
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json, read_lines
+from fairseq_xling.core.json_fields import check_count
 
 if TYPE_CHECKING:
     from torch import Tensor

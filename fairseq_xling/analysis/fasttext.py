@@ -16,9 +16,9 @@ import numpy as np
 from gensim.models import FastText
 
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
-from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import COUNT, Range, check_fields, numbers
-from fairseq_xling.seeds import SEEDS
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import COUNT, Range, check_fields, numbers
+from fairseq_xling.core.seeds import SEEDS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from scipy import sparse
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
 
 _BLOCK = 1 << 14  # sentences counted at a time
 

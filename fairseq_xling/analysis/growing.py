@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.errors import writing
-from fairseq_xling.files import read_record, write_json
+from fairseq_xling.core.errors import writing
+from fairseq_xling.core.files import read_record, write_json
 
 _HEADER = 128  # bytes; numpy's own headers of such arrays have this size
 

@@ -13,7 +13,7 @@ Symbols: ``B`` masked positions, ``V`` size of the vocabulary, ``K`` languages.
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 _CELLS = 1 << 22  # probabilities in double precision at a time: 32 MB
 

@@ -14,7 +14,7 @@ Symbols: ``L`` layers (states 0..L, 0 = embedding output), ``B`` batch, ``T`` le
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 class LanguageMean:

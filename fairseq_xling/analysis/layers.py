@@ -1,6 +1,6 @@
 """Layers of an encoder, as options name them."""
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def parse_layers(text: str, last: int, option: str = "--layers") -> tuple[int, ...]:

@@ -13,8 +13,8 @@ from torch import Tensor
 from fairseq_xling.analysis.ranks import nearest
 from fairseq_xling.analysis.subject import Subject, TextEncoder
 from fairseq_xling.analysis.words import TypeMeans, begins_word, find_words, span_means
+from fairseq_xling.core.files import read_lines
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
-from fairseq_xling.files import read_lines
 from fairseq_xling.text.vocabularies import mode_of
 
 _NEAREST = 3

@@ -15,11 +15,11 @@ from torch import Tensor
 from fairseq_xling.analysis.corpus import Corpus
 from fairseq_xling.analysis.language_mean import LanguageMean
 from fairseq_xling.analysis.subject import Encoder
-from fairseq_xling.array_file import ArrayFile, described_well
-from fairseq_xling.errors import UserError
-from fairseq_xling.folders import work_folder
-from fairseq_xling.json_fields import check_count
-from fairseq_xling.progress import progress
+from fairseq_xling.core.array_file import ArrayFile, described_well
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.folders import work_folder
+from fairseq_xling.core.json_fields import check_count
+from fairseq_xling.core.progress import progress
 
 _FILE = ArrayFile(
     "fairseq_xling.mean", "a file of means (as `fairseq-xling mean` writes it)", needs=("mean",)

@@ -11,8 +11,8 @@ from typing import Any
 
 import sacrebleu
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_lines
 
 ORDERS = 4
 # Languages that are written without spaces; all others use sacrebleu's default tokenizer.

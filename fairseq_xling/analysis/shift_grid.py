@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 Scores = Mapping[str, Any]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, write_json
+from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_index
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, write_json
-from fairseq_xling.progress import progress
 
 SPLITS = ("train", "valid")
 _BLOCK = 1 << 14  # sentences read at a time

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.analysis.language_mean import random_direction
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 _CHUNK = 1024  # rows and columns of a block of distances: 8 MB
 _TIE = 1e-12  # squared distances whose relative difference is within rounding are the same

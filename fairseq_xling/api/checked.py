@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 # What is not about arrays is checked below this room, too.
-from fairseq_xling.arguments import choice as choice
-from fairseq_xling.arguments import count as count
-from fairseq_xling.arguments import lines as lines
-from fairseq_xling.arguments import number as number
-from fairseq_xling.arguments import text as text
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.core.arguments import choice as choice
+from fairseq_xling.core.arguments import count as count
+from fairseq_xling.core.arguments import lines as lines
+from fairseq_xling.core.arguments import number as number
+from fairseq_xling.core.arguments import text as text
+from fairseq_xling.core.errors import UserError, shown
 
 
 def array(name: str, value: Any) -> np.ndarray:

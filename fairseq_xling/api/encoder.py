@@ -18,10 +18,10 @@ from torch import Tensor
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.analysis.retrieval import collect_vectors, sentence_vectors
 from fairseq_xling.api import checked, measures
+from fairseq_xling.core.errors import UserError, about, shown
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SEP, SPECIALS
-from fairseq_xling.errors import UserError, about, shown
 from fairseq_xling.interop import encoder as interop
-from fairseq_xling.registry import Registry
 from fairseq_xling.text.encoder import TextEncoder
 
 MASK_TEXT = "<mask>"

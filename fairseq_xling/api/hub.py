@@ -19,13 +19,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling import arguments
 from fairseq_xling.api import checked
 from fairseq_xling.api.encoder import Encoder, Filled
+from fairseq_xling.core import arguments
+from fairseq_xling.core.errors import UserError, about, shown
 from fairseq_xling.data.folder import CLS, PAD, SEP
-from fairseq_xling.errors import UserError, about, shown
+from fairseq_xling.engine.precision import AUTO, resolve
 from fairseq_xling.generation.translator import Translator
-from fairseq_xling.precision import AUTO, resolve
 
 
 def load(

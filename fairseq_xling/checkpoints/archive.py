@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import IO, Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 # What torch and fairseq write for tensors, mappings, options, and numbers of numpy.
 _WRITTEN = re.compile(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.core.errors import UserError, shown
 
 # A model may have a little that its file lacks: buffers that are computed, the language model's
 # output where only the encoder is kept, tables that a head adds.

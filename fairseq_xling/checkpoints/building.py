@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fairseq_xling.checkpoints.budget import Budget, no_larger_than
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 # Not a RuntimeError, which torch raises for much that is not the file's fault.
 _WRONG_VALUES = (

@@ -15,7 +15,7 @@ import numpy as np
 from fairseq_xling.checkpoints.archive import check_archive
 from fairseq_xling.checkpoints.layout import check_layout
 from fairseq_xling.checkpoints.tensors import check_tensors, unwrapped
-from fairseq_xling.errors import UserError, exits_on_user_error, program_error
+from fairseq_xling.core.errors import UserError, exits_on_user_error, program_error
 
 
 def allow_fairseq_values() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write
 
 _NAMES = ("criterion_name", "optimizer_name")
 # What `load_trained` has to find in a checkpoint for `trained_by`.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from fairseq_xling.checkpoints.plain import check_plain
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.core.errors import UserError, shown
 
 
 class Kind(NamedTuple):

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.core.errors import UserError, shown
 
 # Real settings are some 400 values, 4 deep. Lists that hold themselves many times over take a few
 # bytes in a file and more memory than there is when they are written out.

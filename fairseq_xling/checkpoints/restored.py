@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairseq_xling.checkpoints.tensors import check_tensors
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.core.errors import UserError, shown
 
 
 def check_optimizer(state: Mapping[str, Any], path: Any) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairseq_xling.errors import OWN, UserError, shown
+from fairseq_xling.core.errors import OWN, UserError, shown
 
 
 @dataclass(frozen=True)

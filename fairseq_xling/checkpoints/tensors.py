@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairseq_xling.checkpoints.budget import origin
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.core.errors import UserError, shown
 
 _WRAPPER = "module."
 # Tied weights are listed under up to three names. More claims on one piece of memory are not ties.

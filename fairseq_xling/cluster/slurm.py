@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, program_error
-from fairseq_xling.files import read_record, write_json
-from fairseq_xling.options import option
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError, program_error
+from fairseq_xling.core.files import read_record, write_json
+from fairseq_xling.core.options import option
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.forking import OFF, VARIABLE
 from fairseq_xling.runs.launchers import LAUNCHERS, Launcher, StepFailed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.launchers import EXPORTS
 from fairseq_xling.runs.step import Step, from_outside, gpus_of, predecessors

@@ -5,11 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.corpus.meaning import Meaning
 from fairseq_xling.corpus.realiser import LANGUAGES, Language, ParallelSentence, Sentence
 from fairseq_xling.corpus.sampler import DOMAINS, Sampler, Topic, Uniform
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.registry import unknown_name
 
 DOCUMENT = 8  # sentences in a row that share a topic
 SHORTEST, LONGEST = 5, 20  # words of the English sentence

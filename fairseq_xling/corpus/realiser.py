@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.corpus import meaning as m
 from fairseq_xling.corpus.inventory import ENTITIES
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase
-from fairseq_xling.registry import Registry
 
 
 class Token(NamedTuple):

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, remove
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus.annotate import character_places, expand, pharaoh
 from fairseq_xling.corpus.corpus import resolve
 from fairseq_xling.corpus.meaning import STRIDE, Clause, Meaning, NounPhrase, Oblique
 from fairseq_xling.corpus.nli import Pair
 from fairseq_xling.corpus.realiser import align
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, remove
 
 ROLES = ("giver", "given", "getter", "absent")
 SPLITS = ("test", "valid", "train")  # test and valid first: no premise of theirs is one of train

@@ -22,6 +22,11 @@ from typing import Any, TextIO
 from tqdm import tqdm
 
 from fairseq_xling import __version__
+from fairseq_xling.core.errors import UserError, writing
+from fairseq_xling.core.files import exclusive, read_json, remove, remove_links
+from fairseq_xling.core.ranges import NOT_NEGATIVE, check_fields, numbers
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.seeds import SEEDS, drawn
 from fairseq_xling.corpus.annotate import (
     character_places,
     conllu,
@@ -37,11 +42,6 @@ from fairseq_xling.corpus.realiser import LANGUAGES, Sentence, align
 from fairseq_xling.corpus.sampler import DOMAINS
 from fairseq_xling.corpus.structures import draw_structure
 from fairseq_xling.corpus.structures import line as structure_line
-from fairseq_xling.errors import UserError, writing
-from fairseq_xling.files import exclusive, read_json, remove, remove_links
-from fairseq_xling.ranges import NOT_NEGATIVE, check_fields, numbers
-from fairseq_xling.registry import unknown_name
-from fairseq_xling.seeds import SEEDS, drawn
 
 BLOCK = 1 << 40
 HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO, FIRST_STRUCTURES = 0, 1, 2, 16, 32

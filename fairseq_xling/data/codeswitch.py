@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.sources import Row
-from fairseq_xling.errors import UserError
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 

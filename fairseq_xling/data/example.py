@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.errors import UserError
 
 
 @dataclass

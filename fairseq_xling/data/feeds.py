@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.registry import Registry, unknown_name
 from fairseq_xling.data.example import Objective
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sampling import smoothed_shares
 from fairseq_xling.data.sources import Pairs, SegmentPairs, Source, break_modes
-from fairseq_xling.errors import UserError
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.registry import Registry, unknown_name
 
 logger = logging.getLogger(__name__)
 

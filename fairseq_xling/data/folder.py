@@ -7,11 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json, read_lines, sha256
+from fairseq_xling.core.registry import did_you_mean, unknown_name
 from fairseq_xling.data.meta import check_file, in_order, read_meta
 from fairseq_xling.data.mmap import RawText, TokenFile, check_further, check_links, raw_text_path
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, read_lines, sha256
-from fairseq_xling.registry import did_you_mean, unknown_name
 
 SPECIAL_SYMBOLS = ("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<null>")
 OWN_SYMBOLS = SPECIAL_SYMBOLS[4:]  # fairseq puts the first four in front of every dictionary itself

@@ -17,13 +17,13 @@ from fairseq.data import FairseqDataset
 from fairseq.data.iterators import CountingIterator, EpochBatchIterating
 
 from fairseq_xling.checkpoints import origin
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Example
 from fairseq_xling.data.plan import BatchSpec, Cursor, Feed, Plan, feed_salt
 from fairseq_xling.data.sampling import mix
 from fairseq_xling.data.sources import Row
-from fairseq_xling.devices import processors
-from fairseq_xling.errors import UserError
+from fairseq_xling.engine.devices import processors
 
 # Changes the rows of one batch before the objectives see them (code-switching, noise).
 BatchTransform = Callable[[list[Row], np.random.Generator], list[Row]]

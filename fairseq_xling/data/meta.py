@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, sha256
-from fairseq_xling.languages import parse_languages, parse_pair
-from fairseq_xling.registry import did_you_mean
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json, sha256
+from fairseq_xling.core.languages import parse_languages, parse_pair
+from fairseq_xling.core.registry import did_you_mean
 
 KINDS = ("train", "valid", "test")
 _NAME = re.compile("train|(valid|test)([0-9]{0,9})", re.ASCII)

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write
 
 _MAGIC = b"MMIDIDX\x00\x00"
 _HEADER = struct.Struct("<9sQBQ")

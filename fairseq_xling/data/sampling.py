@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def smoothed_shares(sizes: Mapping[str, int], alpha: float) -> dict[str, float]:

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from fairseq_xling.array_file import ArrayFile, described_well
+from fairseq_xling.core.array_file import ArrayFile, described_well
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import PAD, SPECIALS, DataFolder, read_dictionary
-from fairseq_xling.errors import UserError
-from fairseq_xling.progress import progress
 
 _FILE = ArrayFile(
     "fairseq_xling.shortlist",

@@ -10,11 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sampling import permute
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
 
 _PIECE = 1 << 16  # sentences looked at together: checks need the same memory for any corpus
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from fairseq.data import Dictionary
 
+from fairseq_xling.core.errors import shown
 from fairseq_xling.data.folder import UNK, DataFolder
-from fairseq_xling.errors import shown
 from fairseq_xling.generation.dataset import TranslationDataset
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.segment import segmentations

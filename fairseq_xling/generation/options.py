@@ -8,9 +8,9 @@ from typing import Any, Optional
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import ANY, CANDIDATES, HYPOTHESES, NATS, option_name, ranged
 from fairseq_xling.models.emissions import Emission
-from fairseq_xling.ranges import ANY, CANDIDATES, HYPOTHESES, NATS, option_name, ranged
 
 # fairseq's options of left-to-right search that would silently have no effect, and the values
 # that they must have.

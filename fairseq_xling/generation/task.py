@@ -11,15 +11,17 @@ import torch
 from fairseq.data import Dictionary
 from omegaconf import OmegaConf
 
-from fairseq_xling import arguments
-from fairseq_xling.compat import keep_freed_memory, keep_shapes_of_sentences
+from fairseq_xling.core import arguments
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.batch import source_side
 from fairseq_xling.data.feeds import parse_directions
 from fairseq_xling.data.folder import CLS, SEP, SPECIALS
 from fairseq_xling.data.iterator import EvaluationIterator
 from fairseq_xling.data.plan import Limits
 from fairseq_xling.data.shortlist import Shortlist, name_of
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.engine.compat import keep_freed_memory, keep_shapes_of_sentences
+from fairseq_xling.engine.precision import computes_in_bf16
 from fairseq_xling.generation.codec import FolderCodec, KeepsReferences, References, difference
 from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 from fairseq_xling.generation.generator import CandidateTokens, NonAutoregressiveGenerator
@@ -33,8 +35,6 @@ from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.models.emissions import Reading
 from fairseq_xling.models.int8 import quantise
 from fairseq_xling.models.packed import pack
-from fairseq_xling.precision import computes_in_bf16
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.encode import TOO_LONG
 
 logger = logging.getLogger(__name__)

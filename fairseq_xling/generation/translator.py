@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 from fairseq.utils import apply_to_sample
 
-from fairseq_xling import arguments
+from fairseq_xling.core import arguments
+from fairseq_xling.core.errors import UserError, program_error
 from fairseq_xling.data.plan import Limits
-from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.engine.precision import AUTO, CHOICES, resolve
 from fairseq_xling.generation.dataset import TranslationDataset
 from fairseq_xling.generation.generator import Hypothesis, words_of
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.orderings import orderings
 from fairseq_xling.generation.task import Translates
 from fairseq_xling.interop.encoder import Encoder
-from fairseq_xling.precision import AUTO, CHOICES, resolve
 from fairseq_xling.text.encoder import TextEncoder
 
 BATCH_TOKENS, BUFFER = 4096, 2048

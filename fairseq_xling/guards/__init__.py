@@ -3,11 +3,11 @@
 Each is wrapped once, where it is defined, so that everything passes through: options in `commands`,
 what is read from a checkpoint in `reading`, what a training does to its folders in `training`,
 which processes are of one training in `processes`. Ways around what is wrong in a version of
-fairseq or torch are in `fairseq_xling.compat` instead.
+fairseq or torch are in `fairseq_xling.engine.compat` instead.
 """
 
 from fairseq_xling.checkpoints.files import allow_fairseq_values
-from fairseq_xling.compat import repair_engine
+from fairseq_xling.engine.compat import repair_engine
 
 
 def prepare_engine() -> None:

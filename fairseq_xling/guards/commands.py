@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from fairseq_xling.devices import loader_processes_by_default
-from fairseq_xling.engine_options import check_engine_options, literal_list
-from fairseq_xling.errors import UserError, exits_on_user_error, usage_line
-from fairseq_xling.files import open_binary
-from fairseq_xling.literals import literal
-from fairseq_xling.ranges import check_fields
-from fairseq_xling.sentences import read_sentences
+from fairseq_xling.core.errors import UserError, exits_on_user_error, usage_line
+from fairseq_xling.core.files import open_binary
+from fairseq_xling.core.literals import literal
+from fairseq_xling.core.ranges import check_fields
+from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.engine.devices import loader_processes_by_default
+from fairseq_xling.engine.options import check_engine_options, literal_list
 
 _PROJECT = __name__.partition(".")[0]
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairseq_xling.compat import own_store
-from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.core.errors import UserError, one_line
+from fairseq_xling.engine.compat import own_store
 from fairseq_xling.guards.rendezvous import limit_of
 
 SILENT = 30  # seconds

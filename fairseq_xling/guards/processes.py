@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairseq_xling.errors import UserError, exits_on_user_error, shown
+from fairseq_xling.core.errors import UserError, exits_on_user_error, shown
 from fairseq_xling.guards import heartbeat, rendezvous
 
 logger = logging.getLogger(__name__)

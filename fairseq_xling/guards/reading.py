@@ -11,7 +11,7 @@ from typing import Any
 
 from fairseq_xling import checkpoints
 from fairseq_xling.checkpoints.files import find_data, in_one_line
-from fairseq_xling.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.errors import UserError, about, exits_on_user_error
 
 
 def install() -> None:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 logger = logging.getLogger(__name__)
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling import checkpoints
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import same_place, unlink_link
-from fairseq_xling.locks import hold
-from fairseq_xling.named_files import existing
-from fairseq_xling.ranges import option_name
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import same_place, unlink_link
+from fairseq_xling.core.locks import hold
+from fairseq_xling.core.named_files import existing
+from fairseq_xling.core.ranges import option_name
+from fairseq_xling.core.registry import unknown_name
 
 _SAVED = re.compile(r"checkpoint(\d|_|\.best_).*\.pt")  # what fairseq calls what it writes
 logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, PAD, SEP
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources.bert import HEAD, TABLE
 from fairseq_xling.interop.sources.folder import PUBLISHED
 from fairseq_xling.interop.sources.table import convert_back

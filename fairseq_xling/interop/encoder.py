@@ -9,18 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling import arguments
 from fairseq_xling.checkpoints import settings_of
 from fairseq_xling.checkpoints.files import find_data, load_plain
+from fairseq_xling.core import arguments
+from fairseq_xling.core.errors import UserError, program_error
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Example, side_of
 from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder, text_mask
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
-from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.guards import prepare_engine
-from fairseq_xling.registry import unknown_name
 
 MODEL = "model.pt"  # in a folder of `interop.export`
 Loaded = TypeVar("Loaded", bound="Encoder")

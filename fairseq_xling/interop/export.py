@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import sha256, write_json
+from fairseq_xling.core.folders import META
+from fairseq_xling.core.provenance import versions
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.shortlist import Shortlist, name_of
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256, write_json
-from fairseq_xling.folders import META
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import MODEL, Encoder
 from fairseq_xling.models.encoder import SeparableEncoder
-from fairseq_xling.provenance import versions
 from fairseq_xling.text.tokenizers.pieces import pieces_file
 from fairseq_xling.text.vocabularies import mode_of
 from fairseq_xling.trained import load_trained

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.data.folder import CLS, MASK, PAD, SEP, UNK
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
 from fairseq_xling.interop import onnx_graphs as graphs
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.export import chosen_language, write_vocabulary

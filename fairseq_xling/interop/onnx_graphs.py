@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_xling.analysis.retrieval import sentence_vectors
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS, text_mask
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import Pair
 
 OPSET = 17

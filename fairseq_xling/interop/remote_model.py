@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import NULL
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 

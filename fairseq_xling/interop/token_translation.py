@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import text_mask
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import ReadingLayer
-from fairseq_xling.registry import unknown_name
 
 _CPU_ROWS, _ROWS = 256, 8192  # positions whose logits exist at a time
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from fairseq_xling.options import option
-from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range
+from fairseq_xling.core.options import option
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range
 
 _SMALL = Range(0, 0.5, below=True)
 _FACTOR = Range(0, 1, above=True)

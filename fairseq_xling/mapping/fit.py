@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.fitted import LayerMap, Side
 from fairseq_xling.mapping.paired import PAIRED, PairedMethod
 from fairseq_xling.mapping.steps import Blocks, apply_steps, fit_steps

@@ -20,8 +20,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.array_file import ArrayFile, described_well
-from fairseq_xling.errors import UserError, shown
+from fairseq_xling.core.array_file import ArrayFile, described_well
+from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.mapping.steps import ELEMENTS, Step, apply_steps, lost_in_steps, undo_steps
 
 _FILE = ArrayFile("fairseq_xling.map", "a map (as `fairseq-xling map procrustes` writes it)")

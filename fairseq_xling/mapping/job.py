@@ -14,19 +14,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256, write_json
-from fairseq_xling.folders import work_folder
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import sha256, write_json
+from fairseq_xling.core.folders import work_folder
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.mapping.evidence import shared_words, split_shared
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
 from fairseq_xling.mapping.normalize import parse_steps
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
-from fairseq_xling.registry import unknown_name
 
 MATCHES = ("none", "moments")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,9 +10,9 @@ import dataclasses
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import did_you_mean
 from fairseq_xling.mapping.vectors_file import Vectors
-from fairseq_xling.registry import did_you_mean
 from fairseq_xling.text.pieces import WORD_MARK
 
 BINS = 80  # of equal width over [-1, 1]

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError, about, shown
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError, about, shown
+from fairseq_xling.core.registry import Registry
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -16,13 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.folders import WorkFolder
+from fairseq_xling.core.folders import WorkFolder
+from fairseq_xling.core.progress import progress
 from fairseq_xling.mapping.csls import csls_criterion
 from fairseq_xling.mapping.evidence import Evidence, find_evidence
 from fairseq_xling.mapping.methods import Fit
 from fairseq_xling.mapping.refine import random_rotation, refine
 from fairseq_xling.mapping.space import Space
-from fairseq_xling.progress import progress
 
 
 @dataclasses.dataclass(frozen=True)

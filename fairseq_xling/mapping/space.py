@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.normalize import normalize
 from fairseq_xling.mapping.vectors_file import Vectors
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fairseq_xling.analysis.extracted import Extracted
-from fairseq_xling.array_file import mapped
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.array_file import mapped
+from fairseq_xling.core.errors import UserError
 
 if TYPE_CHECKING:
     from torch import Tensor

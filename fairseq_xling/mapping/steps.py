@@ -13,9 +13,9 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import about
+from fairseq_xling.core.errors import about
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.mapping.normalize import LENGTH, ROUNDS, parse_steps, unit
-from fairseq_xling.registry import Registry
 
 Blocks = Callable[[], Iterable[Tensor]]
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.array_file import ArrayFile, described_well
+from fairseq_xling.core.array_file import ArrayFile, described_well
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
 
 _TOKENS = 1 << 20  # tokens counted at a time
 _FILE = ArrayFile(

@@ -3,7 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 activations: Registry = Registry("activation")
 

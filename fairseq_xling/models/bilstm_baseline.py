@@ -17,12 +17,12 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT, check_fields, ranged
 from fairseq_xling.data.folder import PAD, SPECIALS
-from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.dropout import SharedDropout
 from fairseq_xling.models.identity import Identified
 from fairseq_xling.models.tagging.layers import BiLstm
-from fairseq_xling.ranges import BELOW_ONE, COUNT, check_fields, ranged
 
 # Numbers of tags: FRAME is that of the root and of the end.
 NO_TAG, FRAME, UNKNOWN, FIRST_TAG = range(4)

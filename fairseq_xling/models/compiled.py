@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling import compat
+from fairseq_xling.engine import compat
 from fairseq_xling.models.heads import BertHead
 from fairseq_xling.models.layer import EncoderLayer, after_attention
 

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.activations import activations
-from fairseq_xling.registry import Registry
 
 lm_heads: Registry = Registry("LM head")
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import origin
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.core.errors import UserError, exits_on_user_error
 
 KEY = "_extra_state"  # where torch puts it in a state dict
 

@@ -19,12 +19,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.compat import cpu_capabilities
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.engine.compat import cpu_capabilities
+from fairseq_xling.engine.precision import cpu_has_bf16
 from fairseq_xling.models.heads import LinearHead, listed
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import FUSED, Projection, ReadingLayer, prepared, substitute
-from fairseq_xling.precision import cpu_has_bf16
 
 _STATE_LIMIT, _ZERO = 127, 128
 _VNNI = ("avx512_vnni", "avx_vnni", "amx_int8")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.compat import packs_weights
+from fairseq_xling.engine.compat import packs_weights
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import FUSED, ReadingLayer, prepared, substitute
 

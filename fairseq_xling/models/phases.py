@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.identity import KEY
-from fairseq_xling.registry import Registry
 
 LOWER, UPPER, REST = "lower", "upper", "rest"
 _LAYER = re.compile(r"(?:^|\.)encoder\.layers\.(\d+)\.")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 class _Stretched(torch.autograd.Function):

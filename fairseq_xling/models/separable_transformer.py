@@ -18,7 +18,16 @@ from fairseq.models import BaseFairseqModel, register_model, register_model_arch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import origin, settings_of_file
-from fairseq_xling.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.ranges import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    Range,
+    check_fields,
+    ranged,
+)
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
@@ -31,7 +40,6 @@ from fairseq_xling.models.identity import (
 )
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.unpadded import source_grid, target_grid
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Range, check_fields, ranged
 
 # Of checkpoints that do not record their activation, as those from before the option.
 _OLDEST = "gelu"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 # The parts that can be named; `emb` stands for all three.
 EMBEDDINGS = ("tokens", "positions", "softmax")

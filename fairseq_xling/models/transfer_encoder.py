@@ -20,7 +20,8 @@ from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import check_architecture, check_layers, origin
-from fairseq_xling.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.ranges import NOT_NEGATIVE, POSITIVE, check_fields, ranged
 from fairseq_xling.mapping.fitted import Side
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.identity import (
@@ -30,7 +31,6 @@ from fairseq_xling.models.identity import (
 )
 from fairseq_xling.models.layer import attention_mask
 from fairseq_xling.models.scaled import train_faster
-from fairseq_xling.ranges import NOT_NEGATIVE, POSITIVE, check_fields, ranged
 from fairseq_xling.trained import load_trained
 
 

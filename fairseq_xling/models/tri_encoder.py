@@ -17,7 +17,8 @@ from fairseq.models import register_model, register_model_architecture
 from torch import Tensor
 
 from fairseq_xling.checkpoints import origin
-from fairseq_xling.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.ranges import SLOTS, Range, ranged
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Emitted, Prediction, View
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
@@ -35,7 +36,6 @@ from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder, check_slot_layers
 from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.models.unpadded import source_grid, target_grid
-from fairseq_xling.ranges import SLOTS, Range, ranged
 
 ALIGNED = "aligned"  # the paper's emission
 

@@ -32,13 +32,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import SLOTS
 from fairseq_xling.data.folder import NULL
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
 from fairseq_xling.models.layer import attention_mask
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.unpadded import begin, flat, segments_of
-from fairseq_xling.ranges import SLOTS
 
 COPIES = int(SLOTS.most)  # rows of the table of copies; further ones share the last
 

@@ -23,8 +23,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import PAD
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder

@@ -11,6 +11,6 @@ name. To add one, put a file here (or in your own --user-dir of fairseq) with a 
 under ``@objectives.register("name")``.
 """
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 objectives: Registry = Registry("objective", __name__, needs=("name", "reads"))

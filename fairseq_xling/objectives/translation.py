@@ -7,9 +7,9 @@ translations that a teacher has written will do.
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.example import Example, Objective
 from fairseq_xling.data.sources import Row
-from fairseq_xling.errors import UserError
 from fairseq_xling.objectives import objectives
 
 

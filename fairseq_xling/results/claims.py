@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.results.frame import by_seed, frame_from_json
 from fairseq_xling.results.paired import paired_difference, shown_p
 

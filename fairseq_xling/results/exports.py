@@ -17,10 +17,10 @@ from typing import Any
 
 import pandas
 
-from fairseq_xling import arguments
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core import arguments
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.results.page import Page, Result, Table
 from fairseq_xling.results.result import find_results, kind_of, make_page
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
-from fairseq_xling.ranges import Range
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.ranges import Range
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

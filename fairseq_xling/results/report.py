@@ -8,7 +8,7 @@ from typing import Any
 
 import jinja2
 
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.paired import SHOWN_LEVEL, RowClaim, claims_table
 from fairseq_xling.results.tables import cell

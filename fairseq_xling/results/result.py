@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.json_fields import check_type
-from fairseq_xling.provenance import provenance
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json, write_json
+from fairseq_xling.core.json_fields import check_type
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.results.figure_file import write_svg
 from fairseq_xling.results.page import RESULTS, Page, Result, write_page
 from fairseq_xling.results.statistics import OverSeeds

@@ -7,7 +7,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 
 
 def cell(value: Any, digits: int = 3) -> str:

@@ -2,7 +2,7 @@
 
 A verb is a module of one of the folders in `FOLDERS`, or of a user's own (`extensions`), with a
 docstring (its help), a ``GROUP`` (one of `GROUPS`, where the list of verbs shows it),
-a dataclass ``Options`` (`fairseq_xling.options`) and ``run(options)``; or, if it declares its
+a dataclass ``Options`` (`fairseq_xling.core.options`) and ``run(options)``; or, if it declares its
 arguments itself, ``add_arguments(parser)`` and ``run(args)``. ``SPEC_ROWS``, where it has them, are
 the rows of the specification that it is of. Only the verb that was asked for is imported. Heavy
 imports belong inside functions, so that ``--help`` answers at once.
@@ -27,12 +27,12 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import fairseq_xling
-from fairseq_xling import extensions
-from fairseq_xling.errors import UserError, broken_rule, usage_line
-from fairseq_xling.named_files import Input
-from fairseq_xling.options import add_fields, values_of
-from fairseq_xling.ranges import Number
-from fairseq_xling.registry import check_parts, question
+from fairseq_xling.core.errors import UserError, broken_rule, usage_line
+from fairseq_xling.core.named_files import Input
+from fairseq_xling.core.options import add_fields, values_of
+from fairseq_xling.core.ranges import Number
+from fairseq_xling.core.registry import check_parts, question
+from fairseq_xling.engine import extensions
 
 FOLDERS = (
     "fairseq_xling.verbs",

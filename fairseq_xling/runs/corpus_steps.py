@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.runs.step import Step
 
 

@@ -106,8 +106,8 @@ class Job:
 
 
 def _load_plugins() -> None:
-    from fairseq_xling.errors import exits_on_user_error
-    from fairseq_xling.extensions import load_plugins
+    from fairseq_xling.core.errors import exits_on_user_error
+    from fairseq_xling.engine.extensions import load_plugins
 
     exits_on_user_error(load_plugins)()
 
@@ -263,14 +263,14 @@ def _import_everything() -> None:
     """What the programs of a run import, and nothing that decides how they log."""
     import logging
 
-    from fairseq_xling.compat import lean_engine
+    from fairseq_xling.engine.compat import lean_engine
 
     lean_engine()
     import fairseq.trainer  # noqa: F401
     import matplotlib.figure  # noqa: F401
     import torch._dynamo  # noqa: F401  every optimiser asks for it, and it takes longest
 
-    from fairseq_xling.extensions import held
+    from fairseq_xling.engine.extensions import held
 
     # A user's own code may start threads, after which nothing can be forked.
     with held():

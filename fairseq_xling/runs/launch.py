@@ -8,7 +8,7 @@ The runner begins the trainings and translations of a run with it.
 import runpy
 import sys
 
-from fairseq_xling.compat import lean_engine
+from fairseq_xling.engine.compat import lean_engine
 
 if __name__ == "__main__":
     del sys.argv[0]

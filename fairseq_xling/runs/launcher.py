@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.named_files import NEW_FOLDER, YAML
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.named_files import NEW_FOLDER, YAML
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.runs.launchers import EXPORTS, LAUNCHERS, Launcher
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.runner import Runner

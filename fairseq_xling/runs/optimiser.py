@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, to_argv
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, to_argv
+from fairseq_xling.core.registry import unknown_name
 
 # Further options of each scheduler, besides the warm-up.
 _LENGTH_OPTION = {"polynomial_decay": "--total-num-update"}

@@ -1,7 +1,7 @@
 """Settings of a run: a dataclass whose values come from a YAML file and the command line.
 
-Every field is made by `fairseq_xling.options.option`. The command line takes precedence over the
-file, the file over a preset, a preset over the defaults.
+Every field is made by `core.options.option`. The command line takes precedence over the file, the
+file over a preset, a preset over the defaults.
 """
 
 import argparse
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from fairseq_xling.errors import UserError, about_file, shown
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.named_files import YAML, Argument, Input, OutputFolder, check_outputs
-from fairseq_xling.options import (
+from fairseq_xling.core.errors import UserError, about_file, shown
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.named_files import YAML, Argument, Input, OutputFolder, check_outputs
+from fairseq_xling.core.options import (
     check_needs,
     chosen,
     option,
@@ -21,11 +21,11 @@ from fairseq_xling.options import (
     parse_seeds,
     split_words,
 )
-from fairseq_xling.ranges import WORDS, option_name
-from fairseq_xling.registry import unknown_name
-from fairseq_xling.yaml_text import read_yaml_texts
+from fairseq_xling.core.ranges import WORDS, option_name
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.yaml_text import read_yaml_texts
 
-__all__ = ["parse_numbers", "parse_seeds", "split_words"]  # of fairseq_xling.options
+__all__ = ["parse_numbers", "parse_seeds", "split_words"]  # of fairseq_xling.core.options
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
 # What a value of a file must not name. Our verbs know an option by the start of its name.

@@ -8,10 +8,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.options import option
-from fairseq_xling.precision import AUTO, CHOICES, HELP, resolve
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, write_json
+from fairseq_xling.core.options import option
+from fairseq_xling.engine.precision import AUTO, CHOICES, HELP, resolve
 
 Config = TypeVar("Config")
 

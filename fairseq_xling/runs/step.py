@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling import extensions
-from fairseq_xling.columns import on_disk
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, read_record, remove, sha256, stat_of, write_json
+from fairseq_xling.core.columns import on_disk
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files, read_record, remove, sha256, stat_of, write_json
+from fairseq_xling.engine import extensions
 from fairseq_xling.version import USER_DIR, VERSION
 
 _ENTRIES = {  # of a stamp

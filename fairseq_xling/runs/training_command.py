@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.precision import device_options
+from fairseq_xling.engine.precision import device_options
 from fairseq_xling.runs import training_log
 from fairseq_xling.runs.step import Step
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 UNDRAWN = frozenset({"best_loss"})  # keys that end in loss but are not curves
 _LINE = re.compile(r"\| (\S+) \| (\{.*\})\s*$")

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, reads
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, reads
 from fairseq_xling.runs.corpus_steps import prepare_step, segment_options, text_files
 from fairseq_xling.runs.options import WithLanguages, WithSeeds, split_words
 from fairseq_xling.runs.step import Step

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.files import atomic_write, read_json, write_json
-from fairseq_xling.named_files import NEW_FILE, RUN
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.files import atomic_write, read_json, write_json
+from fairseq_xling.core.named_files import NEW_FILE, RUN
 from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import find_results, kind_of, make_page

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.results.page import RESULTS, Result
 from fairseq_xling.runs.step import Step, last_line
 

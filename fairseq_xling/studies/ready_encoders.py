@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 _SEED = "{seed}"
 

@@ -8,9 +8,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, reads
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, reads
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.studies.gold_tasks import GoldTask, parse_tasks
 

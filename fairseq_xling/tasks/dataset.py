@@ -20,13 +20,13 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
-from fairseq_xling.bounds import check_bound
+from fairseq_xling.core.bounds import check_bound
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.progress import progress
 from fairseq_xling.data.batch import pad_rows, source_side
 from fairseq_xling.data.folder import PAD, SPECIALS, UNK
 from fairseq_xling.data.plan import Limits, cut
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.bilstm_baseline import FIRST_TAG, FRAME, UNKNOWN
-from fairseq_xling.progress import progress
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.heads import Head
 from fairseq_xling.tasks.items import Item

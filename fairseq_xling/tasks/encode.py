@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.text.encoder import TextEncoder
 

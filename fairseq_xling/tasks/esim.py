@@ -33,8 +33,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from fairseq_xling.analysis.best_pass import BestPass
-from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import (
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import (
     BELOW_ONE,
     COUNT,
     NOT_NEGATIVE,
@@ -43,7 +43,7 @@ from fairseq_xling.ranges import (
     check_fields,
     numbers,
 )
-from fairseq_xling.seeds import SEEDS
+from fairseq_xling.core.seeds import SEEDS
 
 
 def cross_attention(

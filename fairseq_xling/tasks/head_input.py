@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files, sha256
 from fairseq_xling.data.folder import SPECIALS, UNK
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, sha256
 from fairseq_xling.mapping.fitted import FittedMap, Side, read_map
 from fairseq_xling.tasks.items import parse_files
 from fairseq_xling.tasks.word_vectors import (

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.columns import TABLES, class_names, column_batches, schema_of, values_of
-from fairseq_xling.dataset_folders import files_of
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, read_lines
-from fairseq_xling.json_fields import check_kind, parse_json
-from fairseq_xling.languages import parse_languages
+from fairseq_xling.core.columns import TABLES, class_names, column_batches, schema_of, values_of
+from fairseq_xling.core.dataset_folders import files_of
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files, read_lines
+from fairseq_xling.core.json_fields import check_kind, parse_json
+from fairseq_xling.core.languages import parse_languages
 
 
 @dataclass(frozen=True)

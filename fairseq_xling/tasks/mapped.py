@@ -16,14 +16,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.mapping.fitted import FittedMap
 from fairseq_xling.models.encoder import Pair, SeparableEncoder
 from fairseq_xling.models.sharing import Slot
 from fairseq_xling.models.transfer_encoder import TransferEncoder, stages
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.heads import check_labels

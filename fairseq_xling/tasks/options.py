@@ -7,13 +7,13 @@ decoding and counting.
 import dataclasses
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import ANY, Range
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import ANY, Range
+from fairseq_xling.core.registry import unknown_name
 
 
 def setting(default: Any, range: Range = ANY, choices: tuple[str, ...] = ()) -> Any:
-    """A field that determines training; ``range`` and ``choices`` as `fairseq_xling.options`'s."""
+    """A field that determines training; ``range`` and ``choices`` as in `core.options`."""
     return dataclasses.field(default=default, metadata={"range": range, "choices": choices})
 
 

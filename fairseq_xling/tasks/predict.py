@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError, program_error
+from fairseq_xling.core.errors import UserError, program_error
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import to_device
-from fairseq_xling.progress import progress
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.formats.conllu import TreeItem
 from fairseq_xling.tasks.heads import total_counts

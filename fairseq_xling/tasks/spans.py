@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import atomic_write, blank_separated, read_lines
+from fairseq_xling.core.errors import UserError, shown
+from fairseq_xling.core.files import atomic_write, blank_separated, read_lines
 from fairseq_xling.tasks.formats.conll import Conll, TaggedItem
 
 Span = tuple[str, int, int]

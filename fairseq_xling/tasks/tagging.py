@@ -18,12 +18,12 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.sampling import permute
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.tagging.model import FIRST, PAD, UNKNOWN, Part
-from fairseq_xling.registry import unknown_name
-from fairseq_xling.sentences import read_sentences
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.encode import Encoded
 from fairseq_xling.tasks.formats.conll import TaggedItem

@@ -11,9 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.registry import Registry
 
 
 class Aligner(Protocol):

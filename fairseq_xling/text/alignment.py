@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.files import atomic_write, open_binary
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import atomic_write, open_binary
-from fairseq_xling.progress import progress
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.aligners import Aligner, aligners
 from fairseq_xling.text.binarize import ORDER_DTYPE, both_orders, order_paths
 from fairseq_xling.text.blocks import lines_of, parallel_blocks

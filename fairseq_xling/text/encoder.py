@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import (
     SEP,
     SPECIAL_SYMBOLS,
@@ -14,8 +16,6 @@ from fairseq_xling.data.folder import (
     DataFolder,
     read_dictionary,
 )
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.pieces import WORD_MARK
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.tokenizers.pieces import load_pieces, pieces_file

@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_record, write_json
-from fairseq_xling.seeds import drawn
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_record, write_json
+from fairseq_xling.core.seeds import drawn
 from fairseq_xling.text.blocks import lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.inputs import Inputs, TextFacts
 from fairseq_xling.text.sources import Sources

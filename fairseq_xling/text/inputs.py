@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.bounds import check_bound
-from fairseq_xling.columns import on_disk
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import (
+from fairseq_xling.core.bounds import check_bound
+from fairseq_xling.core.columns import on_disk
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import (
     DAMAGED,
     TO_UTF8,
     byte_lines,
@@ -26,8 +26,8 @@ from fairseq_xling.files import (
     stat_of,
     without_bom,
 )
-from fairseq_xling.progress import progress
-from fairseq_xling.sentences import START, check_sentences
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.sentences import START, check_sentences
 from fairseq_xling.text.anchors import Entry, read_entries
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
 from fairseq_xling.text.link_rules import many_to_one

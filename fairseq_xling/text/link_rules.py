@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.text.links import Links, order_of
 
 Rule = Callable[[Links, Links], tuple[Links, Links]]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.ranges import (
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.ranges import (
     COUNT,
     FIRST_WORD,
     NOT_NEGATIVE,
@@ -15,8 +15,8 @@ from fairseq_xling.ranges import (
     check_fields,
     numbers,
 )
-from fairseq_xling.registry import unknown_name
-from fairseq_xling.seeds import SEEDS
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.link_rules import LOWEST, many_to_one, symmetrizations
 from fairseq_xling.text.links import align_units

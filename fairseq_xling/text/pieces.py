@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import sentencepiece
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def model_part(model: bytes, *path: int) -> Any:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import fairseq_xling
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, sha256, write_json
+from fairseq_xling.core.progress import progress
 from fairseq_xling.data.meta import FORMAT, describe_files, in_order, split_order
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, sha256, write_json
-from fairseq_xling.progress import progress
 from fairseq_xling.text import state
 from fairseq_xling.text.aligners import Aligner, aligners
 from fairseq_xling.text.alignment import PairAligner

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import (
     CLS,
     MASK,
@@ -23,8 +25,6 @@ from fairseq_xling.data.folder import (
     DataFolder,
     read_dictionary,
 )
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.pieces import WORD_MARK, model_part
 from fairseq_xling.text.segment import CJK, EACH_MARK, HAN

@@ -11,8 +11,8 @@ from typing import Any
 
 import regex
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 
 Cut = Callable[[Sequence[str]], list[str]]
 Join = Callable[[str], str]

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fairseq_xling.core.dataset_folders import files_of
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.files import same_place
+from fairseq_xling.core.languages import parse_pair
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.meta import check_split, in_order, is_split
-from fairseq_xling.dataset_folders import files_of
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import same_place
-from fairseq_xling.languages import parse_pair
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.tokenizers.pieces import tokenizer_file
 
 Pair = tuple[str, str]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import (
+from fairseq_xling.core.errors import UserError, shown
+from fairseq_xling.core.files import (
     exclusive,
     is_kept,
     is_unfinished,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 
 ITERATIONS = 5
 P_NULL = 0.08

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from fairseq_xling.core.errors import about
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import OWN_SYMBOLS, SPECIAL_SYMBOLS, SPECIALS, UNK, DataFolder
-from fairseq_xling.errors import about
-from fairseq_xling.files import atomic_write
-from fairseq_xling.registry import Registry
 
 
 class VocabularyMode:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.text.pieces import check_room, choose_alphabet, learn_pieces
 from fairseq_xling.text.tokenizers.pieces import ready_name
 from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, SPECIAL_NAMES, spell, wordpiece

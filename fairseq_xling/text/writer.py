@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import writing
+from fairseq_xling.core.files import read_record, write_json
 from fairseq_xling.data.mmap import write_index
-from fairseq_xling.errors import writing
-from fairseq_xling.files import read_record, write_json
 
 Block = tuple[np.ndarray, np.ndarray]  # values of some items back to back, and their sizes
 

@@ -16,8 +16,8 @@ from fairseq.logging import metrics
 from fairseq.tasks import register_task
 
 from fairseq_xling.checkpoints import origin
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.languages import parse_languages
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.models.tagging.adversaries import Settings, adversaries
 from fairseq_xling.models.tagging.model import Contents
 from fairseq_xling.tasks.formats import find_format

@@ -5,9 +5,9 @@ from typing import List
 
 from omegaconf import II, MISSING
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE, Range, ranged
 from fairseq_xling.models.tagging.adversaries import adversaries
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, Range, ranged
 from fairseq_xling.tasks.items import SKIP_BAD_HELP
 from fairseq_xling.tasks.spans import SCHEMES
 from fairseq_xling.training.base import check_choices

@@ -14,10 +14,10 @@ from fairseq.tasks import register_task
 from omegaconf import MISSING
 
 from fairseq_xling.checkpoints import origin
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.ranges import COUNT, ranged
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.ranges import COUNT, ranged
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.tasks.dataset import WordTagCodec, WordTagDataset, count_contents
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.items import Item

@@ -13,14 +13,14 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
 from omegaconf import II
 
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.ranges import SHARE, ranged
 from fairseq_xling.data.folder import Shards
 from fairseq_xling.data.sources import Pairs
-from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.generation.options import TranslationOptions
 from fairseq_xling.generation.task import Translates
 from fairseq_xling.models.glancing import share_at
 from fairseq_xling.models.phases import phases
-from fairseq_xling.ranges import SHARE, ranged
 from fairseq_xling.training.config import UnifiedTaskConfig
 from fairseq_xling.training.task import UnifiedTask
 

@@ -5,7 +5,7 @@ from typing import List, Optional
 
 from omegaconf import II, MISSING
 
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, SHARE, Range, ranged
+from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE, SHARE, Range, ranged
 from fairseq_xling.training.precision import PrecisionConfig
 
 

@@ -21,7 +21,7 @@ from fairseq.logging import metrics
 from omegaconf import II
 from torch import Tensor
 
-from fairseq_xling.errors import UserError, exits_on_user_error, shown
+from fairseq_xling.core.errors import UserError, exits_on_user_error, shown
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.training.options import parse_weights
 

@@ -15,9 +15,9 @@ from fairseq.tasks import register_task
 from omegaconf import MISSING
 
 from fairseq_xling.checkpoints import building, check_complete
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.data.folder import Shards
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.models.transfer_encoder import read_encoder
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP, Codec

@@ -16,7 +16,7 @@ from fairseq import utils
 from fairseq.optim import adam, fp16_optimizer, register_optimizer
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 _HALF = (torch.float16, torch.bfloat16)
 _NUMBERS_AT_ONCE = 1 << 24  # of parameters in half precision, which are updated in copies

@@ -10,8 +10,8 @@ from fairseq.logging import metrics
 from omegaconf import II
 
 from fairseq_xling.checkpoints import origin
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.ranges import NOT_NEGATIVE, ranged
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.ranges import NOT_NEGATIVE, ranged
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.heads import Head, check_labels, count_items, find_labels, heads

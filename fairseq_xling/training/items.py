@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.tasks.formats import Format, read_items
 from fairseq_xling.tasks.heads import Head
 from fairseq_xling.tasks.items import Item

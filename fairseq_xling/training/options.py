@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
 
 
 def parse_weights(

@@ -2,11 +2,11 @@
 
 from typing import Any, Optional
 
+from fairseq_xling.core.errors import exits_on_user_error
 from fairseq_xling.data.folder import DataFolder, Shards
 from fairseq_xling.data.iterator import BatchDataset, EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import Limits, Plan, in_order
 from fairseq_xling.data.sampling import mix
-from fairseq_xling.errors import exits_on_user_error
 from fairseq_xling.training.base import Task
 
 

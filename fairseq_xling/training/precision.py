@@ -10,8 +10,8 @@ import torch
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.precision import ON_CPU, computes_in_bf16
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.engine.precision import ON_CPU, computes_in_bf16
 
 
 @dataclass

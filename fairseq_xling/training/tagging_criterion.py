@@ -9,7 +9,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.tasks.heads import total_counts
 
 COUNT = "count_"  # prefix of the log keys of a head's counts, and of the discriminator's

@@ -10,7 +10,8 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 
-from fairseq_xling.compat import has_flash_attention, require_compiler
+from fairseq_xling.core.errors import UserError, about, exits_on_user_error
+from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.data.codeswitch import CodeSwitch
 from fairseq_xling.data.example import Objective, Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids
@@ -19,8 +20,7 @@ from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import Limits, Plan
 from fairseq_xling.data.sources import BLOCK
 from fairseq_xling.data.unpadded import unpadded_layout
-from fairseq_xling.errors import UserError, about, exits_on_user_error
-from fairseq_xling.languages import parse_languages
+from fairseq_xling.engine.compat import has_flash_attention, require_compiler
 from fairseq_xling.models.compiled import compile_encoder, over_rows
 from fairseq_xling.models.encoder import SeparableEncoder, parameter_table
 from fairseq_xling.models.sharing import SharingPlan

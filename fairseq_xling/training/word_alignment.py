@@ -25,11 +25,11 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.ranges import NOT_NEGATIVE, ranged
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.transfer_encoder import check_layer
 from fairseq_xling.objectives import objectives
-from fairseq_xling.ranges import NOT_NEGATIVE, ranged
 
 
 @dataclass

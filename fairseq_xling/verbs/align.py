@@ -9,9 +9,9 @@ counted from 0. `fairseq-xling prepare --alignment` reads such files.
 import dataclasses
 from typing import Any
 
-from fairseq_xling.named_files import NEW_FILE, Input
-from fairseq_xling.options import REQUIRED, argument, option
-from fairseq_xling.ranges import Range
+from fairseq_xling.core.named_files import NEW_FILE, Input
+from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.ranges import Range
 
 GROUP = "Data"
 SPEC_ROWS = ("D5", "D7")

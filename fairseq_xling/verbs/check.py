@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.named_files import Input
-from fairseq_xling.options import argument
+from fairseq_xling.core.named_files import Input
+from fairseq_xling.core.options import argument
 
 if TYPE_CHECKING:
     from fairseq_xling.data.folder import DataFolder
@@ -31,7 +31,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.errors import UserError
+    from fairseq_xling.core.errors import UserError
 
     count, digests, damaged = check_folder(options.folder)
     for line in damaged:
@@ -51,8 +51,8 @@ def check_folder(path: str | Path) -> tuple[int, bool, list[str]]:
         How many files and parts were checked, whether the folder has digests of all its files,
         and a message for each problem.
     """
+    from fairseq_xling.core.errors import UserError
     from fairseq_xling.data.folder import DataFolder
-    from fairseq_xling.errors import UserError
 
     folder = DataFolder(path)
     found: list[str] = []

@@ -9,8 +9,8 @@ checkpoint. The next phase starts with `fairseq-train --finetune-from-model comb
 
 import dataclasses
 
-from fairseq_xling.named_files import NEW_FILE, Input
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import NEW_FILE, Input
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Migrate"
 SPEC_ROWS = ("T7",)

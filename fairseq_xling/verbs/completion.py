@@ -12,8 +12,8 @@ import argparse
 import dataclasses
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import argument
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import argument
 from fairseq_xling.runs.command_line import verbs
 
 GROUP = "Start"

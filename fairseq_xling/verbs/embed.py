@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairseq_xling import options as shared
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.named_files import DATA, FILE, NEW_FOLDER, NEW_REPORTED, Input
-from fairseq_xling.options import REQUIRED, add_fields, argument, option, part_of, values_of
-from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.named_files import DATA, FILE, NEW_FOLDER, NEW_REPORTED, Input
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, part_of, values_of
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range
 
 if TYPE_CHECKING:
     from fairseq_xling.analysis.fasttext import FastTextOptions, WordVectors
@@ -218,7 +218,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _train(args: TrainOptions) -> None:
-    from fairseq_xling.languages import parse_languages
+    from fairseq_xling.core.languages import parse_languages
     from fairseq_xling.papers.trelm.skipgram import embedders
     from fairseq_xling.papers.trelm.vectors import import_vectors, train_vectors
 
@@ -255,7 +255,7 @@ def _train(args: TrainOptions) -> None:
 
 
 def _link(args: LinkOptions) -> None:
-    from fairseq_xling.languages import parse_pair
+    from fairseq_xling.core.languages import parse_pair
     from fairseq_xling.papers.trelm.vectors import link_vectors
 
     with about("`--pair`"):
@@ -266,10 +266,10 @@ def _link(args: LinkOptions) -> None:
 
 def _words(args: WordsOptions) -> None:
     from fairseq_xling.analysis.fasttext import FastTextOptions
+    from fairseq_xling.core.files import check_files, read_json, sha256, write_json
+    from fairseq_xling.core.folders import META, is_finished, new_folder
+    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.data.folder import DataFolder
-    from fairseq_xling.files import check_files, read_json, sha256, write_json
-    from fairseq_xling.folders import META, is_finished, new_folder
-    from fairseq_xling.provenance import provenance
     from fairseq_xling.text.encoder import TextEncoder
     from fairseq_xling.verbs.units.types import count_words, words_of_file
 
@@ -326,9 +326,9 @@ def _train_words(
     settings: dict[str, Any],
 ) -> WordVectors:
     from fairseq_xling.analysis.fasttext import WordVectors, train
-    from fairseq_xling.folders import work_folder
-    from fairseq_xling.progress import progress
-    from fairseq_xling.sentences import read_sentences
+    from fairseq_xling.core.folders import work_folder
+    from fairseq_xling.core.progress import progress
+    from fairseq_xling.core.sentences import read_sentences
 
     total, model = counts.total(), WordVectors(counts, options)
     with (
@@ -359,7 +359,7 @@ def _train_words(
 
 
 def _write_words(folder: Path, found: dict[str, np.ndarray], counts: Counter[str]) -> None:
-    from fairseq_xling.files import atomic_write
+    from fairseq_xling.core.files import atomic_write
 
     np.save(folder / "layer00.npy", np.array(list(found.values()), dtype=np.float32))
     np.save(folder / "counts.npy", np.array([counts[word] for word in found], dtype=np.int64))

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling import options as shared
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.named_files import CHECKPOINT, DATA, OutputFile
-from fairseq_xling.options import REQUIRED, add_fields, argument, option
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, OutputFile
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.verbs.measures import MEASURES, Findings, parse_measures
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.analysis.subject import Subject
+    from fairseq_xling.core.files import write_json
+    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.data.folder import DataFolder
-    from fairseq_xling.files import write_json
-    from fairseq_xling.provenance import provenance
     from fairseq_xling.text.encoder import TextEncoder
 
     names = parse_measures(args.measure)

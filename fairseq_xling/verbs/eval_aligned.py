@@ -10,11 +10,11 @@ fitted on, of any encoders. Prints a row for each layer.
 import dataclasses
 from pathlib import Path
 
-from fairseq_xling import options as shared
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import FILE
+from fairseq_xling.core.options import REQUIRED, option
+from fairseq_xling.core.progress import progress
 from fairseq_xling.mapping.pairs.alignments import AlignmentOptions
-from fairseq_xling.named_files import FILE
-from fairseq_xling.options import REQUIRED, option
-from fairseq_xling.progress import progress
 from fairseq_xling.verbs.parts.comparison import (
     Comparison,
     ComparisonOptions,

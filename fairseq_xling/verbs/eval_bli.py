@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import FILE
+from fairseq_xling.core.options import REQUIRED, option
 from fairseq_xling.mapping.nearest import WAYS, parse_ways
-from fairseq_xling.named_files import FILE
-from fairseq_xling.options import REQUIRED, option
 from fairseq_xling.verbs.parts.comparison import (
     Comparison,
     ComparisonOptions,

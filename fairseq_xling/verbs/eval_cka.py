@@ -11,9 +11,9 @@ import dataclasses
 import math
 from functools import partial
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option
-from fairseq_xling.progress import progress
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option
+from fairseq_xling.core.progress import progress
 from fairseq_xling.verbs.parts.comparison import (
     Comparison,
     ComparisonOptions,

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
-from fairseq_xling.named_files import Input
-from fairseq_xling.options import argument, option
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.named_files import Input
+from fairseq_xling.core.options import argument, option
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.verbs.parts.comparison import FORMAT, OutputOptions, check_output, finish
 
 GROUP = "Analyse"

@@ -9,9 +9,9 @@ not held out. Prints accuracy before and after adding it, for each layer.
 
 import dataclasses
 
-from fairseq_xling import options as shared
-from fairseq_xling.options import option
-from fairseq_xling.ranges import Range
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.options import option
+from fairseq_xling.core.ranges import Range
 from fairseq_xling.verbs.parts.comparison import (
     Comparison,
     ComparisonOptions,

@@ -34,7 +34,7 @@ def run(options: Options) -> None:
 def compare(sides: Sides, options: Options) -> Comparison:
     """P@1 by layer, in both directions and their mean."""
     from fairseq_xling.analysis.extracted import check_same_rows
-    from fairseq_xling.errors import UserError
+    from fairseq_xling.core.errors import UserError
     from fairseq_xling.mapping.nearest import paired_accuracy, parse_ways
 
     ways = parse_ways(options.nearest)

@@ -12,10 +12,10 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.folders import new_folder
-from fairseq_xling.named_files import CHECKPOINT, DATA, NEW_FOLDER
-from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.folders import new_folder
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, NEW_FOLDER
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.verbs.export_formats import FORMATS, Job
 
 GROUP = "Migrate"

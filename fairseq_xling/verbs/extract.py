@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairseq_xling import options as shared
-from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
-from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 
 if TYPE_CHECKING:
     from fairseq_xling.analysis.subject import Encoder
@@ -60,9 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.files import check_files, sha256, write_json
+    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.data.folder import DataFolder
-    from fairseq_xling.files import check_files, sha256, write_json
-    from fairseq_xling.provenance import provenance
     from fairseq_xling.verbs.eval import load_encoder
     from fairseq_xling.verbs.units import units
 
@@ -107,11 +107,11 @@ def extract(
             is rejected.
     """
     from fairseq_xling.analysis.layers import parse_layers
-    from fairseq_xling.errors import UserError
-    from fairseq_xling.files import read_json, write_json
-    from fairseq_xling.folders import META, is_finished, new_folder
-    from fairseq_xling.progress import progress
-    from fairseq_xling.sentences import read_sentences
+    from fairseq_xling.core.errors import UserError
+    from fairseq_xling.core.files import read_json, write_json
+    from fairseq_xling.core.folders import META, is_finished, new_folder
+    from fairseq_xling.core.progress import progress
+    from fairseq_xling.core.sentences import read_sentences
     from fairseq_xling.text.blocks import sentence_blocks
     from fairseq_xling.text.encoder import TextEncoder
     from fairseq_xling.verbs.units import Work, units

@@ -13,8 +13,8 @@ OUTPUT/data            data folder with its vocabulary and tokenizer, without te
 
 import dataclasses
 
-from fairseq_xling.named_files import NEW_FOLDER, Input
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import NEW_FOLDER, Input
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Data"
 SPEC_ROWS = ("T24", "T27")
@@ -38,7 +38,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.languages import parse_languages
+    from fairseq_xling.core.languages import parse_languages
     from fairseq_xling.papers.trelm.start import import_encoder
 
     languages = parse_languages(options.languages)

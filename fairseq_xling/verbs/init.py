@@ -10,10 +10,10 @@ languages of the data folder. Train it with `fairseq-train --finetune-from-model
 import dataclasses
 from functools import partial
 
-from fairseq_xling import options as shared
-from fairseq_xling.named_files import DATA, FILE, NEW_FILE, Input
-from fairseq_xling.options import argument, option, part_of
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import DATA, FILE, NEW_FILE, Input
+from fairseq_xling.core.options import argument, option, part_of
+from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE
 
 GROUP = "Migrate"
 SPEC_ROWS = ("T4", "T24", "T27")
@@ -111,7 +111,7 @@ class Options:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.errors import UserError
+    from fairseq_xling.core.errors import UserError
     from fairseq_xling.interop.sources import read_source
     from fairseq_xling.papers.trelm.initialise import InitOptions
     from fairseq_xling.papers.trelm.start import ModelOptions, make_start, write_source_vectors

@@ -27,9 +27,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from fairseq_xling import options as shared
-from fairseq_xling.named_files import FILE, NEW_FOLDER, NEW_REPORTED, Input
-from fairseq_xling.options import (
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import FILE, NEW_FOLDER, NEW_REPORTED, Input
+from fairseq_xling.core.options import (
     REQUIRED,
     SEED_LIST,
     add_fields,
@@ -39,7 +39,7 @@ from fairseq_xling.options import (
     part_of,
     values_of,
 )
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE
+from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE
 
 GROUP = "States and maps"
 SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")

@@ -15,9 +15,9 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling import options as shared
-from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, NEW_FILE
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FILE
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 if TYPE_CHECKING:
     from fairseq_xling.analysis.corpus import Corpus
@@ -48,8 +48,8 @@ class Options:
 
 
 def run(options: Options) -> None:
+    from fairseq_xling.core.files import check_files
     from fairseq_xling.data.folder import DataFolder
-    from fairseq_xling.files import check_files
     from fairseq_xling.verbs.eval import load_encoder
 
     check_files(options.checkpoint, options.text)
@@ -83,8 +83,8 @@ def language_mean(
     """The mean of ``lang`` over ``text`` or else ``split``, from ``output`` if it exists."""
     from fairseq_xling.analysis.corpus import SplitCorpus, TextCorpus
     from fairseq_xling.analysis.mean_file import compute_mean
-    from fairseq_xling.files import sha256
-    from fairseq_xling.provenance import provenance
+    from fairseq_xling.core.files import sha256
+    from fairseq_xling.core.provenance import provenance
 
     files: dict[str, str | Path] = {"checkpoint": checkpoint, "data": data.path / "meta.json"}
     origin: dict[str, Any] = {"checkpoint": sha256(checkpoint), "lang": lang}
@@ -108,8 +108,8 @@ def read_means(
 ) -> tuple[MeanFile, MeanFile]:
     """The means of both ``languages``, from files in any order."""
     from fairseq_xling.analysis.mean_file import read_mean
-    from fairseq_xling.errors import UserError
-    from fairseq_xling.files import sha256
+    from fairseq_xling.core.errors import UserError
+    from fairseq_xling.core.files import sha256
 
     found = {}
     digest = sha256(checkpoint)

@@ -15,11 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from fairseq_xling import options as shared
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.options import REQUIRED, argument, option
-from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
+from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.tasks.items import SKIP_BAD_HELP
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def predict_files(
         adapt: a change of the checkpoint's predictor before anything is read.
         inputs: further input files by role, besides the checkpoint and those to predict.
     """
-    from fairseq_xling.files import same_place, write_json
-    from fairseq_xling.provenance import provenance
+    from fairseq_xling.core.files import same_place, write_json
+    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.results.tables import text_table
     from fairseq_xling.tasks.items import parse_files
     from fairseq_xling.tasks.predict import Predictor

@@ -14,9 +14,9 @@ to that one must be those that the map was fitted on: train it with `--freeze-la
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fairseq_xling.named_files import CHECKPOINT, DATA, Input
-from fairseq_xling.options import REQUIRED, option
-from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, Input
+from fairseq_xling.core.options import REQUIRED, option
+from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.verbs import predict
 
 if TYPE_CHECKING:

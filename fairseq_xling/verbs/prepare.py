@@ -23,11 +23,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_xling import options as shared
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import Input, OutputFolder
-from fairseq_xling.options import REQUIRED, add_fields, argument, option, part_of
-from fairseq_xling.ranges import COUNT, FIRST_WORD, NOT_NEGATIVE, POSITIVE, SHARE
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import Input, OutputFolder
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, part_of
+from fairseq_xling.core.ranges import COUNT, FIRST_WORD, NOT_NEGATIVE, POSITIVE, SHARE
 
 if TYPE_CHECKING:
     from fairseq_xling.runs.step import Step
@@ -225,8 +225,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.languages import parse_languages
     from fairseq_xling.data.folder import WITHOUT_VALID
-    from fairseq_xling.languages import parse_languages
     from fairseq_xling.text.options import PrepareOptions, parse_segmentation
     from fairseq_xling.text.prepare import prepare, summary
     from fairseq_xling.text.sources import parse_sources
@@ -268,7 +268,7 @@ def _prepare_shards(
     args: argparse.Namespace, sources: "Sources", options: "PrepareOptions"
 ) -> None:
     """Make all parts, as steps; or one of them, here (``args.part``)."""
-    from fairseq_xling.registry import unknown_name
+    from fairseq_xling.core.registry import unknown_name
     from fairseq_xling.runs.launcher import launcher_of, run_steps
     from fairseq_xling.text import state
     from fairseq_xling.text.inputs import surfaces
@@ -310,7 +310,7 @@ def _make_part(args: argparse.Namespace, sources: "Sources", options: "PrepareOp
 
 
 def _steps(args: argparse.Namespace, sources: "Sources") -> list["Step"]:
-    from fairseq_xling.columns import on_disk
+    from fairseq_xling.core.columns import on_disk
     from fairseq_xling.runs.launcher import planning_command
     from fairseq_xling.runs.step import Step, last_line
     from fairseq_xling.text.shards import MODELS, part_names

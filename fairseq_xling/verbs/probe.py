@@ -18,9 +18,9 @@ import argparse
 import dataclasses
 from typing import Any
 
-from fairseq_xling import options as shared
-from fairseq_xling.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.tasks.probing.examples import FitOptions
 
 GROUP = "Analyse"

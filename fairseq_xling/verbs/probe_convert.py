@@ -15,8 +15,8 @@ rated 4 or 5). Of SemEval-2010 task 8, or of the structures of `struct` (.json, 
 
 import dataclasses
 
-from fairseq_xling.named_files import FILE, NEW_FILE
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import FILE, NEW_FILE
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Analyse"
 

@@ -7,8 +7,8 @@
 
 import dataclasses
 
-from fairseq_xling.named_files import FILE, NEW_FILE
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import FILE, NEW_FILE
+from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.verbs.probe import offsets_option
 
 GROUP = "Analyse"

@@ -11,8 +11,8 @@ their boundaries.
 
 import dataclasses
 
-from fairseq_xling.named_files import FILE, NEW_FILE
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import FILE, NEW_FILE
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E3",)

@@ -9,9 +9,9 @@ frequent tokens go through the output layer.
 
 import dataclasses
 
-from fairseq_xling.named_files import DATA, NEW_FILE
-from fairseq_xling.options import REQUIRED, argument, option
-from fairseq_xling.ranges import COUNT
+from fairseq_xling.core.named_files import DATA, NEW_FILE
+from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.ranges import COUNT
 
 GROUP = "Migrate"
 
@@ -34,9 +34,9 @@ class Options:
 
 
 def run(options: Options) -> None:
+    from fairseq_xling.core.files import refuse_files_above
     from fairseq_xling.data.folder import PAD, DataFolder
     from fairseq_xling.data.shortlist import make_shortlist
-    from fairseq_xling.files import refuse_files_above
 
     refuse_files_above("--output", options.output)
     folder, pair = DataFolder(options.data), (options.source, options.target)

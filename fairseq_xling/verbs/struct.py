@@ -9,10 +9,10 @@ fairseq-xling struct matrix --task roles --train en=en.jsonl,zh=zh.jsonl --valid
 import argparse
 import dataclasses
 
-from fairseq_xling import options as shared
-from fairseq_xling.named_files import DATA, FILE, LANG_FILE, MODEL, NEW_FOLDER, Input
-from fairseq_xling.options import REQUIRED, add_fields, argument, option
-from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import DATA, FILE, LANG_FILE, MODEL, NEW_FOLDER, Input
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.tasks.items import SKIP_BAD_HELP
 
 GROUP = "Transfer"

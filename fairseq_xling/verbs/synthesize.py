@@ -25,10 +25,10 @@ xs (words split), xm (words merged).
 import dataclasses
 from typing import Any
 
-from fairseq_xling.named_files import OutputFolder
-from fairseq_xling.options import argument, option, part_of
-from fairseq_xling.options import seed as seed_option
-from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.core.named_files import OutputFolder
+from fairseq_xling.core.options import argument, option, part_of
+from fairseq_xling.core.options import seed as seed_option
+from fairseq_xling.core.ranges import NOT_NEGATIVE
 
 GROUP = "Data"
 
@@ -61,8 +61,8 @@ class Options:
 
 
 def run(options: Options) -> None:
+    from fairseq_xling.core.languages import parse_languages
     from fairseq_xling.corpus.write import Settings, write_corpus
-    from fairseq_xling.languages import parse_languages
 
     languages = tuple(parse_languages(options.languages))
     print(write_corpus(part_of(Settings, options, languages=languages), options.out))

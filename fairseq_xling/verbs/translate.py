@@ -16,11 +16,11 @@ that of the translation, of a lattice with its bonus for each word.
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fairseq_xling import options as shared
-from fairseq_xling import precision as formats
-from fairseq_xling.named_files import DATA, FILE, MODEL, NEW_FILE
-from fairseq_xling.options import argument, option
-from fairseq_xling.ranges import CANDIDATES, COUNT, HYPOTHESES, NATS
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import DATA, FILE, MODEL, NEW_FILE
+from fairseq_xling.core.options import argument, option
+from fairseq_xling.core.ranges import CANDIDATES, COUNT, HYPOTHESES, NATS
+from fairseq_xling.engine import precision as formats
 
 if TYPE_CHECKING:
     from fairseq_xling.generation.translator import Translation
@@ -91,10 +91,10 @@ class Options:
 def run(options: Options) -> None:
     import sys
 
-    from fairseq_xling.files import check_files, opened_output
+    from fairseq_xling.core.files import check_files, opened_output
+    from fairseq_xling.core.progress import progress
+    from fairseq_xling.core.sentences import read_sentences
     from fairseq_xling.generation.translator import BUFFER, Translator
-    from fairseq_xling.progress import progress
-    from fairseq_xling.sentences import read_sentences
 
     check_files(options.input, of="`--input`")
     given = {name: getattr(options, name) for name in _GIVEN}

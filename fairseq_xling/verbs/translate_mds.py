@@ -25,12 +25,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairseq_xling import options as shared
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, parse_alphas, parse_shift
-from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import (
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import (
     atomic_write,
     check_files,
     exclusive,
@@ -38,13 +37,14 @@ from fairseq_xling.files import (
     sha256,
     write_json,
 )
-from fairseq_xling.folders import claim
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.named_files import CHECKPOINT, DATA, FILE, OutputFile
-from fairseq_xling.options import REQUIRED, argument, option
-from fairseq_xling.progress import progress
-from fairseq_xling.ranges import COUNT
-from fairseq_xling.sentences import read_sentences
+from fairseq_xling.core.folders import claim
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, OutputFile
+from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.ranges import COUNT
+from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.eval import check_languages
 from fairseq_xling.verbs.mean import language_mean, read_means
@@ -104,8 +104,8 @@ class Options:
 
 def run(options: Options) -> None:
     from fairseq_xling.analysis.language_mean import mean_difference, random_direction
+    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.interop.encoder import Encoder
-    from fairseq_xling.provenance import provenance
     from fairseq_xling.verbs.parts.mean_difference_result import write_single, write_table
 
     pair = _pair(options)

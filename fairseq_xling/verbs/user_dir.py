@@ -1,7 +1,7 @@
 """Print the folder to pass to fairseq's --user-dir."""
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.options import NoOptions as Options
+from fairseq_xling.core.options import NoOptions as Options
 
 GROUP = "Start"
 

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.engine.precision import device_options
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.mapping.csls import csls_neighbours
 from fairseq_xling.models.emissions.ctc import ctc_loss
 from fairseq_xling.models.lattice_paths import NEVER, best_path, lattice_loss
 from fairseq_xling.models.ordering.search import arrange, assign
-from fairseq_xling.precision import device_options
 from fairseq_xling.tasks.arcs import best_trees
 from tests.end_to_end import training_steps
 from tests.end_to_end.engine import checked, in_process, logged

@@ -6,7 +6,7 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from tests.end_to_end.engine import assert_same_training, in_process, logged
 from tests.unit.models.test_bilstm_baseline import CASES
 

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.core.errors import OWN
 from fairseq_xling.data.folder import SEP
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.errors import OWN
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.phases import fingerprint
 from tests.end_to_end.engine import (

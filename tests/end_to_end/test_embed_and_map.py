@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.files import read_json
 from fairseq_xling.mapping.csls import csls_neighbours
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import read_vectors

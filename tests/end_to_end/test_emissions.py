@@ -12,7 +12,7 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from tests.autoregressive_model import save_autoregressive

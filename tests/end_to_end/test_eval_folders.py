@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
 from tests.extracted_folder import write_extracted
 

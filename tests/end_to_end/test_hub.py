@@ -9,7 +9,7 @@ import torch
 import fairseq_xling as xling
 from fairseq_xling.api.hub import load
 from fairseq_xling.cli import main
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.separable_transformer import SeparableTransformer
 from fairseq_xling.models.tri_encoder import TriTransformer

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import fairseq_xling
-from fairseq_xling.engine import ENGINE_STEP
+from fairseq_xling.engine.install import ENGINE_STEP
 
 ROOT = Path(__file__).parents[2]
 FILES = "setup.py pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff".split()

@@ -8,7 +8,7 @@ import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping import read_map
 from tests.end_to_end.engine import load, run
 

@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.trelm.autoregressive import (
     autoregressive_step,
     link_translation_data,

@@ -9,8 +9,9 @@ import psutil
 import pytest
 import torch
 
-from fairseq_xling import USER_DIR, precision
+from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
+from fairseq_xling.engine import precision
 from tests.end_to_end.engine import (
     assert_same_training,
     command,

@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.mmap import write_items
-from fairseq_xling.files import read_json, write_json
 from tests.end_to_end.engine import command, launch, run, training_options
 
 OPTIONS = [

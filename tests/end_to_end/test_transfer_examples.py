@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.paired import in_words

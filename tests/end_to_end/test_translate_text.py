@@ -11,7 +11,7 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.interop.encoder import Encoder
 from tests.end_to_end.engine import BIN, launch

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.files import read_lines
+from fairseq_xling.core.files import read_lines
 from fairseq_xling.interop.sources import folder_family, read_source
 from tests.end_to_end.engine import BIN, launch, run_script, shell_environment
 

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from fairseq_xling import USER_DIR, compat
+from fairseq_xling import USER_DIR
+from fairseq_xling.engine import compat
 from fairseq_xling.models import unpadded
 from tests.end_to_end.engine import in_process, load, logged
 from tests.end_to_end.test_synchronisation import rehearsals

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.results.exports import scores
 from fairseq_xling.results.page import Page, Result, csv_text, write_page
 from fairseq_xling.results.result import KINDS, find_results, make_joined, make_page

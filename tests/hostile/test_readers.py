@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairseq_xling.errors import UserError, one_line
+from fairseq_xling.core.errors import UserError, one_line
 from fairseq_xling.tasks.formats import formats
 from tests.hostile.machine import LONGEST
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import sha256
+from fairseq_xling.core.files import sha256
 from tests.end_to_end.engine import checked, command, differences, kill, load, start
 
 

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 import torch
 
-from fairseq_xling.files import sha256, write_json
+from fairseq_xling.core.files import sha256, write_json
 from tests.kill.disturb import unlike
 
 

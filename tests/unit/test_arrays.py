@@ -3,8 +3,8 @@ import io
 import numpy as np
 import pytest
 
-from fairseq_xling.array_file import mapped
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.array_file import mapped
+from fairseq_xling.core.errors import UserError
 
 
 def test_an_array_is_mapped_where_kind_and_shape_fit(tmp_path):

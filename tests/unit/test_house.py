@@ -30,7 +30,8 @@ BREAKS = [
         "data/batch.py": ("import fairseq_xling.studies", "Rooms import downwards"),
         "runs/step.py": ("import fairseq_xling.runs.runner", "No circles"),
         "mapping/csls.py": ("import argparse", "The mathematics stands alone"),
-        "text/inputs.py": ("import torch", "Text is prepared without torch"),
+        "text/inputs.py": ("import torch", "The core and preparing text do without torch"),
+        "core/files.py": ("import fairseq", "The core and preparing text do without torch"),
     },
     {"unheard.py": ("", "Rooms import downwards")},
 ]

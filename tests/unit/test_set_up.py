@@ -89,7 +89,7 @@ def test_all_is_installed_with_the_pinned_versions_and_said_with_its_time(set_up
     venv, tools, *both, bytecode = set_up.calls
     assert venv[1:3] == ["-m", "venv"] and "cython" in tools
     engine, packages = sorted(both, key=len)
-    assert engine[1:] == ["-m", "fairseq_xling.engine"]
+    assert engine[1:] == ["-m", "fairseq_xling.engine.install"]
     assert packages[-2:] == ["--editable", ".[dev]"] and "constraints.txt" in packages
     assert bytecode[1:] == ["-c", set_up.IMPORTED]
     printed = capsys.readouterr().out

@@ -29,7 +29,7 @@ def test_every_pattern_fits_a_file(pattern):
         ("tests/hostile/test_hostile.py::test_every_call_ends_well", "hostile-options"),
         ("tests/end_to_end/test_trelm_examples.py::test_a", "examples"),
         ("tests/end_to_end/test_trelm.py::test_a[x-y]", "trelm"),
-        ("fairseq_xling/files.py::doctest", None),
+        ("fairseq_xling/core/files.py::doctest", None),
     ],
 )
 def test_a_test_is_in_the_first_part_that_fits(test, part):

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 orderings: Registry = Registry("`--ordering`", __name__)
 

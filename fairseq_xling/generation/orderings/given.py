@@ -1,6 +1,6 @@
 """Orders that are given: the source's own, or the reference's."""
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources, orderings
 
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.generation.orderings import Candidates, Ordering, Sources, orderings
 from fairseq_xling.models.auxiliary.order import Proposal
 

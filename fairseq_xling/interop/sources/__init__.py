@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fairseq_xling.checkpoints import settings_of
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.interop.sources.differences import DIFFERENCES
 from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.registry import Registry
 
 __all__ = ["SourceModel", "checkpoint_families", "folder_families", "folder_family", "read_source"]
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from fairseq_xling.errors import about
+from fairseq_xling.core.errors import about
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel

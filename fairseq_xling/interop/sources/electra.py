@@ -1,6 +1,6 @@
 """ELECTRA's discriminator and generator in Hugging Face folders (Clark et al., 2020)."""
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.bert import TABLE, shape_of
 from fairseq_xling.interop.sources.folder import EXACT_GELU, Folder, without_prefix

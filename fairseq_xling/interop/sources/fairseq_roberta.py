@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from fairseq_xling.checkpoints import fits, settings_of
-from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import read_json, read_lines
+from fairseq_xling.core.errors import UserError, shown
+from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.interop.sources import checkpoint_families
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import convert, row

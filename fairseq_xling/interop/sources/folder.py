@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import check_archive, check_tensors, unwrapped
-from fairseq_xling.errors import UserError, shown
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError, shown
+from fairseq_xling.core.files import read_json
 
 _MOST = 1 << 31  # of a size: torch counts in 64 bits, and two are multiplied
 # Their names of the activations that our layers compute (`models.activations`).

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.table import Converted
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder

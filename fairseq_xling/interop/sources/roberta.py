@@ -3,7 +3,7 @@
 Liu et al. (2019), Conneau et al. (2020), Martin et al. (2020). They differ in their vocabularies.
 """
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.bert import TABLE as BERT_TABLE
 from fairseq_xling.interop.sources.bert import shape_of

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import checkpoint_families
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.vocabularies import mode_of
 
 _SPECIALS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}

@@ -1,6 +1,6 @@
 """XLM in Hugging Face folders (Lample and Conneau, 2019)."""
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.folder import Folder, without_prefix
 from fairseq_xling.interop.sources.model import SourceModel

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +55,7 @@ class Method(Protocol):
         help: one line for the user.
         normalize: its default steps of normalisation.
         seeded: whether seeds give different maps, so that several are worth trying.
-        options: a dataclass of its own options (`fairseq_xling.options`).
+        options: a dataclass of its own options (`fairseq_xling.core.options`).
         from_shared_words: whether it starts from identically spelt words; it then leaves out those
             of `split_shared`, by which its map is evaluated.
     """

@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option
+from fairseq_xling.core.ranges import COUNT
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
-from fairseq_xling.options import option
-from fairseq_xling.ranges import COUNT
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.space import Space

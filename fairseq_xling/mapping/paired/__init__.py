@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,8 +31,8 @@ class PairedMethod(Protocol):
         normalize: its default steps of normalisation.
         square: whether both sides must be equally wide.
         any_pairs: whether it accepts pairs of every kind, or links of words alone.
-        options: a dataclass of its own options (`fairseq_xling.options`), which its constructor
-            takes by name.
+        options: a dataclass of its own options (`core.options`), which its constructor takes by
+            name.
     """
 
     help: str

@@ -23,9 +23,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option
 from fairseq_xling.mapping.paired import PAIRED, Matrices
-from fairseq_xling.options import option
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.sums import Sums

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fairseq_xling.core.options import NoOptions
 from fairseq_xling.mapping.paired import PAIRED, Matrices
-from fairseq_xling.options import NoOptions
 
 if TYPE_CHECKING:
     from fairseq_xling.mapping.sums import Sums

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fairseq_xling.analysis.extracted import Extracted
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.mapping.states import Selection, States
-from fairseq_xling.registry import Registry
 
 
 class Pairs(Protocol):
@@ -19,7 +19,7 @@ class Pairs(Protocol):
 
     Attributes:
         reads: whether it needs a file in addition to the folders.
-        options: a dataclass of its own options (`fairseq_xling.options`).
+        options: a dataclass of its own options (`fairseq_xling.core.options`).
         count: all pairs.
         facts: what was found and what was left out, for the user (JSON values).
         keys: what a map is to know its pairs by (`pair_key`): each, or that of both texts.

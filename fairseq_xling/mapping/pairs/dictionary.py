@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.analysis.dictionary import read_dictionary
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import NoOptions
 from fairseq_xling.mapping.pairs import PAIRS, pair_key
 from fairseq_xling.mapping.states import BLOCK, Selection, States
-from fairseq_xling.options import NoOptions
 
 
 @PAIRS.register("dictionary")

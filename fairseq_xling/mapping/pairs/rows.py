@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.analysis.extracted import check_same_rows
+from fairseq_xling.core.options import NoOptions
 from fairseq_xling.mapping.pairs import PAIRS, text_keys
 from fairseq_xling.mapping.states import BLOCK, Selection, States
-from fairseq_xling.options import NoOptions
 
 
 @PAIRS.register("rows")

@@ -16,8 +16,8 @@ from typing import ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.registry import Registry
 
 auxiliary_heads: Registry = Registry("auxiliary head", __name__)
 

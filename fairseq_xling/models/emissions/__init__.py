@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.best_tokens import Few
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.registry import Registry
 
 emissions: Registry = Registry("`--emission`", __name__)
 

@@ -15,8 +15,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import NULL, PAD, SEP, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.best_tokens import best_few, best_tokens
 from fairseq_xling.models.emissions import (
     Best,

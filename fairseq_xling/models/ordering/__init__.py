@@ -14,9 +14,9 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.core.registry import Registry, unknown_name
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
 from fairseq_xling.models.ordering.search import Found
-from fairseq_xling.registry import Registry, unknown_name
 
 order_heads: Registry = Registry("`--order`", "fairseq_xling.models.ordering")
 

@@ -18,7 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.models.ordering import (
     LAYERS,
     OrderHead,
@@ -28,7 +29,6 @@ from fairseq_xling.models.ordering import (
     order_heads,
 )
 from fairseq_xling.models.ordering.search import Found, absolute_searches, assign
-from fairseq_xling.registry import unknown_name
 
 POSITIONS = 512
 WEIGHTS: dict[str, Callable[[Tensor], Tensor]] = {  # by name, costs from -log p

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.ordering.search import HIGHEST, UNIT, absolute_searches, relative_searches
 
 CANDIDATES = 4  # for each hypothesis kept

@@ -24,6 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.models.ordering import (
     LAYERS,
     OrderHead,
@@ -33,7 +34,6 @@ from fairseq_xling.models.ordering import (
     order_heads,
 )
 from fairseq_xling.models.ordering.search import Found, arrange, relative_searches
-from fairseq_xling.registry import unknown_name
 
 WEIGHTS: dict[str, Callable[[Tensor], Tensor]] = {
     "sign": lambda scores: (scores < 0).float(),

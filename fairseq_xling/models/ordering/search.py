@@ -23,9 +23,9 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.ranking import rank_by_preference
-from fairseq_xling.registry import Registry
 
 _FOLDER = "fairseq_xling.models.ordering"
 absolute_searches: Registry = Registry("search for an absolute order", _FOLDER)

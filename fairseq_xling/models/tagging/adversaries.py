@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.tagging.layers import language_loss
-from fairseq_xling.registry import Registry
 
 
 @dataclass(frozen=True)

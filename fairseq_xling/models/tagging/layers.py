@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.compat import lstm_states
+from fairseq_xling.engine.compat import lstm_states
 
 
 class BiLstm(nn.Module):

@@ -18,11 +18,11 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, ranged
 from fairseq_xling.models.identity import Identified
 from fairseq_xling.models.tagging.layers import BiLstm, CharacterCnn, Discriminator, NoCharacters
 from fairseq_xling.models.tagging.outputs import outputs
-from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, ranged
 
 Part = dict[str, Any]
 PAD, UNKNOWN, FIRST = 0, 1, 2  # numbers of letters

@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 
 class Transitions(NamedTuple):

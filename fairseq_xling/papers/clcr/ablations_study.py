@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, parse_numbers
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, parse_numbers
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.papers.clcr.config import ClcrRunConfig
 from fairseq_xling.papers.clcr.study import (
     DISTANCE,
@@ -36,7 +37,6 @@ from fairseq_xling.papers.clcr.study import (
     differences_in_words,
     zero_shot_note,
 )
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.paired import paired_verdict
 from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs.step import Step

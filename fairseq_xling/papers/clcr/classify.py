@@ -16,10 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, sha256, write_json
-from fairseq_xling.folders import claim
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import exclusive, read_json, sha256, write_json
+from fairseq_xling.core.folders import claim
+from fairseq_xling.core.progress import progress
+from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.papers.clcr.classify_config import (
     SIDES,
     TRAIN,
@@ -40,7 +41,6 @@ from fairseq_xling.papers.clcr.sequences import (
     check_same_width,
     sequences_of,
 )
-from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.tasks.esim import Esim, EsimOptions, Trained, fit_pairs
 from fairseq_xling.tasks.formats import find_format

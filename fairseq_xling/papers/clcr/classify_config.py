@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, check_files
-from fairseq_xling.named_files import FILE
-from fairseq_xling.options import option, reads
-from fairseq_xling.ranges import POSITIVE, SHARE, Range
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, check_files
+from fairseq_xling.core.named_files import FILE
+from fairseq_xling.core.options import option, reads
+from fairseq_xling.core.ranges import POSITIVE, SHARE, Range
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import on_one_line
 from fairseq_xling.tasks.formats import find_format

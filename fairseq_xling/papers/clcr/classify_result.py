@@ -10,11 +10,11 @@ from typing import Any
 import pandas
 from matplotlib.figure import Figure
 
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.provenance import machine
 from fairseq_xling.papers.clcr.classify_config import VALID, ClassifyConfig, LabelledFile
 from fairseq_xling.papers.transfer.transfer_result import scored_lines
-from fairseq_xling.provenance import machine
 from fairseq_xling.results.charts import dots
 from fairseq_xling.results.frame import by_seed, figures, listed, make_frame, pivot
 from fairseq_xling.results.page import (

@@ -34,13 +34,13 @@ from scipy import stats
 from torch import Tensor
 
 from fairseq_xling.analysis.correlation import correlation
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import text_mask
 from fairseq_xling.data.sources import frame
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.clcr.modules.transform import attention, mean_of, norms
 from fairseq_xling.papers.clcr.pivots import distances_between
 from fairseq_xling.papers.clcr.sequences import Sequences
-from fairseq_xling.registry import Registry
 
 # (x (B, K, D), content (B, K), y (B, M, D), content (B, M)) to (B,); True at content.
 Distance = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.options import like, option, reads
+from fairseq_xling.core.ranges import option_name
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files
-from fairseq_xling.languages import parse_languages
-from fairseq_xling.options import like, option, reads
 from fairseq_xling.papers.clcr.phases import ENCODERS, FROZEN, annealed_phases
-from fairseq_xling.ranges import option_name
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.optimiser import Optimiser, check_optimiser
 from fairseq_xling.runs.options import WithSeeds, seeds_option, split_words
 from fairseq_xling.runs.settled import device_option, precision_option

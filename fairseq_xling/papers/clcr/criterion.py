@@ -7,7 +7,7 @@ from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
 from fairseq.logging import metrics
 
-from fairseq_xling.errors import UserError, exits_on_user_error
+from fairseq_xling.core.errors import UserError, exits_on_user_error
 
 
 class ClcrCriterionConfig(FairseqDataclass):

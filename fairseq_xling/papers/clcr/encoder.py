@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import fits
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 

@@ -22,16 +22,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.ordering import order_heads
 from fairseq_xling.papers.clcr.labels import Labels
 from fairseq_xling.papers.clcr.modules import PairStates
 from fairseq_xling.papers.clcr.modules.extract import COUNTS, DOUBTS, confusion, doubts, pivot_masks
 from fairseq_xling.papers.clcr.modules.order import OrderModule, key_points_of
 from fairseq_xling.papers.clcr.trained import labelled_batches
-from fairseq_xling.progress import progress
-from fairseq_xling.registry import unknown_name
 
 Counts = dict[tuple[str, float], dict[str, int]]  # by language and delta
 Doubts = dict[str, dict[str, float]]  # sums by language

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import atomic_write, read_json, write_json
+from fairseq_xling.core.folders import is_finished, new_folder
+from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile, first_outside, same_sizes, write_index, write_items
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import atomic_write, read_json, write_json
-from fairseq_xling.folders import is_finished, new_folder
 from fairseq_xling.papers.clcr.pivots import (
     Blocks,
     Pivots,
@@ -38,7 +39,6 @@ from fairseq_xling.papers.clcr.pivots import (
     pair_distances,
     tune_threshold,
 )
-from fairseq_xling.progress import progress
 from fairseq_xling.text.links import Links, format_pharaoh
 
 META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"

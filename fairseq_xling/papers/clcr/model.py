@@ -16,13 +16,13 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import check_layers
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.ranges import NOT_NEGATIVE, SHARE, Range, ranged
 from fairseq_xling.data.folder import text_mask
-from fairseq_xling.errors import UserError, exits_on_user_error
 from fairseq_xling.models.identity import KEY, Identified, first_difference
 from fairseq_xling.papers.clcr.encoder import LayerEncoder, positions_of, read_config
 from fairseq_xling.papers.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import phases
-from fairseq_xling.ranges import NOT_NEGATIVE, SHARE, Range, ranged
 
 
 def described(default: Any, help: str, range: Range | None = None) -> Any:

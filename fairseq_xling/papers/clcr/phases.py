@@ -12,8 +12,8 @@ one, which keeps its variance; an encoder that discarded information could not m
 other direction only the transform follows the moving target. The two encoders alternate.
 """
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 
 # The encoders whose states the classifiers of key-points read: those of the phases, or copies of
 # their own.

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import to_argv
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
+from fairseq_xling.engine.precision import device_options
 from fairseq_xling.models.ordering import SIDES, head_key
-from fairseq_xling.options import to_argv
 from fairseq_xling.papers.clcr.config import (
     PRESETS,
     ClcrRunConfig,
@@ -30,7 +31,6 @@ from fairseq_xling.papers.clcr.config import (
 )
 from fairseq_xling.papers.clcr.run_result import FILES, write_run
 from fairseq_xling.papers.clcr.sequence_variants import rows
-from fairseq_xling.precision import device_options
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.optimiser import optimisation
 from fairseq_xling.runs.options import load_config

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import exclusive, sha256
+from fairseq_xling.core.folders import claim
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, sha256
-from fairseq_xling.folders import claim
+from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.papers.clcr.classify_config import RowFolders, parse_rows, places_of
 from fairseq_xling.papers.clcr.sequences import META, Sequences, sequences_of
 from fairseq_xling.runs.options import parse_seeds

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas
 
-from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.core.files import atomic_write, read_json
 from fairseq_xling.papers.clcr.labels import Labels
 from fairseq_xling.papers.clcr.sequences import META
 from fairseq_xling.results.charts import bars

@@ -31,18 +31,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.registry import Registry, unknown_name
+from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
 from fairseq_xling.models.ordering.beam import MOST_WIDTH
 from fairseq_xling.papers.clcr.classify_config import RowOptions
 from fairseq_xling.papers.clcr.modules.order import Chosen, in_text_order
 from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
 from fairseq_xling.papers.clcr.sequences import META, is_written, write_sequences
-from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
-from fairseq_xling.registry import Registry, unknown_name
-from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.blocks import BLOCK_SENTENCES
 from fairseq_xling.text.encoder import TextEncoder
 

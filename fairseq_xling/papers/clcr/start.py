@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import (
     CLS,
     MASK,
@@ -20,7 +21,6 @@ from fairseq_xling.data.folder import (
     DataFolder,
     read_dictionary,
 )
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.model import HEAD
 from fairseq_xling.models.identity import read_identity

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, reads, to_argv
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, reads, to_argv
 from fairseq_xling.papers.clcr.classify_config import (
     SIDES,
     ClassifyConfig,

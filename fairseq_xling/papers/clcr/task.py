@@ -22,20 +22,20 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
 from fairseq_xling.checkpoints import building, check_complete, reading
+from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE, check_fields
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Example, Objective, Vocabulary
 from fairseq_xling.data.folder import DataFolder, Shards
 from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import Feed
 from fairseq_xling.data.sources import Pairs, Row
-from fairseq_xling.errors import UserError, exits_on_user_error
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.papers.clcr.labels import Labels
 from fairseq_xling.papers.clcr.model import ClcrModelConfig, described
 from fairseq_xling.papers.clcr.modules import modules
 from fairseq_xling.papers.clcr.phases import phases
 from fairseq_xling.papers.clcr.start import gather
-from fairseq_xling.ranges import COUNT, NOT_NEGATIVE, check_fields
 from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.planned import PlannedTask
 from fairseq_xling.training.precision import PrecisionConfig, check_precision

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import building
+from fairseq_xling.core.errors import UserError, about, program_error
 from fairseq_xling.data.batch import pad_rows, source_side
 from fairseq_xling.data.folder import PAD, DataFolder, text_mask
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame, frame_order
-from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError, about, program_error
+from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.models.identity import KEY, decode_identity
 from fairseq_xling.papers.clcr.labels import blocks_of_text

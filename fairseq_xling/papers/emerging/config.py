@@ -9,10 +9,10 @@ import itertools
 import math
 from pathlib import Path
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import like, option, reads
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.meta import check_test_set
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import like, option, reads
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.options import jobs_option, seeds_option, split_words

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.analysis.layers import parse_layers
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_json, read_lines, write_json
+from fairseq_xling.core.options import like, option, part_of
+from fairseq_xling.core.provenance import provenance
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_json, read_lines, write_json
-from fairseq_xling.options import like, option, part_of
 from fairseq_xling.papers.emerging.similarity_config import (
     LAYERED,
     ROWS,
@@ -32,7 +33,6 @@ from fairseq_xling.papers.emerging.similarity_config import (
 )
 from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
 from fairseq_xling.papers.emerging.similarity_study import BY_LAYER, FILES, LAYER, by_pair
-from fairseq_xling.provenance import provenance
 from fairseq_xling.results.page import RESULTS, Measured, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairseq_xling.analysis.dictionary import dictionary_path
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_json, read_lines
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_json, read_lines
 from fairseq_xling.papers.emerging.config import (
     CLAIMS,
     PRESETS,

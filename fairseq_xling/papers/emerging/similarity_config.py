@@ -8,14 +8,14 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.analysis.dictionary import dictionary_path
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, reads
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.mapping.paired import PAIRED
-from fairseq_xling.options import option, reads
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.corpus_steps import check_vocabulary, text_file
 from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
 from fairseq_xling.runs.settled import device_option, precision_option
-from fairseq_xling.sentences import read_sentences
 from fairseq_xling.studies.encoder_training import (
     PAPER,
     EncoderTraining,

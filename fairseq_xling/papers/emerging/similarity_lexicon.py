@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.analysis.dictionary import read_dictionary
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.papers.emerging.similarity_config import Pair
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.study import Plan

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.emerging.similarity_config import (
     PRESETS,
     WORDS,

@@ -4,8 +4,8 @@ import dataclasses
 import re
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import like, option, reads
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import like, option, reads
 from fairseq_xling.runs.options import (
     WithLanguages,
     WithSeeds,

@@ -16,8 +16,11 @@ import numpy as np
 from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
 from fairseq_xling.analysis.static_encoder import StaticEncoder
 from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.core.files import write_json
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import DataFolder, read_dictionary
-from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import (
     Vectors,
     count_ids,
@@ -26,9 +29,6 @@ from fairseq_xling.mapping.vectors_file import (
     write_vectors,
 )
 from fairseq_xling.papers.mbert.static_classifier import classifies, classify
-from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
-from fairseq_xling.registry import Registry
 from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step

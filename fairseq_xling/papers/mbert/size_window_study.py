@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowConfig
 from fairseq_xling.results.page import Measured, seeds_in_words
 from fairseq_xling.results.report import Section

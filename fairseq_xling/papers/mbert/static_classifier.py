@@ -20,11 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
+from fairseq_xling.core.provenance import provenance
 from fairseq_xling.data.folder import SPECIALS, DataFolder
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
 from fairseq_xling.mapping.vectors_file import read_vectors
-from fairseq_xling.provenance import provenance
 from fairseq_xling.results.frame import frame_to_json, make_frame
 from fairseq_xling.studies.gold_tasks import GoldTask
 from fairseq_xling.tasks.esim import Esim, EsimOptions, fit_pairs, mean

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
-from fairseq_xling.files import read_json
-from fairseq_xling.options import like, option, reads
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.options import like, option, reads
 from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS

@@ -10,10 +10,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, reads
-from fairseq_xling.ranges import NOT_NEGATIVE
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, reads
+from fairseq_xling.core.ranges import NOT_NEGATIVE
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.runs.options import WithSeeds, jobs_option, parse_numbers, seeds_option
 from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP

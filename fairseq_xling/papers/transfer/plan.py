@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import check_test_set
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files
 from fairseq_xling.papers.transfer.config import TransferConfig
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.tasks.items import parse_files
 
 Files = tuple[tuple[str, Path], ...]  # (language, file)

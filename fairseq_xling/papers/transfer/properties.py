@@ -25,10 +25,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.columns import on_disk
+from fairseq_xling.core.columns import on_disk
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_lines
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
 from fairseq_xling.papers.transfer.plan import data_folder
 from fairseq_xling.papers.transfer.scatter_result import (
     FinishedFigure,

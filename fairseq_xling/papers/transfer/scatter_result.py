@@ -15,8 +15,8 @@ from typing import Any
 from pandas import DataFrame
 
 from fairseq_xling.analysis.correlation import LEAST, correlation
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, same_place
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json, same_place
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.plan import parse_tests
 from fairseq_xling.papers.transfer.transfer_result import scored_lines

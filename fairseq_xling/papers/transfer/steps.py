@@ -26,14 +26,14 @@ from torch import Tensor
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.language_mean import LanguageMean
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.engine.precision import device_options
 from fairseq_xling.interop.encoder import Encoder as LoadedEncoder
 from fairseq_xling.interop.token_translation import shifting
 from fairseq_xling.papers.transfer.config import Setting, TransferConfig, grid, parse_alphas
 from fairseq_xling.papers.transfer.plan import Encoder, Files, Test, TrainSet, shift_dev
-from fairseq_xling.precision import device_options
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.runs.training_log import read_curves

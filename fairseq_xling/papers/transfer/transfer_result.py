@@ -14,8 +14,8 @@ from typing import Any
 
 import pandas
 
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.meta import in_order
-from fairseq_xling.files import read_json
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.steps import TestedModel
 from fairseq_xling.results.charts import dots, heat_map

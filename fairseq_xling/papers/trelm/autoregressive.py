@@ -13,9 +13,9 @@ from pathlib import Path
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.sampled_bleu import read_samples, score, tokenizer_for
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
 from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE
 from fairseq_xling.papers.trelm.migration import Direction, add_translation, directions
 from fairseq_xling.papers.trelm.plan import MigrationPlan

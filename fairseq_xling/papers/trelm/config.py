@@ -11,13 +11,13 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.options import like, option, reads
+from fairseq_xling.core.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.data.meta import check_split
-from fairseq_xling.errors import UserError
-from fairseq_xling.languages import parse_languages
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.objectives import objectives
-from fairseq_xling.options import like, option, reads
-from fairseq_xling.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.optimiser import Optimiser
 from fairseq_xling.runs.options import (

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
 
 
 def keep_pairs(

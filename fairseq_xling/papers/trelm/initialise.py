@@ -17,14 +17,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.mapping.vectors_file import Vectors
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.trilayer import new_copy_table
 from fairseq_xling.papers.trelm.word_embeddings import WordRequest, word_inits
-from fairseq_xling.registry import Registry
 
 # Below the lowest bias of the source: exp(-30) is nothing to a sum in float32, and a gradient can
 # still raise it, should the symbol be predicted one day.

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.files import check_files
+from fairseq_xling.core.registry import did_you_mean
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import in_order
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import check_files
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.trilayer import check_slot_layers
 from fairseq_xling.objectives import objectives
@@ -24,7 +25,6 @@ from fairseq_xling.papers.trelm.config import (
     names_in,
 )
 from fairseq_xling.papers.trelm.embedding_init import embedding_inits
-from fairseq_xling.registry import did_you_mean
 from fairseq_xling.runs.optimiser import check_optimiser
 from fairseq_xling.runs.options import load_config, parse_seeds
 from fairseq_xling.studies.task_options import check_tasks

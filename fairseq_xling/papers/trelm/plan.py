@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.engine.precision import device_options
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
 from fairseq_xling.papers.trelm.initialise import size_options
 from fairseq_xling.papers.trelm.inputs import InputSummary
-from fairseq_xling.precision import device_options
 from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.optimiser import optimisation
 from fairseq_xling.runs.step import Step

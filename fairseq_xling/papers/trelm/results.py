@@ -13,8 +13,8 @@ import pandas
 
 from fairseq_xling.analysis.sampled_bleu import ORDERS, read_samples, score, tokenizer_for
 from fairseq_xling.analysis.translation_faults import faults
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts, task_figures
 from fairseq_xling.results.frame import make_frame, split

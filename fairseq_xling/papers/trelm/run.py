@@ -12,7 +12,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.autoregressive import add_autoregressive
 from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE, TrelmConfig, result_settings
@@ -32,7 +33,6 @@ from fairseq_xling.papers.trelm.study import Study, Variation
 from fairseq_xling.papers.trelm.study_result import FILES as STUDY_FILES
 from fairseq_xling.papers.trelm.study_result import write_study
 from fairseq_xling.papers.trelm.teacher import taught_folder
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step

@@ -10,7 +10,7 @@ import pandas
 from matplotlib.figure import Figure
 
 from fairseq_xling.analysis.sampled_bleu import ORDERS
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.interop.sources import folder_family
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts

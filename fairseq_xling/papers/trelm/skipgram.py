@@ -20,13 +20,13 @@ from gensim.models import FastText, Word2Vec
 from gensim.models.fasttext import ft_ngram_hashes
 
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range, check_fields, numbers
+from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sampling import permute
-from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range, check_fields, numbers
-from fairseq_xling.registry import Registry
-from fairseq_xling.seeds import SEEDS
 
 _PIECE = 1 << 16  # sentences numbered at a time
 _LONGEST = 10_000  # gensim silently cuts longer sentences, so they are passed in pieces

@@ -16,8 +16,10 @@ from typing import Any
 import torch
 
 from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
+from fairseq_xling.core.errors import UserError, about, program_error
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError, about, program_error
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors
@@ -25,8 +27,6 @@ from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vect
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.papers.trelm.initialise import InitOptions, initialise, size_options
 from fairseq_xling.papers.trelm.word_embeddings import word_inits
-from fairseq_xling.provenance import provenance
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.segment import segmentations

@@ -18,9 +18,10 @@ import numpy as np
 from fairseq.data import Dictionary
 
 from fairseq_xling.checkpoints.plain import settings_of
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import sha256
+from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.data.folder import SEP, DataFolder, read_dictionary
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256
 from fairseq_xling.papers.trelm.autoregressive import (
     add_beam_search,
     beam_search,
@@ -33,7 +34,6 @@ from fairseq_xling.papers.trelm.migration import forward
 from fairseq_xling.papers.trelm.plan import MigrationPlan
 from fairseq_xling.papers.trelm.preparation import transfer_folder
 from fairseq_xling.runs.step import Step
-from fairseq_xling.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.trained import load_trained
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_lines
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
 from fairseq_xling.papers.trelm.inputs import sources_of
 from fairseq_xling.papers.trelm.plan import MigrationPlan, add_bpw, model_options

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
+from fairseq_xling.core.folders import work_folder
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.provenance import provenance
 from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.data.sources import Pairs
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
-from fairseq_xling.folders import work_folder
 from fairseq_xling.mapping.text_vectors import read_text_vectors
 from fairseq_xling.mapping.vectors_file import (
     Vectors,
@@ -33,8 +35,6 @@ from fairseq_xling.mapping.vectors_file import (
     read_vectors,
     write_vectors,
 )
-from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
 from fairseq_xling.text.vocabularies import mode_of
 
 if TYPE_CHECKING:

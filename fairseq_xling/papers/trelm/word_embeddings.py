@@ -13,11 +13,11 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.sources import SourceModel
 from fairseq_xling.mapping.vectors_file import Vectors
-from fairseq_xling.registry import Registry
 
 
 @dataclass(frozen=True)

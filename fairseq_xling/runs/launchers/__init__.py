@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import NoOptions
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import NoOptions
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.runs.step import Stamp, Step
 
 FOLDERS = ("fairseq_xling.runs.launchers", "fairseq_xling.cluster")

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, replace_link, unlink_link
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import exclusive, replace_link, unlink_link
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.forking import Forked, fork, fork_server
 from fairseq_xling.runs.launchers import LAUNCHERS, Launcher, StepFailed
@@ -31,7 +31,7 @@ class Local(Launcher):
 
     def check(self, steps: Sequence[Step]) -> None:
         if any(map(gpus_of, steps)):
-            from fairseq_xling.devices import usable_device  # imports torch
+            from fairseq_xling.engine.devices import usable_device  # imports torch
 
             usable_device("cuda")  # fairseq-train would silently run on the CPU
 

@@ -9,7 +9,7 @@ studies are declared before any is run.
 import argparse
 from typing import Protocol
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 
 class Study(Protocol):

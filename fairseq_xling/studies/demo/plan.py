@@ -11,8 +11,8 @@ import argparse
 import dataclasses
 from pathlib import Path
 
-from fairseq_xling.precision import AUTO
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.engine.precision import AUTO
 from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.settled import settle

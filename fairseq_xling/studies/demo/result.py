@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.core.files import atomic_write, read_json
 from fairseq_xling.results.figures import Line, Panel, draw
 from fairseq_xling.results.page import Measured, Page, Result, Table, caption
 from fairseq_xling.results.report import Section

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.results.page import Measured, Page, Result, csv_text, download
 from fairseq_xling.results.report import write_template
 from fairseq_xling.studies.pages.presets import Preset

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_lines
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_lines
 from fairseq_xling.runs.command_line import typed_as, verbs
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.pages.rows import check_codes, parse_codes

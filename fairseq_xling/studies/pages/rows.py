@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.registry import unknown_name
 
 TESTS_KIND, TESTS_FORMAT = "spec-tests", 1  # of the file that `pytest --rows FILE` writes
 _FILE = Path(__file__).with_name("rows.tsv")

@@ -11,10 +11,10 @@ command resumes.
 import argparse
 import dataclasses
 
-from fairseq_xling import options as shared
-from fairseq_xling.named_files import NEW_FOLDER
-from fairseq_xling.options import add_fields, option
-from fairseq_xling.precision import AUTO, ON_CPU
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.named_files import NEW_FOLDER
+from fairseq_xling.core.options import add_fields, option
+from fairseq_xling.engine.precision import AUTO, ON_CPU
 
 GROUP = "Start"
 

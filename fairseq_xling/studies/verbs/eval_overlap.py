@@ -9,8 +9,8 @@ overlap.csv, a report and results.json; prints the table and the correlations.
 
 import dataclasses
 
-from fairseq_xling.named_files import NEW_FOLDER, RUN
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import NEW_FOLDER, RUN
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E9",)

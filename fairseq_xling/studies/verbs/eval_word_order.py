@@ -10,8 +10,8 @@ scatter plot, word_order.csv, a report and results.json; prints the table and th
 
 import dataclasses
 
-from fairseq_xling.named_files import NEW_FOLDER, RUN, Input
-from fairseq_xling.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import NEW_FOLDER, RUN, Input
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
 SPEC_ROWS = ("E10",)

@@ -21,11 +21,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, refuse_files_above
-from fairseq_xling.named_files import FILE, NEW_FILE, NEW_FOLDER, RUN, Input
-from fairseq_xling.options import argument, option
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, refuse_files_above
+from fairseq_xling.core.named_files import FILE, NEW_FILE, NEW_FOLDER, RUN, Input
+from fairseq_xling.core.options import argument, option
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.results.figure_file import DPI, SUFFIXES, WIDTHS, Drawing, figure_data
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ not done again.
 
 import argparse
 
-from fairseq_xling.named_files import NEW_FOLDER, Input
+from fairseq_xling.core.named_files import NEW_FOLDER, Input
 
 GROUP = "Migrate"
 SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from fairseq_xling.errors import UserError
+    from fairseq_xling.core.errors import UserError
     from fairseq_xling.papers.trelm.run import run_trelm
 
     if not (args.output or args.config):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, blank_separated, is_blank, read_lines
-from fairseq_xling.json_fields import check_kind
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, blank_separated, is_blank, read_lines
+from fairseq_xling.core.json_fields import check_kind
 from fairseq_xling.tasks.formats import (
     Columns,
     Format,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.tasks.formats import (
     Columns,
     Format,

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError, shown
-from fairseq_xling.options import NoOptions
-from fairseq_xling.ranges import BELOW_ONE
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.errors import UserError, shown
+from fairseq_xling.core.options import NoOptions
+from fairseq_xling.core.ranges import BELOW_ONE
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.tasks.options import HeadOptions, setting

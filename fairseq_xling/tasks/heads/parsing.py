@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT
 from fairseq_xling.models.dropout import SharedDropout
-from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.arcs import Perceptron, best_trees, chosen_scores, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conllu import TaggedTree, Tree, TreeItem

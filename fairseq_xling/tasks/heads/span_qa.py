@@ -33,9 +33,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import BELOW_ONE, COUNT
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.tasks.encode import PIECES, Codec, Encoded, encode_located, on_one_line
 from fairseq_xling.tasks.formats.squad import QuestionItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, ratio

@@ -26,9 +26,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT
 from fairseq_xling.models.dropout import SharedDropout
-from fairseq_xling.ranges import BELOW_ONE, COUNT
 from fairseq_xling.tasks.arcs import Perceptron, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conll09 import NONE, Frames, FramesItem

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor, nn
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.encode import CUT, PIECES, Codec, Encoded
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import (

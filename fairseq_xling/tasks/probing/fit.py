@@ -20,10 +20,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.analysis.best_pass import BestPass
-from fairseq_xling.errors import UserError
-from fairseq_xling.ranges import check_fields, numbers
-from fairseq_xling.registry import Registry
-from fairseq_xling.seeds import SEEDS
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import check_fields, numbers
+from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.tasks.probing.examples import FitOptions
 from fairseq_xling.tasks.probing.states import Spans, label_matrix, label_names
 

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.analysis.subject import Encoder
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, remove_links, write_json
+from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import SEP
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, remove_links, write_json
-from fairseq_xling.progress import progress
 from fairseq_xling.tasks.encode import Codec, encode_located
 from fairseq_xling.tasks.probing.examples import Example
 

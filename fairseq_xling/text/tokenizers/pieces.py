@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.errors import MALFORMED, UserError, shown
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import MALFORMED, UserError, shown
-from fairseq_xling.files import read_json
 from fairseq_xling.text.pieces import Pieces, count_pieces
 from fairseq_xling.text.tokenizers.vocabulary import (
     SPECIALS_OF_FAMILIES,

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.bounds import check_bound
+from fairseq_xling.core.bounds import check_bound
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.text.pieces import WORD_MARK
 
 _PLACEHOLDER = re.compile(r"\[unused\d+\]|<special\d+>|<unused\d+>|madeupword\d+")

@@ -12,8 +12,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Protocol
 
-from fairseq_xling.options import NoOptions, add_fields
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.options import NoOptions, add_fields
+from fairseq_xling.core.registry import Registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ExportFormat(Protocol):
     """One of ``FORMATS``."""
 
     help: str  # what a folder of it is
-    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.options`)
+    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.core.options`)
 
     def add_arguments(self, parser: Any) -> None:
         """Its own options."""

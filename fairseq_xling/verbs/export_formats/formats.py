@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import FILE
-from fairseq_xling.options import option
-from fairseq_xling.ranges import NOT_NEGATIVE
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import FILE
+from fairseq_xling.core.options import option
+from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.verbs.export_formats import FORMATS, ExportFormat, Job
 
 

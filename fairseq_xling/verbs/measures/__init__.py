@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.options import NoOptions, add_fields
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.options import NoOptions, add_fields
-from fairseq_xling.registry import Registry
 
 if TYPE_CHECKING:
     from fairseq_xling.data.mmap import TokenFile
@@ -50,7 +50,7 @@ class Findings:
 class Measure(Protocol):
     """One file in this folder, registered in ``MEASURES``."""
 
-    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.options`)
+    options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.core.options`)
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Its own options."""

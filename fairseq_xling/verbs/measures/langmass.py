@@ -8,8 +8,8 @@ import argparse
 import dataclasses
 
 from fairseq_xling.analysis.subject import Subject
-from fairseq_xling.errors import UserError
-from fairseq_xling.options import option, seed
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option, seed
 from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, masked_sentences
 
 

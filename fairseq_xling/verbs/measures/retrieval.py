@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairseq_xling.analysis.subject import Subject
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import Input
-from fairseq_xling.options import option
-from fairseq_xling.sentences import read_sentences
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import Input
+from fairseq_xling.core.options import option
+from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
 
 if TYPE_CHECKING:

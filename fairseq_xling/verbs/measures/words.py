@@ -4,9 +4,9 @@ import argparse
 import dataclasses
 
 from fairseq_xling.analysis.subject import Subject
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import Input
-from fairseq_xling.options import option
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import Input
+from fairseq_xling.core.options import option
 from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
 
 

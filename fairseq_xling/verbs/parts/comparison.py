@@ -15,14 +15,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling import options as shared
 from fairseq_xling.analysis.extracted import Extracted, common_layers
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import refuse_files_above
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.files import refuse_files_above
+from fairseq_xling.core.named_files import FILE, NEW_FILE, NEW_RESULTS, Input
+from fairseq_xling.core.options import add_fields, argument, option
+from fairseq_xling.core.progress import progress
 from fairseq_xling.mapping.nearest import WAYS
-from fairseq_xling.named_files import FILE, NEW_FILE, NEW_RESULTS, Input
-from fairseq_xling.options import add_fields, argument, option
-from fairseq_xling.progress import progress
 from fairseq_xling.results.figure_file import WIDTHS
 
 if TYPE_CHECKING:
@@ -257,8 +257,8 @@ def finish(
     figure: Drawing | None,
 ) -> None:
     """Print the table; write results with their provenance, the table as CSV, and the figure."""
-    from fairseq_xling.files import write_json
-    from fairseq_xling.provenance import provenance
+    from fairseq_xling.core.files import write_json
+    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.results.figure_file import write_figure
     from fairseq_xling.results.tables import text_table, write_csv
 

@@ -18,11 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, write_json
+from fairseq_xling.core.provenance import provenance
 from fairseq_xling.mapping.neighbourhood import BINS, Neighbourhood, neighbourhood
 from fairseq_xling.mapping.vectors_file import read_vectors
-from fairseq_xling.provenance import provenance
 from fairseq_xling.results import figures, paper
 from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.page import Measured, Page, Result, caption

@@ -23,9 +23,11 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.files import sha256, write_json
+from fairseq_xling.core.provenance import versions
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIALS, DataFolder
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import sha256, write_json
 from fairseq_xling.interop.bert import bert_config, bert_weights, mlm_head
 from fairseq_xling.interop.encoder import MODEL, Encoder
 from fairseq_xling.interop.export import chosen_language
@@ -33,8 +35,6 @@ from fairseq_xling.interop.remote_model import copy_code, remote_config, remote_
 from fairseq_xling.interop.sources.bert import SEGMENTATION
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.provenance import versions
-from fairseq_xling.registry import Registry
 from fairseq_xling.tasks.heads import Head
 from fairseq_xling.text.published_tokenizer import differences, special_tokens, tokenizer_json
 from fairseq_xling.text.tokenizers.pieces import load_tokenizer

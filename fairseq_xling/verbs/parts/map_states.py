@@ -16,8 +16,8 @@ import numpy as np
 from torch import Tensor
 
 from fairseq_xling.analysis.extracted import common_layers
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import (
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.files import (
     atomic_write,
     check_files,
     read_json,
@@ -25,7 +25,11 @@ from fairseq_xling.files import (
     stat_of,
     write_json,
 )
-from fairseq_xling.folders import is_finished, new_folder, work_folder
+from fairseq_xling.core.folders import is_finished, new_folder, work_folder
+from fairseq_xling.core.options import values_of
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.mapping.fit import fit_layer
 from fairseq_xling.mapping.fitted import (
     FITTED_ON,
@@ -42,10 +46,6 @@ from fairseq_xling.mapping.paired import PAIRED, PairedMethod
 from fairseq_xling.mapping.pairs import PAIRS, Pairs
 from fairseq_xling.mapping.states import BLOCK, META, Selection, States
 from fairseq_xling.mapping.steps import parse_elements, passes
-from fairseq_xling.options import values_of
-from fairseq_xling.progress import progress
-from fairseq_xling.provenance import provenance
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.tables import cell, text_table
 
 SIDES = ("moving", "fixed")

@@ -14,7 +14,7 @@ import pandas
 from matplotlib.figure import Figure
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, best_shift
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.charts import curves
 from fairseq_xling.results.figure_file import write_figure
 from fairseq_xling.results.frame import arranged, make_frame, spread

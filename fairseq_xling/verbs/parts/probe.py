@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.analysis.layers import parse_layers
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files, exclusive, read_json, sha256, write_json
+from fairseq_xling.core.folders import claim
+from fairseq_xling.core.options import part_of
+from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, exclusive, read_json, sha256, write_json
-from fairseq_xling.folders import claim
-from fairseq_xling.options import part_of
-from fairseq_xling.progress import progress
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.items import parse_files

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas
 
-from fairseq_xling.errors import MALFORMED, UserError
-from fairseq_xling.files import read_json, write_json
-from fairseq_xling.provenance import machine
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_json, write_json
+from fairseq_xling.core.provenance import machine
 from fairseq_xling.results.charts import heat_map
 from fairseq_xling.results.figure_file import write_figure
 from fairseq_xling.results.frame import (

@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.devices import usable_device
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive, read_json, same_place, sha256, write_json
-from fairseq_xling.folders import claim
-from fairseq_xling.options import part_of
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import exclusive, read_json, same_place, sha256, write_json
+from fairseq_xling.core.folders import claim
+from fairseq_xling.core.options import part_of
+from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.papers.transfer.structures.data import (
     MatrixConfig,
     Reader,
@@ -41,8 +43,6 @@ from fairseq_xling.papers.transfer.structures.training import (
     train,
     write_model,
 )
-from fairseq_xling.provenance import provenance
-from fairseq_xling.registry import unknown_name
 from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config, parse_seeds

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.registry import Registry
 from fairseq_xling.text.encoder import TextEncoder
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Unit(Protocol):
     only the embeddings has an attribute ``last_layer = 0``, and processes all lines at once.
     """
 
-    options: type  # a dataclass of its own options (`fairseq_xling.options`)
+    options: type  # a dataclass of its own options (`fairseq_xling.core.options`)
     done: int  # lines of the text whose result is stored
 
     def __init__(self, work: Work, args: argparse.Namespace): ...

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairseq_xling.analysis.growing import GrowingArrays
-from fairseq_xling.options import option
+from fairseq_xling.core.options import option
 from fairseq_xling.verbs.units import Work, units
 
 if TYPE_CHECKING:

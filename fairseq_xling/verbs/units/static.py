@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.options import NoOptions
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write
-from fairseq_xling.options import NoOptions
 from fairseq_xling.verbs.units import Block, Work, units
 from fairseq_xling.verbs.units.types import check_most, count_words, words_of_file
 

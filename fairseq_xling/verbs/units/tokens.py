@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairseq_xling.analysis.growing import GrowingArrays
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import FILE
-from fairseq_xling.options import option
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import FILE
+from fairseq_xling.core.options import option
 from fairseq_xling.verbs.units import Work, units
 
 if TYPE_CHECKING:

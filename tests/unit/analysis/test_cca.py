@@ -5,7 +5,7 @@ import torch
 
 from fairseq_xling.analysis.cca import pwcca, svcca
 from fairseq_xling.analysis.cka import CKA
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 N, D, E = 300, 6, 9
 

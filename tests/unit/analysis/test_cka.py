@@ -6,7 +6,7 @@ import torch
 from fairseq_xling.analysis import cka
 from fairseq_xling.analysis.cka import CKA, cka_matrix, linear_cka
 from fairseq_xling.analysis.retrieval import retrieval_accuracy
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping import fit_rows
 
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.convert import ConvertRate, bleu_1, convert_rate, vocabulary
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 # Ids: 0-2 of the source only, 3-4 of both, 5-7 of the target only, 8-9 of neither.
 SOURCE = vocabulary([torch.tensor([0, 1, 2]), torch.tensor([3, 4, 0])], 10)

@@ -6,8 +6,8 @@ import torch
 
 from fairseq_xling.analysis import extracted as module
 from fairseq_xling.analysis.extracted import Extracted, check_same_rows, common_layers
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, write_json
 from tests.extracted_folder import write_extracted
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fairseq_xling.analysis.fasttext import FastTextOptions, WordVectors, train
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 SMALL = {"dim": 16, "min_count": 1, "buckets": 500, "window": 2, "negative": 3}
 

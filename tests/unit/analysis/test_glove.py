@@ -5,8 +5,8 @@ from scipy import sparse
 
 from fairseq_xling.analysis import glove as module
 from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 
 OPTIONS = GloveOptions(dim=8, window=4, epochs=3, batch=64)
 

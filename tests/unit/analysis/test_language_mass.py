@@ -6,7 +6,7 @@ import torch
 from fairseq_xling.analysis import language_mass as module
 from fairseq_xling.analysis.convert import vocabulary
 from fairseq_xling.analysis.language_mass import LanguageMass, exclusive, language_mass
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 # Ids 0-3 of English only, 4 of English and German, 5-7 of German only, 8 of all three languages,
 # 9 of French only, 10-11 of no language.

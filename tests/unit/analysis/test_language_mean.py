@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.language_mean import LanguageMean, mean_difference
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def random(*shape, seed=0):

@@ -7,8 +7,8 @@ import torch
 from fairseq_xling.analysis.corpus import SplitCorpus, token_set
 from fairseq_xling.analysis.language_mean import LanguageMean
 from fairseq_xling.analysis.mean_file import MeanFile, compute_mean, read_mean, write_mean
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 
 
 class Table:

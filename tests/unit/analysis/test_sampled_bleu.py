@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fairseq_xling.analysis.sampled_bleu import Sample, read_samples, score
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 OUTPUT = """\
 S-1\tzwei Hunde

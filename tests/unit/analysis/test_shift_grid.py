@@ -7,7 +7,7 @@ from fairseq_xling.analysis.shift_grid import (
     parse_alphas,
     parse_shift,
 )
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 @pytest.mark.parametrize("text", ["", "1,x", "1,1", "0,1", "nan", "1,inf", "1,,2"])

@@ -3,9 +3,9 @@ import pytest
 
 from fairseq_xling.analysis import slices as module
 from fairseq_xling.analysis.slices import segments, write_slices
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.data.mmap import write_items
-from fairseq_xling.errors import UserError
 
 
 @pytest.fixture(autouse=True)

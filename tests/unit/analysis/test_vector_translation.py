@@ -11,7 +11,7 @@ from fairseq_xling.analysis.vector_translation import (
     translation_vector,
     vector_translation,
 )
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def random(*shape, seed=0):

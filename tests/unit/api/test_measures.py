@@ -6,7 +6,7 @@ import torch
 from sklearn.neighbors import NearestNeighbors
 
 import fairseq_xling as xling
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 RANDOM = np.random.default_rng(3)
 X = RANDOM.normal(size=(30, 5))

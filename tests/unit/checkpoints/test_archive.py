@@ -12,7 +12,7 @@ import torch
 
 from fairseq_xling.checkpoints import check_archive
 from fairseq_xling.checkpoints.files import load_plain
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 class Call:

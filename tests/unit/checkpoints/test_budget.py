@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from fairseq_xling.checkpoints import no_larger_than
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 
 HUGE = 10**9
@@ -75,7 +75,7 @@ def test_refusing_it_takes_no_more_memory_than_loading_a_good_one(changed):
     """In a process of its own, the good one first: a process's peak never falls."""
     code = (
         "import resource, sys\n"
-        "from fairseq_xling.errors import UserError\n"
+        "from fairseq_xling.core.errors import UserError\n"
         "from fairseq_xling.interop.encoder import Encoder\n"
         "for path in sys.argv[1:]:\n"
         "    try: Encoder.load(path)\n"

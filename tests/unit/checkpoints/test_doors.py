@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints.served import PATHS
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.mmap import write_items
-from fairseq_xling.errors import UserError
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source

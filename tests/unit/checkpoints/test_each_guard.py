@@ -30,12 +30,13 @@ import yaml
 from safetensors.torch import save_file
 from torch import nn
 
-from fairseq_xling import array_file, checkpoints, trained, yaml_text
+from fairseq_xling import checkpoints, trained
 from fairseq_xling.checkpoints import budget, files, layout, no_larger_than, served
 from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.core import array_file, yaml_text
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data import folder as data_folder
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.guards import prepare_engine, reading
 from fairseq_xling.interop.sources import folder as weights_folder
 from fairseq_xling.results.report import Section, write_report

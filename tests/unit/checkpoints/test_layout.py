@@ -8,7 +8,7 @@ import pytest
 
 from fairseq_xling.checkpoints import TRAINED, check_layout
 from fairseq_xling.checkpoints.layout import KINDS
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 ITERATOR = "extra_state.train_iterator"
 WHOLE = {

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints import check_optimizer, check_restored
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def state(**values):

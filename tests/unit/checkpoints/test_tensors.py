@@ -3,7 +3,7 @@ import torch
 
 from fairseq_xling.checkpoints import check_kinds, check_tensors
 from fairseq_xling.checkpoints.tensors import is_finite
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 
 def refused(name, tensor):

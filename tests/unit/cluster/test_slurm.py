@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cluster.slurm import Slurm, SlurmOptions, StepJob
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.runs.display import Display
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step, appears

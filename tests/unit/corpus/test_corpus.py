@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.corpus import LANGUAGES, generate
 from fairseq_xling.corpus.corpus import DOCUMENT, LONGEST, SHORTEST
-from fairseq_xling.errors import UserError
 
 ALL = ("en", "de", "zh", "id", "xx", "yy", "xp", "xs", "xm")
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import exclusive
 from fairseq_xling.corpus.write import Settings, write_corpus
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive
 
 LANGUAGES = ("en", "de", "zh")
 

@@ -3,10 +3,10 @@ import pytest
 from fairseq.data import Dictionary
 from scipy.stats import chisquare
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.codeswitch import CodeSwitch, make_lexicon, split_words, word_starts
 from fairseq_xling.data.folder import CLS, SEP, DataFolder
 from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.errors import UserError
 
 # Ids 10-59 are English words of one piece, 60-69 begin a word of two pieces that 70-79 continue,
 # 100-199 are foreign words, 200-209 continue one.

@@ -3,12 +3,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.feeds import Scope, make_feeds, own_ids, parse_directions
 from fairseq_xling.data.folder import CLS, SEP, SPECIALS, DataFolder
 from fairseq_xling.data.sources import Pairs, SegmentPairs, Sentences, Stream
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
 from fairseq_xling.objectives import objectives
 
 

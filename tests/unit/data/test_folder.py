@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from fairseq.data import Dictionary
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, sha256, write_json
 from fairseq_xling.data import mmap
 from fairseq_xling.data.folder import (
     CLS,
@@ -20,8 +22,6 @@ from fairseq_xling.data.folder import (
     shard_paths,
 )
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, sha256, write_json
 
 
 def test_the_special_ids_are_those_that_fairseq_gives_them(tiny_corpus):

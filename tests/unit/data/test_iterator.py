@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data import iterator
 from fairseq_xling.data.iterator import EvaluationIterator, TrainingIterator
 from fairseq_xling.data.plan import BatchSpec, Limits, Plan, in_order
-from fairseq_xling.errors import UserError
 
 
 def spec(feed, indices, counters=None):

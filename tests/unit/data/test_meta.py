@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.meta import (
     check_file,
     check_split,
@@ -11,7 +12,6 @@ from fairseq_xling.data.meta import (
     is_split,
     sample_digest,
 )
-from fairseq_xling.errors import UserError
 
 RULE = "split must be train, valid or test, the last two also with a number, as in test1"
 

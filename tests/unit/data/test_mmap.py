@@ -10,6 +10,7 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset, best_fitting_int_dt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data import mmap
 from fairseq_xling.data.mmap import (
     RAW_DTYPE,
@@ -20,7 +21,6 @@ from fairseq_xling.data.mmap import (
     write_index,
     write_items,
 )
-from fairseq_xling.errors import UserError
 
 ITEMS = [np.array(x) for x in ([6, 7, 2], [2], [], [65000, 9, 8, 2])]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.sampling import mix, permute, smoothed_shares
-from fairseq_xling.errors import UserError
 
 MANY = {"en": 500_000_000, "de": 70_000_000, "sw": 300, "is": 1}
 FRACTIONS = np.array(list(MANY.values())) / sum(MANY.values())

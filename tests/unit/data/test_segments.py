@@ -3,10 +3,10 @@ import pickle
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP, DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.data.sources import SegmentPairs
-from fairseq_xling.errors import UserError
 
 
 @pytest.fixture

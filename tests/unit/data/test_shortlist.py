@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fairseq_xling.array_file import ArrayFile
+from fairseq_xling.core.array_file import ArrayFile
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data import shortlist
 from fairseq_xling.data.folder import PAD, SPECIALS, DataFolder, read_dictionary
 from fairseq_xling.data.shortlist import Shortlist, make_shortlist
-from fairseq_xling.errors import UserError
 
 
 def slow(folder, pair, linked, frequent):

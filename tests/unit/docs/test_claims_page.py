@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from tests.unit.docs.conftest import DOCS
 

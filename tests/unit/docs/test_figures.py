@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 
 
 def model(score):

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import source_side
-from fairseq_xling.errors import UserError
 from fairseq_xling.generation.orderings import Sources, orderings
 from fairseq_xling.models.auxiliary.relative import first_place
 

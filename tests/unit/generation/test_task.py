@@ -10,11 +10,11 @@ import torch
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 import fairseq_xling.plugin  # noqa: F401
-from fairseq_xling import precision
+from fairseq_xling.core.errors import OWN
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.folder import PAD, SEP
 from fairseq_xling.data.iterator import BatchDataset
-from fairseq_xling.errors import OWN
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.engine import precision
 from fairseq_xling.generation import task as task_module
 from fairseq_xling.generation.codec import RawReference
 from fairseq_xling.generation.dataset import TranslationDataset

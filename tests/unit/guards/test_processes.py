@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.guards import processes
 from fairseq_xling.guards.processes import check_joined, join_launched
 

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import exclusive
 from fairseq_xling.data.folder import Shards
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive
 from fairseq_xling.guards import prepare_engine, training
 
 

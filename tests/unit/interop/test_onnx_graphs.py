@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.onnx_graphs import (
     Graph,
     difference,

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources import read_source
 from tests.tiny_sources import SIZES, randomise, write_folder, write_vocabulary
 

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources import read_source
 from tests.tiny_sources import WORDS, write_fairseq_roberta
 from tests.unit.interop.test_sources import assert_close, batch

@@ -9,8 +9,8 @@ from torch import nn
 
 from fairseq_xling.analysis.convert import convert_rate
 from fairseq_xling.analysis.language_mean import LanguageMean, mean_difference
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.token_translation import best_ids, shifting, translate_tokens
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder

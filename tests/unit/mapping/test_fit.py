@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping import fit_rows, least_squares, normalize, procrustes
 
 

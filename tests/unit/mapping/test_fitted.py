@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, read_map, write_map
 from fairseq_xling.mapping.normalize import normalize
 from fairseq_xling.mapping.steps import Step, fit_steps

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping import search
 from fairseq_xling.mapping.job import apply_map
 from fairseq_xling.mapping.methods.adversarial import Adversarial

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairseq_xling.errors import OWN, UserError
+from fairseq_xling.core.errors import OWN, UserError
 from fairseq_xling.mapping.normalize import centre, centre_first, iterative, normalize, scale, unit
 from fairseq_xling.mapping.procrustes import procrustes
 

@@ -5,11 +5,11 @@ import argparse
 import numpy as np
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import values_of
 from fairseq_xling.mapping.pairs import PAIRS
 from fairseq_xling.mapping.pairs import alignments as module
 from fairseq_xling.mapping.states import States
-from fairseq_xling.options import values_of
 
 
 def find(kind, moving, fixed, file=None, unit="word", swap=False, links_from=0):

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fairseq_xling.folders import WorkFolder
+from fairseq_xling.core.folders import WorkFolder
 from fairseq_xling.mapping.methods import Fit
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.normalize import centre
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import Vectors

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from fairseq_xling.analysis import extracted
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.states import Selection, States
 
 

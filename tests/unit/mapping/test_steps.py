@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.normalize import NORMALIZATIONS, normalize
 from fairseq_xling.mapping.steps import apply_steps, fit_steps, lost_in_steps, passes, undo_steps
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping import least_squares, meet, orthogonality_error, procrustes
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.mapping.sums import Sums, cosine_of, least_squares_of, procrustes_of

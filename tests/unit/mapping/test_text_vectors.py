@@ -3,7 +3,7 @@ import gzip
 import numpy as np
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.text_vectors import read_first_words, read_text_vectors
 
 SYMBOLS = ["<s>", "▁a", "▁b", "s", "▁never"]

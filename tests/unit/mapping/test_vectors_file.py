@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save, save_file
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 
 

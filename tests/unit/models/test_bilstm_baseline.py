@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.bilstm_baseline import (
     FIRST_TAG,
     FRAME,

@@ -5,9 +5,9 @@ import copy
 import pytest
 import torch
 
-from fairseq_xling import compat
-from fairseq_xling.compat import require_compiler
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.engine import compat
+from fairseq_xling.engine.compat import require_compiler
 from fairseq_xling.models.compiled import compile_encoder, over_rows
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.unpadded import Segments

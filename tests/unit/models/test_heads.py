@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import layer_norm
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.heads import lm_heads
 
 

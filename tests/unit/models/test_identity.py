@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.identity import (
     KEY,
     check_identity,

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models import int8
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.heads import BertHead, LinearHead

@@ -7,8 +7,8 @@ import math
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.emissions import Placed, Reading, emissions
 from fairseq_xling.models.emissions.lattice import Lattice
 from fairseq_xling.models.encoder import EncoderShape

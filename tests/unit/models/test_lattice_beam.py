@@ -7,11 +7,11 @@ import math
 import pytest
 import torch
 
+from fairseq_xling.core.ranges import NATS
 from fairseq_xling.models.emissions import Placed, Reading
 from fairseq_xling.models.emissions.lattice import Lattice
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.lattice_beam import lattice_beam
-from fairseq_xling.ranges import NATS
 
 WORDS = [7, 8, 9]
 LENGTHS = [6, 2, 4, 3]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.compat import packs_weights
+from fairseq_xling.engine.compat import packs_weights
 from fairseq_xling.models import packed
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.heads import BertHead

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import OWN, UserError
+from fairseq_xling.core.errors import OWN, UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.phases import (
     LOWER,

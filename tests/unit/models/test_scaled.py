@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.scaled import train_faster
 
 

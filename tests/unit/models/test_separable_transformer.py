@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.errors import UserError
 from fairseq_xling.models import separable_transformer as presets
 from fairseq_xling.models.separable_transformer import (
     SeparableTransformer,

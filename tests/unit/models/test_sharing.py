@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.sharing import SharingPlan, Slot
 
 

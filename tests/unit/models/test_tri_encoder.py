@@ -6,7 +6,7 @@ import io
 import pytest
 import torch
 
-from fairseq_xling.errors import OWN, UserError
+from fairseq_xling.core.errors import OWN, UserError
 from fairseq_xling.models import tri_encoder as presets
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import SeparableEncoder

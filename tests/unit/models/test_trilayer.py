@@ -8,11 +8,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_xling.compat import packs_weights
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import collate, target_side
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import NULL, PAD
-from fairseq_xling.errors import UserError
+from fairseq_xling.engine.compat import packs_weights
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.packed import pack

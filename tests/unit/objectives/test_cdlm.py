@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Example, Vocabulary
 from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS
 from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.separable_transformer import SeparableTransformer
 from fairseq_xling.models.sharing import SharingPlan

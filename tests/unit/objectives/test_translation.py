@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.sources import Row
-from fairseq_xling.errors import UserError
 from fairseq_xling.objectives.cdlm import CrossLingualLM
 from fairseq_xling.objectives.translation import Translation
 from tests.framed_rows import side

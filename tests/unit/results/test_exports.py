@@ -9,8 +9,8 @@ import pytest
 
 import fairseq_xling as xling
 from fairseq_xling.cli import main
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.exports import scores
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.result import find_results, make_page

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.results.figure_file import check_figure, write_figure
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_heat_map
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.result import check_recorded, find_results
 from tests.unit.studies.pages.records import ORIGIN, RECORDS
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.runs.command_check import check_command
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.step import Step

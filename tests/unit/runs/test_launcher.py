@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from fairseq_xling.cluster.slurm import Slurm
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.runs.launcher import add_launch_options, launcher_of, run_steps
 from fairseq_xling.runs.launchers.local import Local
 from fairseq_xling.runs.settled import Settled, settle

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.runs.optimiser import Optimiser, check_optimiser, optimisation
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from fairseq_xling.errors import UserError, one_line
-from fairseq_xling.options import option
+from fairseq_xling.core.errors import UserError, one_line
+from fairseq_xling.core.options import option
 from fairseq_xling.runs.options import add_options, load_config, parse_seeds
 
 

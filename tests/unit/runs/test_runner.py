@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import exclusive
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import exclusive
 from fairseq_xling.runs.command_check import find_program
 from fairseq_xling.runs.display import Display
 from fairseq_xling.runs.runner import Runner, TimeLeft
@@ -277,7 +277,7 @@ def test_a_step_that_another_process_carries_out_is_left_alone(tmp_path):
 
 
 def test_steps_for_a_gpu_are_refused_where_there_is_none(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairseq_xling.devices.usable_device", refuse)
+    monkeypatch.setattr("fairseq_xling.engine.devices.usable_device", refuse)
     steps = [*chain(tmp_path / "run"), Step("test", call=print, device="cuda")]
     with pytest.raises(UserError, match="no cuda here"):
         go(tmp_path / "run", steps)

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from fairseq_xling import precision
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
+from fairseq_xling.engine import precision
 from fairseq_xling.runs.settled import precision_option, settle, settle_config
 from fairseq_xling.runs.step import digests
 from fairseq_xling.runs.training_command import training_step

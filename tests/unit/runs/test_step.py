@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.runs.step import Stamp, Step, digests, predecessors, seconds_taken
 
 

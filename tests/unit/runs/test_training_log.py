@@ -1,6 +1,6 @@
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.runs.training_log import parameter_count, progress, read_curves, read_records
 
 LOG = """\

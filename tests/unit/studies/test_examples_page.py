@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.page import Page
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.runs.step import digests
 from fairseq_xling.studies.gold_tasks import TASKS, parse_tasks, transfer_step
 

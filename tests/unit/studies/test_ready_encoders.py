@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.studies.ready_encoders import ready_encoders
 
 

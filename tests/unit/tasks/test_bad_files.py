@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.heads import check_labels, find_labels, heads

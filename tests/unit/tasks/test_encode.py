@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.encode import Codec, encode_located, locate
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.text.options import PrepareOptions

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.classify import Pairs, fit_esim
 from fairseq_xling.tasks.esim import (
     BiLstm,

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, read_map
 from fairseq_xling.mapping.steps import Step
 from fairseq_xling.results.result import find_results, make_page

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats import find_format, formats, read_items
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.items import Item, column_number, leaving_out, parse_columns, parse_files

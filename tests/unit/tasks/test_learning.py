@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.tasks.dataset import ItemDataset

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping import FittedMap, LayerMap, Side, fit_rows
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan

@@ -1,6 +1,6 @@
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.heads.parsing import ParsingOptions
 from fairseq_xling.tasks.heads.span_qa import SpanQaOptions

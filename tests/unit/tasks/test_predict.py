@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks import predict as module
 from fairseq_xling.tasks.formats.conllu import TaggedTree, Tree
 from fairseq_xling.tasks.heads import heads

@@ -7,7 +7,7 @@ import pytest
 from seqeval.metrics import classification_report, f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.heads import f1
 from fairseq_xling.tasks.spans import count_spans, is_bio, realign, realign_file, repair, spans
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.tasks.tagging import Spelling, Text, Together, WordCodec
 from fairseq_xling.tasks.word_vectors import read_matrix

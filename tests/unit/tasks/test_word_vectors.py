@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.tasks.word_vectors import Lexicon, make_table, read_word_vectors
 

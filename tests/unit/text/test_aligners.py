@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.links import parse_pharaoh
 

@@ -5,9 +5,9 @@ import gzip
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
 from fairseq_xling.text import alignment
 from fairseq_xling.text import alignment as alignment_module
 from fairseq_xling.text import writer as writer_module

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.text.anchors import read_entries
 from fairseq_xling.text.encoder import TextEncoder
 

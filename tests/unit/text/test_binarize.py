@@ -2,9 +2,9 @@
 
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
 from fairseq_xling.text import blocks
 from fairseq_xling.text.binarize import binarize_mono
 from fairseq_xling.text.encoder import TextEncoder

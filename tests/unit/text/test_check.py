@@ -5,9 +5,9 @@ import shutil
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
 from fairseq_xling.text.encoder import TextEncoder
 
 

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, read_lines
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.prepare import summary
 

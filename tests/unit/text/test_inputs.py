@@ -5,7 +5,7 @@ import lzma
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.text import inputs
 from fairseq_xling.text.inputs import TextFacts, scan_text
 

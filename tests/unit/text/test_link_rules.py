@@ -5,10 +5,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import Pairs
-from fairseq_xling.errors import UserError
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.link_rules import many_to_one, symmetrizations
 from fairseq_xling.text.links import format_pharaoh, parse_pharaoh

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.text import pieces
 from fairseq_xling.text.pieces import WORD_MARK, Pieces, WordMemo, learn_pieces
 

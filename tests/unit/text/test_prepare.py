@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import kept
+from fairseq_xling.core.locks import hold
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import kept
-from fairseq_xling.locks import hold
 from fairseq_xling.text import blocks, state, vocabulary
 from fairseq_xling.text import prepare as prepare_module
 from fairseq_xling.text import writer as writer_module

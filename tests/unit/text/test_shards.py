@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.text import blocks, shards
 from fairseq_xling.text.blocks import mono_blocks, parallel_blocks
 from fairseq_xling.text.inputs import scan_text

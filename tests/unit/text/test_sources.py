@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.text.sources import parse_sources
 
 MONO = ["train.en=e", "train.de=d"]

@@ -9,8 +9,8 @@ import tokenizers
 from fairseq.data import Dictionary
 
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP, UNK, DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.tokenizers.pieces import TokenizerPieces, ready_tokenizer
 from tests.tiny_sources import write_tokenizer, write_vocabulary

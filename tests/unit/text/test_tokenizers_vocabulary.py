@@ -7,8 +7,8 @@ import re
 import pytest
 import sentencepiece
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS, read_dictionary
-from fairseq_xling.errors import UserError
 from fairseq_xling.text.tokenizers.vocabulary import (
     as_is,
     byte_level,

@@ -3,10 +3,10 @@
 import pytest
 from fairseq.data import Dictionary
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS, read_dictionary
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
-from fairseq_xling.registry import Registry
 from fairseq_xling.text.pieces import Pieces
 from fairseq_xling.text.vocabularies import (
     VocabularyMode,

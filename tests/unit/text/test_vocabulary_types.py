@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.vocabulary_types import INSIDE, learn_wordpiece, vocabulary_types

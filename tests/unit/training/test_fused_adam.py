@@ -10,7 +10,7 @@ from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
 from torch import nn
 
 import fairseq_xling.plugin  # noqa: F401  it registers ours
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.training.fused_adam import _OURS, _THEIRS, FusedAdam, total_norm
 
 # An epsilon that matters next to the gradients of `_gradient`.

@@ -10,9 +10,9 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.tasks import TASK_REGISTRY
 
 import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.folder import PAD, SEP
 from fairseq_xling.data.mmap import best_dtype, write_items
-from fairseq_xling.files import read_json, write_json
 
 SENTENCES = (12, 24, 36)  # of the shards: multiples of a batch
 KINDS = {

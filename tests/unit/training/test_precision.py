@@ -5,8 +5,8 @@ import types
 import pytest
 import torch
 
-from fairseq_xling import precision
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.engine import precision
 from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.verbs.measures.langmass import LanguageLeakage
 
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.dictionary import read_dictionary
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.errors import UserError
 from fairseq_xling.verbs.measures import MEASURES, parse_measures
 
 

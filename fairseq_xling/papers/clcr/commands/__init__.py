@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
-from fairseq_xling.ranges import COUNT, Number
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, LABELS, NEW_RESULTS
+from fairseq_xling.core.ranges import COUNT, Number
 
 
 def add_trained(parser: argparse.ArgumentParser, having: str = "") -> None:

@@ -23,7 +23,7 @@ and to evaluate them
 
 import argparse
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 
 GROUP = "CLCR"
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.registry import unknown_name
+    from fairseq_xling.core.registry import unknown_name
     from fairseq_xling.runs.command_line import verbs
 
     known = [name.partition("-")[2] for name in verbs() if name.startswith("clcr-")]

@@ -18,7 +18,7 @@ the test files. If interrupted, the same command resumes with the next training.
 
 import argparse
 
-from fairseq_xling.named_files import NEW_FOLDER
+from fairseq_xling.core.named_files import NEW_FOLDER
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C15",)

@@ -13,8 +13,8 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import Input
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import Input
 from fairseq_xling.papers.clcr.commands import finish_measure
 
 GROUP = "CLCR"

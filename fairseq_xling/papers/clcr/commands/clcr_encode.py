@@ -17,10 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, sha256
-from fairseq_xling.named_files import FILE, NEW_FOLDER
-from fairseq_xling.options import add_fields, values_of
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files, sha256
+from fairseq_xling.core.named_files import FILE, NEW_FOLDER
+from fairseq_xling.core.options import add_fields, values_of
 from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
 
 GROUP = "CLCR"
@@ -111,8 +111,8 @@ def _check_known(model: Any, text: Path, lang: str) -> None:
     """Warn about a text in another language than `--lang`."""
     import numpy as np
 
+    from fairseq_xling.core.sentences import read_sentences
     from fairseq_xling.data.folder import UNK
-    from fairseq_xling.sentences import read_sentences
     from fairseq_xling.text.encoder import TextEncoder
 
     lines = list(islice(read_sentences(text), _SAMPLE))

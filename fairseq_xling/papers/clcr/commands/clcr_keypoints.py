@@ -9,7 +9,7 @@ Words with p(key-point) > delta are kept as key-points and compared with the pse
 import argparse
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table, finish_measure
 
 GROUP = "CLCR"

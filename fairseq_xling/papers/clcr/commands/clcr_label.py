@@ -20,13 +20,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import refuse_files_above, same_place, sha256, write_json
-from fairseq_xling.folders import begun_settings
-from fairseq_xling.named_files import NEW_FOLDER
-from fairseq_xling.options import add_fields, option
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import refuse_files_above, same_place, sha256, write_json
+from fairseq_xling.core.folders import begun_settings
+from fairseq_xling.core.named_files import NEW_FOLDER
+from fairseq_xling.core.options import add_fields, option
+from fairseq_xling.core.ranges import POSITIVE
 from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
-from fairseq_xling.ranges import POSITIVE
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C6",)
@@ -49,9 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.papers.clcr.labels import write_labels
     from fairseq_xling.papers.clcr.trained import Clcr
-    from fairseq_xling.provenance import provenance
     from fairseq_xling.results.tables import text_table
 
     splits = [split.strip() for split in args.splits.split(",") if split.strip()]

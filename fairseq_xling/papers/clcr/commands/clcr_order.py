@@ -12,7 +12,7 @@ the source.
 import argparse
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.commands import add_batches, add_labelled, add_table, finish_measure
 
 GROUP = "CLCR"

@@ -18,7 +18,7 @@ the same command resumes.
 
 import argparse
 
-from fairseq_xling.named_files import DATA, NEW_FOLDER, Input
+from fairseq_xling.core.named_files import DATA, NEW_FOLDER, Input
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C16",)

@@ -23,14 +23,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling import options as shared
-from fairseq_xling.errors import UserError, about
-from fairseq_xling.files import check_files, read_lines
-from fairseq_xling.named_files import DATA, FILE, LANG_FILE, MODEL, Input
-from fairseq_xling.options import add_fields, argument, option
+from fairseq_xling.core import options as shared
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.files import check_files, read_lines
+from fairseq_xling.core.named_files import DATA, FILE, LANG_FILE, MODEL, Input
+from fairseq_xling.core.options import add_fields, argument, option
+from fairseq_xling.core.ranges import COUNT, Range
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.papers.clcr.commands import finish_measure
-from fairseq_xling.ranges import COUNT, Range
-from fairseq_xling.registry import unknown_name
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C1",)
@@ -81,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     import numpy as np
 
+    from fairseq_xling.core.progress import progress
     from fairseq_xling.papers.clcr.conditions import (
         compare,
         correlate,
@@ -91,7 +92,6 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.measures_result import draw_report
     from fairseq_xling.papers.clcr.modules.transform import norms
     from fairseq_xling.papers.clcr.sequences import META, Sequences, check_same_sentences
-    from fairseq_xling.progress import progress
     from fairseq_xling.verbs.parts.comparison import check_output
 
     def opened(first: str, second: str) -> tuple[Sequences, Sequences]:
@@ -222,10 +222,10 @@ def _measure_contexts(args: argparse.Namespace) -> tuple[dict[str, Any], dict[st
     """Mean distances by language and change, and the files that were read."""
     import numpy as np
 
+    from fairseq_xling.core.sentences import read_sentences
     from fairseq_xling.papers.clcr.conditions import BETWEEN, context_shifts
     from fairseq_xling.papers.clcr.start import by_language
     from fairseq_xling.papers.clcr.trained import Clcr
-    from fairseq_xling.sentences import read_sentences
     from fairseq_xling.text.encoder import TextEncoder
 
     model = Clcr.load(args.checkpoint, args.data, args.device)

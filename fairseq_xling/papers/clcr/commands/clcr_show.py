@@ -11,9 +11,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import COUNT, Number
 from fairseq_xling.papers.clcr.commands import add_labelled, finish_measure
-from fairseq_xling.ranges import COUNT, Number
 
 if TYPE_CHECKING:
     from fairseq_xling.data.folder import DataFolder

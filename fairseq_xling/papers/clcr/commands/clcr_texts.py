@@ -10,7 +10,7 @@ sequences of both as --vectors "T+E=seq/TE/{file}.{side}".
 
 import argparse
 
-from fairseq_xling.named_files import FILE, OutputFile
+from fairseq_xling.core.named_files import FILE, OutputFile
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C15",)

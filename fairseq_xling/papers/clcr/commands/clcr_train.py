@@ -11,7 +11,7 @@ resumes; `fairseq-xling clcr run` with the same settings continues from here.
 
 import argparse
 
-from fairseq_xling.named_files import NEW_FOLDER, Input
+from fairseq_xling.core.named_files import NEW_FOLDER, Input
 
 GROUP = "CLCR"
 SPEC_ROWS = ("C5",)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.registry import Registry
 
 
 @dataclass(frozen=True)

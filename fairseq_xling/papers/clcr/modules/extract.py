@@ -33,11 +33,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.papers.clcr.encoder import LayerEncoder
 from fairseq_xling.papers.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import ENCODERS, FINETUNE, FROZEN
-from fairseq_xling.registry import unknown_name
 
 MOST, QUANTILE, MEMORY = 0.45, 0.05, 0.99
 

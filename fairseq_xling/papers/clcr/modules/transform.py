@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.papers.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import annealed_phases
-from fairseq_xling.registry import Registry
 
 transforms: Registry[type[nn.Module]] = Registry("`--transform`")
 

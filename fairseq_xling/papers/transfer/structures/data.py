@@ -7,9 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, sha256
-from fairseq_xling.options import option, part_of, reads
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files, sha256
+from fairseq_xling.core.options import option, part_of, reads
+from fairseq_xling.core.ranges import (
+    BELOW_ONE,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARE,
+    Range,
+    check_fields,
+    numbers,
+)
+from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.papers.transfer.structures.features import (
     POOLS,
     WORD,
@@ -20,18 +32,6 @@ from fairseq_xling.papers.transfer.structures.features import (
 )
 from fairseq_xling.papers.transfer.structures.formats import formats
 from fairseq_xling.papers.transfer.structures.sentence import NONE, Candidate, Sentence, tasks
-from fairseq_xling.ranges import (
-    BELOW_ONE,
-    COUNT,
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARE,
-    Range,
-    check_fields,
-    numbers,
-)
-from fairseq_xling.registry import Registry
-from fairseq_xling.seeds import SEEDS
 from fairseq_xling.tasks.formats.conllu import Conllu
 from fairseq_xling.tasks.items import SKIP_BAD_HELP, leaving_out, parse_files
 

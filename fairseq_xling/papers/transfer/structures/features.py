@@ -18,11 +18,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files, sha256
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files, sha256
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
 from fairseq_xling.papers.transfer.structures.sentence import Mention, Sentence
-from fairseq_xling.registry import Registry
 
 WORD = "word"  # the feature that is not learnt
 OUTSIDE = "O"  # the type of a word that no mention covers

@@ -17,8 +17,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairseq_xling.array_file import ArrayFile, described_well
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.array_file import ArrayFile, described_well
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.structures.batch import Examples
 from fairseq_xling.papers.transfer.structures.data import FitSettings
 from fairseq_xling.papers.transfer.structures.model import StructureModel

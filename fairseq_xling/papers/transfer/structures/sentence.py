@@ -8,9 +8,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fairseq_xling.bounds import check_bound
-from fairseq_xling.errors import UserError
-from fairseq_xling.registry import Registry
+from fairseq_xling.core.bounds import check_bound
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.tasks.formats import refuse_withheld
 from fairseq_xling.tasks.formats.conllu import tree_fault
 from fairseq_xling.tasks.items import Item

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairseq_xling.array_file import ArrayFile, described_well
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import sha256
+from fairseq_xling.core.array_file import ArrayFile, described_well
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import sha256
+from fairseq_xling.core.progress import progress
 from fairseq_xling.papers.transfer.structures.batch import Examples
 from fairseq_xling.papers.transfer.structures.data import (
     FitSettings,
@@ -35,7 +36,6 @@ from fairseq_xling.papers.transfer.structures.features import (
 from fairseq_xling.papers.transfer.structures.fit import Progress, fit, micro_scores, predict
 from fairseq_xling.papers.transfer.structures.model import StructureModel
 from fairseq_xling.papers.transfer.structures.sentence import NONE, tasks
-from fairseq_xling.progress import progress
 
 _FILE = ArrayFile(
     "fairseq_xling.structures",

@@ -3,11 +3,11 @@
 import dataclasses
 from pathlib import Path
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import check_files
-from fairseq_xling.options import like, option, reads
-from fairseq_xling.ranges import BELOW_ONE, POSITIVE
-from fairseq_xling.registry import unknown_name
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import check_files
+from fairseq_xling.core.options import like, option, reads
+from fairseq_xling.core.ranges import BELOW_ONE, POSITIVE
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.runs.options import WithLanguages, WithSeeds, jobs_option, seeds_option
 from fairseq_xling.runs.settled import device_option, precision_option

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import atomic_write, read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_json
+from fairseq_xling.engine.precision import device_options
 from fairseq_xling.papers.transfer.tagging.config import (
     CLAIMS,
     ROWS,
@@ -21,7 +22,6 @@ from fairseq_xling.papers.transfer.tagging.config import (
     TaggingRow,
     check_config,
 )
-from fairseq_xling.precision import device_options
 from fairseq_xling.results.page import RESULTS, Measured
 from fairseq_xling.results.paired import claim_verdicts
 from fairseq_xling.results.report import Section

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.study import Cell
 from fairseq_xling.tasks.predict import Predictor

@@ -4,11 +4,11 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import COUNT, SLOTS, Number
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.ablations.tables import CDLM, TLM
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.ranges import COUNT, SLOTS, Number
 from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.studies.ablations import STUDIES
 

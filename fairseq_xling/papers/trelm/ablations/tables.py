@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from fairseq_xling.core.ranges import Number, Range
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.ranges import Number, Range
 from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.studies.ablations import STUDIES
 

@@ -5,11 +5,11 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.named_files import LANG_FILE, Input
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import LANG_FILE, Input
+from fairseq_xling.core.ranges import COUNT, Number, Range
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.ranges import COUNT, Number, Range
 from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.studies.ablations import STUDIES
 

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.ordering.search import absolute_searches, assign
 
 

@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.ordering import order_heads
 from fairseq_xling.models.ordering.absolute import AbsoluteOrder
 from fairseq_xling.models.ordering.relative import DISTANCES, RelativeOrder

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from fairseq_xling.errors import OWN, UserError
+from fairseq_xling.core.errors import OWN, UserError
 from fairseq_xling.models.ordering.relative import WEIGHTS, disagreement
 from fairseq_xling.models.ordering.search import arrange, relative_searches
 from fairseq_xling.papers.clcr.evaluation import ngrams_kept

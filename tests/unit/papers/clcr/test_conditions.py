@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP, SPECIALS
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.clcr.conditions import (
     BETWEEN,
     CHANGES,

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS, DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.clcr.encoder import LayerEncoder
 from fairseq_xling.papers.clcr.start import default_layer, read_side
 from tests.tiny_sources import write_fairseq_roberta, write_folder

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
 from fairseq_xling.papers.clcr import labels as label
 from fairseq_xling.papers.clcr.labels import Labels, write_gold
 from tests.toy_clcr import toy, toy_pairs

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.pivots import (
     blocks_of_pairs,
     finest_blocks,

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.probing import sequence_spans
 from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe, micro_scores
 from fairseq_xling.tasks.probing.states import Placed

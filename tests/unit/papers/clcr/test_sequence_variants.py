@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.clcr.classify_config import RowOptions
 from fairseq_xling.papers.clcr.modules import Sizes
 from fairseq_xling.papers.clcr.modules.order import OrderModule

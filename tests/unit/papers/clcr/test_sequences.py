@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.sequences import (
     Sequences,
     check_same_sentences,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import BatchSpec
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.clcr.labels import write_labels
 from fairseq_xling.papers.clcr.model import ClcrModelConfig
 from fairseq_xling.papers.clcr.task import ClcrConfig, choose_pair, pair_feed

@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.emerging.mapped_layers_study import (
     PRESETS,
     MappedLayers,

@@ -1,6 +1,6 @@
 import pytest
 
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.emerging.config import CLAIMS, SETTINGS
 from fairseq_xling.papers.emerging.sharing_study import EmergingStructure, sharing_claims, table
 from fairseq_xling.results import tables

@@ -4,8 +4,8 @@ import shutil
 import numpy as np
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.emerging.similarity_config import PRESETS, SimilarityConfig
 from fairseq_xling.papers.emerging.similarity_lexicon import split_entries, write_lexicon
 from fairseq_xling.papers.emerging.similarity_study import BY_LAYER, Similarity, draw

@@ -1,6 +1,6 @@
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.emerging.sharing_study import write_subset
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder, read_dictionary
-from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.papers.mbert import static_classifier
 from fairseq_xling.papers.mbert.static_classifier import NETWORKS, OfMeans, StaticPairs, classify

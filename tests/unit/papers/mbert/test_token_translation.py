@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.mbert.token_translation_study import (
     BLEU,
     CONTROL,

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.config import (
     PRESETS,
     Setting,

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.identity import encode_identity
 from fairseq_xling.papers.transfer import plan
 from fairseq_xling.papers.transfer.plan import (

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.properties import (
     entity_words,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairseq_xling.analysis.correlation import correlation
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.scatter_result import (
     FinishedFigure,

@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json, write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.trelm.autoregressive import (
     autoregressive_step,
     choose_penalty,

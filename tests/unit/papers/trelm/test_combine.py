@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints.files import load_plain
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.trelm.combine import combine, combine_states
 
 LAYERS = 4

@@ -3,10 +3,10 @@ import dataclasses
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import add_fields
 from fairseq_xling.mapping.adversarial_options import AdversarialOptions
 from fairseq_xling.mapping.methods import METHODS
-from fairseq_xling.options import add_fields
 from fairseq_xling.papers.trelm.config import PRESETS, TrelmConfig
 from fairseq_xling.runs.optimiser import optimisation
 

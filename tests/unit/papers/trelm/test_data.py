@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import write_items
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.trelm.data import (
     keep_pairs,
     keep_sentences,

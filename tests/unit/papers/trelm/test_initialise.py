@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import OWN, UserError
+from fairseq_xling.core.errors import OWN, UserError
 from fairseq_xling.mapping.vectors_file import Vectors
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan

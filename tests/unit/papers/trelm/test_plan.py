@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.trelm.inputs import check_config
 from fairseq_xling.papers.trelm.plan import (
     Artifacts,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm import run
 from fairseq_xling.papers.trelm.inputs import read_config

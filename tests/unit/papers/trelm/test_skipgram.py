@@ -5,9 +5,9 @@ import pytest
 from gensim.models.fasttext import compute_ngrams, ft_ngram_hashes
 
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP, SPECIALS, DataFolder
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_items
-from fairseq_xling.errors import UserError
 from fairseq_xling.mapping.vectors_file import count_ids, read_vectors
 from fairseq_xling.papers.trelm.skipgram import (
     FastTextOptions,

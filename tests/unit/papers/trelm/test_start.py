@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import NULL, read_dictionary
-from fairseq_xling.errors import UserError
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors

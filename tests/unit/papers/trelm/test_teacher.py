@@ -6,8 +6,8 @@ import torch
 from fairseq.data import Dictionary
 
 from fairseq_xling.checkpoints.files import load_plain
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP, DataFolder
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.trelm.data import with_translations
 from fairseq_xling.papers.trelm.teacher import SHARDS, check_autoregressive, of_model
 from tests.autoregressive_model import save_autoregressive

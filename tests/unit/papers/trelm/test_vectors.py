@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import SEP, SPECIALS, DataFolder
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_items
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
 from fairseq_xling.mapping.vectors_file import (
     Vectors,
     count_ids,

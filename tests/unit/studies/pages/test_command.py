@@ -1,7 +1,7 @@
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.studies.verbs.report import page_names
 from tests.unit.studies.pages.records import RECORDS

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from fairseq_xling.cli import main
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.page import Page, Result
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import make_page

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.result import make_page
 from fairseq_xling.studies.pages.index import (

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import KINDS, find_results, kind_of, make_page
 from fairseq_xling.studies.pages.rows import spec_rows

@@ -4,7 +4,7 @@ import copy
 
 import pandas
 
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import find_results, make_page
 from tests.transfer_record import transfer_record

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.files import write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.result import find_results, kind_of, make_page
 from fairseq_xling.runs.step import Step, stamp_path

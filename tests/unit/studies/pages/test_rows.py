@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.studies.pages.rows import GROUPS, check_codes, spec_rows
 
 

@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 from fairseq_xling.analysis.dictionary import read_dictionary
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll import Conll, TaggedRows
 from fairseq_xling.tasks.formats.conllu import Conllu

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.choices import C3, Chid
 from fairseq_xling.tasks.formats.texts import ClueWsc

@@ -5,7 +5,7 @@ CoNLL-2009 as input of parsing.
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats import find_format, formats
 from fairseq_xling.tasks.formats.conll09 import Conll09, Conll09Trees, Frames
 from fairseq_xling.tasks.formats.conllu import TaggedTree, Tree

@@ -6,7 +6,7 @@ from pathlib import Path
 import conllu
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conllu import Conllu, Tree, tree_fault
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats.squad import Squad
 
 CONTEXT = "The dog sees 东京. It rains,\nhe ran home."

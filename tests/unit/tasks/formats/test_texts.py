@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from fairseq_xling import columns
-from fairseq_xling.errors import UserError
+from fairseq_xling.core import columns
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats import find_format, formats
 from fairseq_xling.tasks.formats.texts import JsonLines, Table, Tsv
 from fairseq_xling.tasks.heads import find_labels, heads

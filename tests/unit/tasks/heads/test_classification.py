@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.choices import ChoiceItem
 from fairseq_xling.tasks.formats.texts import TextItem

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats.conllu import Conllu, TaggedTree, Tree, TreeItem, tree_fault
 from fairseq_xling.tasks.heads import IGNORE, find_labels, total_counts
 from fairseq_xling.tasks.heads.parsing import Parsing, ParsingOptions, ParsingPos

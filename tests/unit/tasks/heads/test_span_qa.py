@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch import nn
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.squad import QuestionItem
 from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels

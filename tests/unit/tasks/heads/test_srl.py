@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats.conll09 import Frames, FramesItem
 from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels, total_counts
 from fairseq_xling.tasks.heads.srl import RolesOptions, SemanticRoles

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP, UNK
-from fairseq_xling.errors import UserError
 from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import IGNORE, find_labels, total_counts

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.probing.converters import convert, converters
 from fairseq_xling.tasks.probing.examples import read_examples
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.probing.fit import EdgeProbe, ProbeOptions, fit_probe, micro_scores, prior
 from fairseq_xling.tasks.probing.states import Spans, label_matrix
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping.neighbourhood import BINS, cosines, neighbourhood, principal_plane
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.verbs.parts.embed_inspect_result import (

@@ -6,7 +6,7 @@ import pytest
 from fairseq_xling.analysis.extracted import Extracted
 from fairseq_xling.analysis.fasttext import WordVectors
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.sources import parse_sources

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.layers import parse_layers
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, text_mask
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import read_json
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping import FittedMap, LayerMap, Side, fit_rows, read_map, write_map
 from fairseq_xling.verbs.parts import map_states as apply
 

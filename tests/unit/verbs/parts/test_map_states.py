@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping import fit_rows, read_map
 from fairseq_xling.verbs.parts import map_states as paired_job
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.commands.clcr_curves import read_training
 
 

@@ -7,7 +7,7 @@ import tempfile
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.modules.extract import (
     MOST,
     Extractor,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import source_side
-from fairseq_xling.errors import UserError
 from fairseq_xling.papers.clcr.modules import PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.modules.extract import partner_of_source, pivot_masks
 from fairseq_xling.papers.clcr.modules.order import key_points, key_points_of

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.modules.transform import (
     Matching,
     attention,

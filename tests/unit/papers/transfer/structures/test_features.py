@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.structures.features import (
     EncoderStates,
     VectorFiles,

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.metrics import precision_recall_fscore_support
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.structures import fit as module
 from fairseq_xling.papers.transfer.structures.batch import Examples
 from fairseq_xling.papers.transfer.structures.data import FitSettings, ModelSettings

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.structures.formats import formats
 from fairseq_xling.papers.transfer.structures.sentence import RELATIONS, ROLES, Link, Mention
 from fairseq_xling.tasks.items import leaving_out

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.structures.batch import (
     ROOT,
     Batch,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling import files
 from fairseq_xling.cli import main
-from fairseq_xling.files import read_json
+from fairseq_xling.core import files
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.transfer.structures import features
 from fairseq_xling.papers.transfer.structures.training import read_model
 from fairseq_xling.results.result import find_results, make_page

@@ -6,7 +6,7 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from fairseq_xling.errors import UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.structures.batch import Examples
 from fairseq_xling.papers.transfer.structures.data import ModelSettings, Reader
 from fairseq_xling.papers.transfer.structures.features import Tables, VectorFiles

@@ -3,8 +3,8 @@
 import pytest
 from scipy.stats import ttest_rel
 
-from fairseq_xling.errors import UserError
-from fairseq_xling.files import write_json
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.transfer.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
 from fairseq_xling.papers.transfer.tagging.tagging_study import (
     AdversarialTagging,

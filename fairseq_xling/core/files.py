@@ -1,0 +1,473 @@
+"""Read text safely, write files atomically, and compute checksums."""
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from fairseq_xling.core.bounds import bound, exceeds, most_unpacked
+from fairseq_xling.core.columns import on_disk, open_column
+from fairseq_xling.core.errors import UserError, writing
+from fairseq_xling.core.json_text import decode_json
+
+_PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # while one is read
+# How files begin that are given for text by mistake.
+_NO_TEXT = {
+    b"\x1f\x8b": "is packed by gzip; its name must end in .gz",
+    b"\xfd7zXZ\0": "is packed by xz; its name must end in .xz",
+    b"BZh9": "is packed by bzip2; unpack it",
+    b"\x28\xb5\x2f\xfd": "is packed by zstd; unpack it",
+    b"PK\3\4": "is a ZIP archive, not text; unpack it",
+    b"PAR1": "is a table in Parquet; its name must end in .parquet",
+    b"\xff\xfe": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
+    b"\xfe\xff": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
+}
+TO_UTF8 = "convert it, as with `iconv -f LATIN1 -t UTF-8`"
+_RETURN = ord("\r")  # `in` takes a fifth of the time with the number that it does with a byte
+_STRAY_RETURNS = 8  # carriage returns inside a line that may be text
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
+    """A file that is written to ``path`` atomically.
+
+    It is written in the same folder, flushed to disk and renamed; if killed or after an error, the
+    previous file is kept. What killed writes of the same file have left is removed. A link is
+    replaced by the file: in a folder from elsewhere it could lead to any file of ours. Only those
+    of the system, such as ``/dev/stdout``, are followed.
+
+    Raises:
+        UserError: if ``path`` is a folder, a pipe or a device, or is `kept`.
+    """
+    path = Path(os.path.realpath(path) if _is_systems_link(path) else path)
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: {_what(path)}")
+    if is_kept(path):
+        raise UserError(f"{path}: is read by this command, and must not be written over by it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(path)
+    handle, name = _unfinished(path)
+    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    held = os.dup(handle)  # locked until it has its name
+    try:
+        with writing(path), os.fdopen(handle, mode, **text) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+    finally:
+        os.close(held)
+
+
+_kept: set[tuple[int, int]] = set()  # by device and inode
+
+
+@contextlib.contextmanager
+def kept(paths: Iterable[Path]) -> Iterator[None]:
+    """Meanwhile `atomic_write` replaces none of these files, under whatever name."""
+    before = set(_kept)
+    _kept.update(map(_identity, paths))
+    try:
+        yield
+    finally:
+        _kept.intersection_update(before)
+
+
+def is_kept(path: Path) -> bool:
+    """Whether ``path`` is `kept`."""
+    return path.is_file() and _identity(path) in _kept
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _is_systems_link(path: str | Path) -> bool:
+    return os.path.islink(path) and Path(os.path.abspath(path)).parts[1] in ("dev", "proc")
+
+
+def opened_output(path: str | Path | None) -> contextlib.AbstractContextManager[IO[Any]]:
+    """A text file that is written atomically, or standard output, in UTF-8 like all files."""
+    if path:
+        return atomic_write(path, "w")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+    return contextlib.nullcontext(sys.stdout)
+
+
+def _unfinished(path: Path) -> tuple[int, str]:
+    """A new file next to ``path``, open, and locked to show others that it is being written."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        if _lock(handle) is not False and os.path.exists(name):
+            return handle, name
+        os.close(handle)  # another process has just taken it for one that is abandoned
+
+
+def _lock(handle: int) -> bool | None:
+    """Lock an open file; False where another process holds it, None where files have no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove unfinished writes of ``path`` that no process is at any more."""
+    for name in os.listdir(path.parent):
+        if name.startswith(f".{path.name}."):
+            _remove_if_abandoned(path.parent, name)
+
+
+def _remove_if_abandoned(folder: str | Path, name: str) -> None:
+    if is_unfinished(name):
+        with contextlib.suppress(FileNotFoundError):
+            handle = os.open(os.path.join(folder, name), os.O_RDONLY)
+            try:
+                if _lock(handle):
+                    os.unlink(os.path.join(folder, name))
+            finally:
+                os.close(handle)
+
+
+@contextlib.contextmanager
+def exclusive(path: str | Path, taken: str) -> Iterator[int]:
+    """Hold a lock on the existing file or folder ``path``; it ends with the process.
+
+    Unfinished writes of killed processes in a folder are removed. Yields the lock's file
+    descriptor: a child that receives it also holds the lock.
+    """
+    # On NFS only a file that can be written can be locked.
+    handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(taken) from None
+        # Renamed or removed by its former holder in between, it guards nothing any more.
+        if not os.path.exists(path) or not os.path.samestat(os.fstat(handle), os.stat(path)):
+            raise UserError(taken)
+        if os.path.isdir(path):
+            remove_unfinished(path)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def remove_unfinished(folder: str | Path) -> None:
+    """Remove what killed processes had begun to write in ``folder``, and nothing that is being
+    written."""
+    for name in os.listdir(folder):
+        _remove_if_abandoned(folder, name)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there; of a link nothing but itself."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remove_links(folder: str | Path) -> None:
+    """Remove every link where ``folder`` is to be, in it and below.
+
+    None of our programs makes one among its unfinished files. What is written or removed there next
+    then is nowhere else.
+    """
+    unlink_link(folder)
+    for above, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            unlink_link(os.path.join(above, name))
+
+
+def unlink_link(path: str | Path) -> None:
+    """Remove ``path`` if it is a link, so that what is written to it next stays where it is."""
+    if os.path.islink(path):
+        os.unlink(path)
+
+
+def replace_link(path: Path) -> None:
+    """Replace a link to a file by a copy of the file, so that more can be appended to it."""
+    if path.is_file() and path.is_symlink():
+        with open(path, "rb") as old, atomic_write(path) as new:
+            shutil.copyfileobj(old, new)
+    unlink_link(path)
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether a file of this name is what `atomic_write` writes before it renames it.
+
+    >>> is_unfinished(".table.csv.fi6fvjhf.tmp"), is_unfinished("table.tmp")
+    (True, False)
+    """
+    return re.fullmatch(r"\..+\.[a-z0-9_]{8}\.tmp", name) is not None
+
+
+def refuse_files_above(option: str, path: str | Path) -> None:
+    """Check that folders can be made for ``path``, before anything is computed.
+
+    Raises:
+        UserError: if there is a file instead of a folder.
+    """
+    for above in Path(path).parents:
+        if above.exists() and not above.is_dir():
+            raise UserError(f"`{option}` {path}: {above} is a file, not a folder")
+
+
+def same_place(one: str | Path, other: str | Path) -> bool:
+    """Whether two paths lead to one place, which need not exist.
+
+    >>> same_place("a/../b", "b")
+    True
+    """
+    return os.path.realpath(one) == os.path.realpath(other)  # unlike `resolve`, of loops as well
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """``value`` as indented JSON with sorted keys, atomically."""
+    with atomic_write(path, "w") as file:
+        json.dump(value, file, indent=2, sort_keys=True, ensure_ascii=False)
+        file.write("\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """The value in a JSON file."""
+    return decode_json(path, read_text(path, "json"))
+
+
+def read_record(path: str | Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    """What a command noted in a JSON file for the next one: the entries of these types, by name.
+
+    What is missing, damaged or of another type is as if it had never been noted.
+    """
+    try:
+        found = read_json(path)
+    except UserError:
+        return {}
+    entries = found.items() if isinstance(found, dict) else ()
+    return {name: value for name, value in entries if isinstance(value, kinds.get(name, ()))}
+
+
+def read_text(path: str | Path, kind: str) -> str:
+    """All of a UTF-8 text file, of at most the bytes that the bound ``kind`` allows."""
+    most = bound(kind)
+    try:
+        with open_binary(path) as file:
+            data = file.read(most + 1)
+    except DAMAGED as error:
+        raise damaged(path, error) from None
+    if len(data) > most:
+        raise exceeds(kind, len(data), path)
+    try:
+        return without_bom(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        place = error.start - data.rfind(b"\n", 0, error.start) - 1
+        raise UserError(f"{path}:{line}: not UTF-8 (byte {place}: {error.reason})") from None
+
+
+class _Unpacked(io.RawIOBase):
+    """A packed file, as long as it is not far larger than any text that was packed."""
+
+    def __init__(self, path: Path):
+        self.name, self._file = str(path), _PACKED[path.suffix](path, "rb")
+        self._most = most_unpacked(path)
+        self._read = 0
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._file.readinto(buffer)
+        self._read += count
+        if self._read > self._most:
+            raise exceeds("unpacked", bound("unpacked"), self.name)
+        return count
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def check_files(*paths: str | Path | None, of: str = "") -> None:
+    """Nothing, if each of ``paths`` is a file, or a column of one (`columns`); None is left out.
+
+    Args:
+        of: the option that names them, as a message has it.
+    """
+    for path in paths:
+        if path is not None and not on_disk(path).is_file():
+            what = _what(Path(path)) if Path(path).exists() else "no such file"
+            raise UserError(f"{of} {path}: {what}".lstrip())
+
+
+def stat_of(path: str | Path) -> os.stat_result:
+    """What the disk says of a file that the user named; of a column, of its whole file."""
+    return on_disk(path).stat()
+
+
+def _what(path: Path) -> str:
+    return f"is {'a folder' if path.is_dir() else 'a pipe or a device'}, not a file"
+
+
+def open_binary(path: str | Path) -> IO[bytes]:
+    """``path`` opened for reading bytes, unpacked if its name ends in ``.gz`` or ``.xz``.
+
+    A column of a table (`columns`) is read as lines.
+
+    Raises:
+        UserError: if the file does not exist or is a folder, or is packed otherwise; while it is
+            read, if it unpacks to more than the bound.
+    """
+    check_files(path)
+    if (column := open_column(path, byte_lines)) is not None:
+        return io.BufferedReader(column, 1 << 16)
+    path = Path(path)
+    if path.suffix in (".zst", ".bz2"):
+        raise UserError(f"{path}: text may be packed as .gz or .xz, not {path.suffix}; unpack it")
+    if path.suffix in _PACKED:
+        return io.BufferedReader(_Unpacked(path), 1 << 16)
+    file = open(path, "rb")  # noqa: SIM115
+    for magic, hint in _NO_TEXT.items():
+        if file.peek(len(magic)).startswith(magic):
+            file.close()
+            raise UserError(f"{path}: {hint}")
+    return file
+
+
+def damaged(path: str | Path, error: BaseException) -> UserError:
+    """For one of `DAMAGED`."""
+    kind = "xz" if Path(path).suffix == ".xz" else "gzip"
+    return UserError(f"{path}: damaged {kind} file ({error})")
+
+
+def byte_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[bytes]:
+    """The lines of a file with their ends, one at a time, unpacked if its name says so.
+
+    Args:
+        file: what to read instead, which is open; ``path`` is its name in messages.
+
+    Raises:
+        UserError: if the file is missing, is damaged gzip, or has a line that exceeds the bound, or
+            several that end in a carriage return alone (names file and line).
+    """
+    most, number = bound("line"), 0
+    try:
+        with file or open_binary(path) as file:
+            while line := file.readline(most + 1):
+                number += 1
+                if _RETURN in line:
+                    inside = line.rstrip(b"\r\n").count(b"\r")
+                    check_returns(f"{path}:{number}", inside, number == 1 and line[-1:] != b"\n")
+                if len(line) > most:
+                    raise exceeds("line", len(line), f"{path}:{number}")
+                yield line
+    except DAMAGED as error:
+        raise damaged(path, error) from None
+
+
+def check_returns(where: str, inside: int, alone: bool = False) -> None:
+    """Refuse a line that is several, whose ends are ``\\r`` as in files of old Macs.
+
+    A line of real text may have a stray one, which is part of it.
+
+    Args:
+        inside: carriage returns before its end.
+        alone: whether it is the whole file, which has no ``\\n``.
+    """
+    if inside > (0 if alone else _STRAY_RETURNS):
+        raise UserError(
+            f"{where}: lines must end in LF or CR LF, got {inside} CR alone in one line; convert "
+            "them, e.g. by `tr '\\r' '\\n'`"
+        )
+
+
+def blank_separated(line: str) -> list[str]:
+    """The parts of ``line`` between spaces and tabs.
+
+    Unlike ``str.split``, which also splits at no-break spaces and other characters that occur
+    inside the tokens of real files.
+
+    >>> blank_separated("10\\u00a0000  O ")
+    ['10\\xa0000', 'O']
+    """
+    return [part for part in line.replace("\t", " ").split(" ") if part]
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a row between tabs, or between spaces if it has no tabs, without white space
+    at their ends."""
+    cells = line.split("\t") if "\t" in line else blank_separated(line)
+    return [cell.strip() for cell in cells]
+
+
+def is_blank(line: str) -> bool:
+    """Whether ``line`` has nothing but spaces and tabs."""
+    return not line.strip(" \t")
+
+
+def without_bom(line: str) -> str:
+    """``line`` without the mark that some editors put at the start of a UTF-8 file."""
+    return line.removeprefix("\ufeff")
+
+
+def read_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]:
+    """The lines of a UTF-8 text file, one at a time, without their ``\\n`` (or ``\\r\\n``);
+    ``file`` as in `byte_lines`.
+
+    Only ``\\n`` ends a line: ``str.splitlines`` would also split at control characters that occur
+    inside real sentences, and shift every line after them.
+
+    Raises:
+        UserError: if the file is missing, is not gzip where its name says so, is not UTF-8, or has
+            a line that exceeds the bound (names file and line).
+    """
+    for number, line in enumerate(byte_lines(path, file), start=1):
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            where = f"byte {error.start}: {error.reason}"
+            raise UserError(f"{path}:{number}: not UTF-8 ({where}); {TO_UTF8}") from None
+        yield without_bom(text.rstrip("\r\n"))
+
+
+def sha256(path: str | Path) -> str:
+    """Hex digest of a file's bytes, read in pieces; of a column, of its whole file and its name."""
+    digest, file_path = hashlib.sha256(), on_disk(path)
+    with open(file_path, "rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    digest.update(str(Path(path)).removeprefix(str(file_path)).encode())
+    return digest.hexdigest()

@@ -1,0 +1,140 @@
+"""The numbers that an option may have: declared with the option, checked where it is read.
+
+Three kinds of declarations take a `Range`: an option of a verb by its type (`Number`), a field of a
+configuration or of settings by its metadata (`ranged` or `numbers`, read by `check_fields`), and a
+field of a run's options (`fairseq_xling.core.options.option`). The ranges of fairseq's own
+options, which it does not declare, are in `fairseq_xling.engine.options`.
+"""
+
+import argparse
+import dataclasses
+import math
+from typing import Any
+
+from fairseq_xling.core.errors import UserError
+
+WORDS = {int: "a whole number", float: "a number"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Finite numbers from ``least`` to ``most``; ``above`` and ``below`` leave the end out.
+
+    >>> Range(0, 1, below=True).rule
+    'must lie in [0, 1)'
+    """
+
+    least: float = -math.inf
+    most: float = math.inf
+    above: bool = False
+    below: bool = False
+
+    @property
+    def rule(self) -> str:
+        """What a number must be, as messages say it."""
+        if self.most == math.inf:
+            if self.least == -math.inf:
+                return "must be finite"
+            return f"must be {'above' if self.above else 'at least'} {_shown(self.least)}"
+        if self.least == -math.inf:
+            return f"must be {'below' if self.below else 'at most'} {_shown(self.most)}"
+        return f"must lie {self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """The two ends of one that has both."""
+        ends = ("(" if self.above else "["), (")" if self.below else "]")
+        return f"in {ends[0]}{_shown(self.least)}, {_shown(self.most)}{ends[1]}"
+
+    @property
+    def note(self) -> str:
+        """What help says of the numbers; nothing where they are plain counts or any number."""
+        if self.least > -math.inf and self.most < math.inf:
+            return self.interval
+        return self.rule.removeprefix("must be ") if self.above or self.below else ""
+
+    def __contains__(self, number: float) -> bool:
+        return (
+            -math.inf < number < math.inf  # not math.isfinite: a whole number may be too large
+            and (self.least < number if self.above else self.least <= number)
+            and (number < self.most if self.below else number <= self.most)
+        )
+
+    def check(self, name: str, value: Any) -> Any:
+        """``value``, if it is in the range; None passes."""
+        if value is not None and value not in self:
+            raise UserError(f"`{name}` {self._broken(value)}, got {value}")
+        return value
+
+    def _broken(self, value: float) -> str:
+        return self.rule if -math.inf < value < math.inf else "must be finite"
+
+
+def _shown(end: float) -> str:
+    return str(int(end)) if end == int(end) else f"{end:g}"
+
+
+ANY = Range()
+SHARE = Range(0, 1)
+BELOW_ONE = Range(0, 1, below=True)
+POSITIVE = Range(0, above=True)
+COUNT = Range(1)
+NOT_NEGATIVE = Range(0)
+FIRST_WORD = Range(0, 1)  # its number in a file of word alignment links
+NATS = Range(-20, 20)  # what may be added to a score for each word; its exponential is taken
+# Candidates of a sentence go through a model together, and so do hypotheses.
+CANDIDATES, HYPOTHESES = Range(1, 16), Range(1, 1000)
+# Slots of a source token are told apart by a table of as many embeddings.
+SLOTS = Range(1, 8)
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """The type of an argument that takes a number of a range.
+
+    >>> Number(int, COUNT)("3")
+    3
+    """
+
+    kind: type
+    range: Range = ANY
+
+    def __call__(self, text: str) -> Any:
+        try:
+            number = self.kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"must be {WORDS[self.kind]}, got {text!r:.40}"
+            ) from None
+        try:
+            return self.range.check("", number)
+        except UserError as error:
+            raise argparse.ArgumentTypeError(str(error).removeprefix("`` ")) from None
+
+
+def ranged(help: str, range: Range, **metadata: Any) -> dict[str, Any]:
+    """Metadata of a field whose numbers `check_fields` holds to ``range``."""
+    text = f"{help}; {range.note}" if range.note else help
+    return {"help": text, "range": range, **metadata}
+
+
+def numbers(default: Any, range: Range) -> Any:
+    """A field of a dataclass of settings that `check_fields` holds to ``range``."""
+    return dataclasses.field(default=default, metadata={"range": range})
+
+
+def option_name(field: str) -> str:
+    """How a field is spelt on the command line and in files.
+
+    >>> option_name("max_tokens")
+    'max-tokens'
+    """
+    return field.replace("_", "-")
+
+
+def check_fields(config: type, values: Any) -> None:
+    """Hold what is `ranged` in the dataclass ``config`` to its range; ``values`` has attributes."""
+    for field in dataclasses.fields(config):
+        allowed, value = field.metadata.get("range"), getattr(values, field.name, None)
+        if allowed is not None and not isinstance(value, str):
+            allowed.check(f"--{option_name(field.name)}", value)

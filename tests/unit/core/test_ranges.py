@@ -1,0 +1,88 @@
+"""Ranges of numbers: what they hold, how they are worded, and where declarations are read."""
+
+import argparse
+import math
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import (
+    ANY,
+    BELOW_ONE,
+    COUNT,
+    POSITIVE,
+    SHARE,
+    Number,
+    Range,
+    check_fields,
+    ranged,
+)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "rule", "inside", "outside"),
+    [
+        (COUNT, "must be at least 1", (1, 10**400), (0, -1)),
+        (POSITIVE, "must be above 0", (1e-9,), (0, -0.0)),
+        (SHARE, "must lie in [0, 1]", (0, 0.5, 1), (-0.1, 1.1)),
+        (BELOW_ONE, "must lie in [0, 1)", (0, 0.99), (1,)),
+        (Range(0, 0.5, above=True), "must lie in (0, 0.5]", (0.5,), (0,)),
+        (Range(most=3), "must be at most 3", (3, -1e300), (4,)),
+        (ANY, "must be finite", (-1e300, 0), ()),
+    ],
+)
+def test_a_range_says_what_it_holds(allowed, rule, inside, outside):
+    assert allowed.rule == rule
+    assert [allowed.check("--x", number) for number in inside] == list(inside)
+    for number in outside:
+        with pytest.raises(UserError) as error:
+            allowed.check("--x", number)
+        assert str(error.value) == f"`--x` {rule}, got {number}"
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("allowed", [ANY, COUNT, SHARE])
+def test_no_range_holds_what_is_not_finite(allowed, number):
+    with pytest.raises(UserError, match=f"`--x` must be finite, got {number}"):
+        allowed.check("--x", number)
+
+
+def test_an_option_that_is_not_given_passes():
+    assert COUNT.check("--x", None) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "rule"),
+    [
+        (int, "1.5", "must be a whole number, got '1.5'"),
+        (int, "9" * 5000, "must be a whole number, got '999"),
+        (int, "0", "must be at least 1, got 0"),
+        (float, "one", "must be a number, got 'one'"),
+        (float, "nan", "must be finite, got nan"),
+    ],
+)
+def test_an_argument_of_a_verb_is_held_to_its_range(kind, text, rule):
+    with pytest.raises(argparse.ArgumentTypeError) as error:
+        Number(kind, COUNT)(text)
+    assert str(error.value).startswith(rule) and len(str(error.value)) < 100
+
+
+@dataclass
+class _Config:
+    rate: float = field(default=0.5, metadata=ranged("how fast", SHARE))
+    steps: int = field(default=1, metadata=ranged("how many", COUNT))
+    name: str = field(default="", metadata={"help": "what"})
+
+
+def test_fields_are_held_to_the_range_in_their_metadata():
+    check_fields(_Config, _Config())
+    check_fields(_Config, SimpleNamespace(rate=0.1))  # an older checkpoint has not all
+    with pytest.raises(UserError, match=r"`--rate` must lie in \[0, 1\], got 2"):
+        check_fields(_Config, _Config(rate=2))
+
+
+def test_help_shows_a_range_that_is_not_plain():
+    helps = {name: one.metadata["help"] for name, one in _Config.__dataclass_fields__.items()}
+    assert helps == {"rate": "how fast; in [0, 1]", "steps": "how many", "name": "what"}
