@@ -39,6 +39,7 @@ from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.structures.data import Reader
 from fairseq_xling.papers.transfer.structures.fit import micro_scores
 from fairseq_xling.papers.transfer.structures.formats import NO_RELATION
+from fairseq_xling.papers.transfer.structures.matrix_result import Structures, measurements
 from fairseq_xling.papers.transfer.structures.sentence import NONE
 from fairseq_xling.papers.transfer.transfer_result import Transfer
 from fairseq_xling.papers.transfer.transfer_result import measurements as transfer_measurements
@@ -48,7 +49,6 @@ from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import FramesItem
 from fairseq_xling.tasks.heads.srl import sense_number
 from fairseq_xling.tasks.items import parse_files
-from fairseq_xling.verbs.parts.struct_matrix_result import Structures, measurements
 
 Scores = dict[int, dict[str, dict[str, float]]]  # by seed and language
 

@@ -15,6 +15,12 @@ from typing import Any
 from comparisons import comparisons, is_compared
 from pandas import DataFrame
 
+from fairseq_xling.papers.transfer.structures.matrix_result import (
+    AWAY,
+    BETTER_SOURCE,
+    compared,
+    scores_of,
+)
 from fairseq_xling.papers.transfer.transfer_result import scored_lines
 from fairseq_xling.results.frame import figures as by_row
 from fairseq_xling.results.frame import frame_from_json
@@ -36,7 +42,6 @@ from fairseq_xling.studies.examples_page import (
     table_lines,
     write_page,
 )
-from fairseq_xling.verbs.parts.struct_matrix_result import AWAY, BETTER_SOURCE, compared, scores_of
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others

@@ -38,6 +38,9 @@ FOLDERS = (
     "fairseq_xling.verbs",
     "fairseq_xling.studies.verbs",
     "fairseq_xling.papers.clcr.commands",
+    "fairseq_xling.papers.emerging.commands",
+    "fairseq_xling.papers.transfer.commands",
+    "fairseq_xling.papers.trelm.commands",
 )
 # In the order of the list of verbs, which is that of the work.
 GROUPS = (

@@ -14,11 +14,11 @@ import pytest
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
+from fairseq_xling.papers.transfer.structures.matrix_result import compared
 from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.paired import in_words
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
-from fairseq_xling.verbs.parts.struct_matrix_result import compared
 from tests.end_to_end.engine import launch, run, run_script
 from tests.transfer_record import transfer_record
 

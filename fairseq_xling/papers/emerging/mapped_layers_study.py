@@ -368,9 +368,9 @@ def score_mapped(
     """
     from fairseq_xling.interop.encoder import Encoder
     from fairseq_xling.mapping.fitted import read_map
+    from fairseq_xling.papers.emerging.commands.predict_mapped import no_map
     from fairseq_xling.tasks.mapped import mapped_predictor
     from fairseq_xling.tasks.predict import Predictor
-    from fairseq_xling.verbs.predict_mapped import no_map
 
     found = Result(tuned / RESULTS, read_json(tuned / RESULTS))
     how, frame = found.record["config"]["unknown_labels"], found.frame

@@ -15,13 +15,13 @@ SPEC_ROWS = ("E7",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.studies.verbs import eval_transfer
+    from fairseq_xling.papers.transfer.commands import eval_transfer
 
     eval_transfer.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.papers.transfer.commands.eval_transfer import run_study
     from fairseq_xling.papers.transfer.plan import matrix
-    from fairseq_xling.studies.verbs.eval_transfer import run_study
 
     run_study(args, matrix, "Every training language on every test language")

@@ -101,6 +101,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.struct_runs import run_matrix, run_predict, run_train
+    from fairseq_xling.papers.transfer.structures.runs import run_matrix, run_predict, run_train
 
     {"train": run_train, "predict": run_predict, "matrix": run_matrix}[args.action](args)

@@ -5,7 +5,7 @@ import pandas
 import pytest
 from scipy.stats import t, ttest_rel
 
-from fairseq_xling.verbs.parts.struct_matrix_result import compared, measurements, table
+from fairseq_xling.papers.transfer.structures.matrix_result import compared, measurements, table
 
 LANGUAGES = {"en.jsonl": "en", "de.jsonl": "de"}
 ROWS = ("en", "de", "en+de")

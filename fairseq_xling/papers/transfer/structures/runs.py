@@ -32,6 +32,11 @@ from fairseq_xling.papers.transfer.structures.data import (
 from fairseq_xling.papers.transfer.structures.features import parse_features
 from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores
 from fairseq_xling.papers.transfer.structures.formats import formats
+from fairseq_xling.papers.transfer.structures.matrix_result import (
+    notes_of_scores,
+    read_others,
+    write_matrix,
+)
 from fairseq_xling.papers.transfer.structures.networks import networks
 from fairseq_xling.papers.transfer.structures.sentence import tasks
 from fairseq_xling.papers.transfer.structures.training import (
@@ -46,11 +51,6 @@ from fairseq_xling.papers.transfer.structures.training import (
 from fairseq_xling.results.page import RESULTS
 from fairseq_xling.results.tables import text_table
 from fairseq_xling.runs.options import load_config, parse_seeds
-from fairseq_xling.verbs.parts.struct_matrix_result import (
-    notes_of_scores,
-    read_others,
-    write_matrix,
-)
 from fairseq_xling.verbs.predict import output_names
 
 # What a finished training does not depend on.
@@ -74,7 +74,7 @@ def by_language(given: Sequence[tuple[str, Path]]) -> Mapping[str, list[Path]]:
 
 
 def run_train(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.verbs.struct`."""
+    """See `fairseq_xling.papers.transfer.commands.struct`."""
     config = load_config(TrainConfig, args)
     chosen = parse_features(config.features)
     model, settings = config.model(config.network), config.fit(config.seed)
@@ -156,7 +156,7 @@ def print_scores(scores: dict[str, dict[str, Any]]) -> None:
 
 
 def run_predict(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.verbs.struct`."""
+    """See `fairseq_xling.papers.transfer.commands.struct`."""
     device = usable_device(args.device)
     model = Path(args.model) / MODEL if Path(args.model).is_dir() else Path(args.model)
     trained = read_model(model, device)
@@ -207,7 +207,7 @@ class Job:
 
 
 def run_matrix(args: argparse.Namespace) -> None:
-    """See `fairseq_xling.verbs.struct`."""
+    """See `fairseq_xling.papers.transfer.commands.struct`."""
     config = load_config(MatrixConfig, args)
     device = usable_device(config.device)
     places = by_language(files("--train", config.train))

@@ -1,0 +1,1 @@
+"""The verbs of Emerging Structure, one file each."""

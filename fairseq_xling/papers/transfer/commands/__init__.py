@@ -1,0 +1,1 @@
+"""The verbs of zero-shot transfer, one file each."""
