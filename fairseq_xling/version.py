@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-VERSION = "0.2.0"
+VERSION = "0.3.0"
 
 # Next to the package both in a clone and in site-packages. fairseq puts the *parent* of a
 # --user-dir first on sys.path, so it must not live inside the package, whose rooms
