@@ -98,7 +98,8 @@ def start(
         process = fork(script, env, fds, cwd=options.get("cwd"))
         if process is None:
             streams = {"stdin": keyboard, "stdout": output, "stderr": errors}
-            process = subprocess.Popen(argv, **streams, **options)
+            own = [sys.executable, *argv] if argv[0].endswith(".py") else argv
+            process = subprocess.Popen(own, **streams, **options)
     return process
 
 
