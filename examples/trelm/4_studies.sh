@@ -4,8 +4,8 @@
 # If interrupted, the same command resumes. STUDIES names those to run. The figures of README.md are with
 # `--seeds 1,2,3 --commonality-steps 200 --transfer-steps 500 --language-steps 200`, those of `baselines-long`
 # with half as many, of `objectives-long` with a last phase of four times a direction of the transfer. All but
-# these, `baselines` and `compensated` have `--auxiliary order --orderings identity,predicted,oracle`, a head that
-# rows with CdLM alone train.
+# these, `baselines-small` and `compensated` have `--auxiliary order --orderings identity,predicted,oracle`, a head
+# that rows with CdLM alone train. `baselines-small` is `baselines` with `--rows migrated,small-bert`.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic}
