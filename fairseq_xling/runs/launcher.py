@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.named_files import NEW_FOLDER, YAML
+from fairseq_xling.core.named_files import NEW_FOLDER, YAML, Input
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.runs.launchers import EXPORTS, LAUNCHERS, Launcher
-from fairseq_xling.runs.options import load_config
+from fairseq_xling.runs.options import add_options, load_config
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.settled import Settled
 from fairseq_xling.runs.step import Step
@@ -23,6 +23,29 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """``--output`` and how steps are carried out, which every study has."""
     parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder of the run")
     add_launch_options(parser)
+
+
+def add_configured_run(parser: argparse.ArgumentParser, config: type, name: str) -> None:
+    """The options ``config`` of a run, whose folder may be named by its configuration file.
+
+    Args:
+        name: of the folder below ``runs/``; as for `configured_output`.
+    """
+    parser.add_argument("config", nargs="?", metavar=Input("CONFIG"), help="YAML file of options")
+    parser.add_argument(
+        "--output",
+        metavar=NEW_FOLDER,
+        help=f"folder of the run (default: runs/{name}/ and the name of the configuration file)",
+    )
+    add_launch_options(parser)
+    add_options(parser, config, file_option=False)
+
+
+def configured_output(args: argparse.Namespace, name: str) -> str:
+    """The folder of a run with the options of `add_configured_run`."""
+    if not (args.output or args.config):
+        raise UserError("`--output` must name a folder where there is no configuration file")
+    return args.output or str(Path("runs", name, Path(args.config).stem))
 
 
 def add_launch_options(parser: argparse.ArgumentParser) -> None:

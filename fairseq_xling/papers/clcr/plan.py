@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import to_argv
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine.precision import device_options
@@ -283,10 +282,3 @@ def _threshold(labels: Path) -> list[str]:
     from fairseq_xling.papers.clcr.labels import Labels
 
     return ["--threshold", repr(Labels(labels).threshold)]
-
-
-def output_of(args: argparse.Namespace) -> str:
-    """The run's folder."""
-    if not (args.output or args.config):
-        raise UserError("`--output` must name a folder where there is no configuration file")
-    return args.output or str(Path("runs", "clcr", Path(args.config).stem))

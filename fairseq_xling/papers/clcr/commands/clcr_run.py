@@ -22,7 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.papers.clcr.plan import output_of, run_clcr
+    from fairseq_xling.papers.clcr.plan import run_clcr
+    from fairseq_xling.runs.launcher import configured_output
 
-    args.output = output_of(args)
+    args.output = configured_output(args, "clcr")
     run_clcr(args, everything=True)

@@ -11,29 +11,20 @@ resumes; `fairseq-xling clcr run` with the same settings continues from here.
 
 import argparse
 
-from fairseq_xling.core.named_files import NEW_FOLDER, Input
-
 GROUP = "CLCR"
 SPEC_ROWS = ("C5",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.papers.clcr.config import ClcrRunConfig
-    from fairseq_xling.runs.launcher import add_launch_options
-    from fairseq_xling.runs.options import add_options
+    from fairseq_xling.runs.launcher import add_configured_run
 
-    parser.add_argument("config", nargs="?", metavar=Input("CONFIG"), help="YAML file of options")
-    parser.add_argument(
-        "--output",
-        metavar=NEW_FOLDER,
-        help="folder of the run (default: runs/clcr/ and the name of the configuration file)",
-    )
-    add_launch_options(parser)
-    add_options(parser, ClcrRunConfig, file_option=False)
+    add_configured_run(parser, ClcrRunConfig, "clcr")
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.papers.clcr.plan import output_of, run_clcr
+    from fairseq_xling.papers.clcr.plan import run_clcr
+    from fairseq_xling.runs.launcher import configured_output
 
-    args.output = output_of(args)
+    args.output = configured_output(args, "clcr")
     run_clcr(args, everything=False)
