@@ -2,19 +2,19 @@
 # The paper's ablations on the embedded corpus, from the encoder of 1_synthetic.sh (run that first).
 #   examples/trelm/4_studies.sh [RUN_FOLDER_OF_1] [further options of all studies]
 # If interrupted, the same command resumes. STUDIES names those to run. The figures of README.md are with
-# `--seeds 1,2,3 --commonality-steps 200 --transfer-steps 500 --language-steps 200`, those of `baselines-long`
-# with half as many, of `objectives-long` with a last phase of four times a direction of the transfer. All but
-# these, `baselines-small` and `compensated` have `--auxiliary order --orderings identity,predicted,oracle`, a head
-# that rows with CdLM alone train. `baselines-small` is `baselines` with `--rows migrated,small-bert`.
+# `--seeds 1,2,3 --commonality-steps 200 --transfer-steps 500 --language-steps 200`, those of `baselines`
+# with half as many, those of `objectives-long` with a last phase of four times a direction of the transfer.
+# These two, `baselines-small` and `compensated` train no head beside the objectives; the others have
+# `--auxiliary order --orderings identity,predicted,oracle`, a head that rows with CdLM alone train.
+# `baselines-small` is `LIMIT=0 STUDIES=baselines` with `--rows migrated,small-bert --small-steps 2`.
 set -euo pipefail
 here=$(dirname "$0")
 run=${1:-runs/trelm/synthetic}
 shift || true
-studies=${STUDIES:-init objectives objectives-long parallel compensated baselines baselines-long readings bits}
+studies=${STUDIES:-init objectives objectives-long parallel compensated baselines readings bits}
 
 # Maps of small vocabularies: three seeds, a minute each.
 maps="--batch 128 --hidden 512 --beta 0.01 --epoch-size ${MAP_WORDS:-50000}"
-tasks=(--tasks nli,pos,parsing --orderings "")
 for study in $studies; do
     own=()
     case $study in
@@ -31,11 +31,9 @@ for study in $studies; do
             own=(--tasks pos,parsing --orderings "" --task-head srl
                 --task-train "de=$frames.train.de.conll" --task-valid "de=$frames.valid.de.conll"
                 --task-test "de=$frames.test.de.conll") ;;
-        baselines)
-            own=("${tasks[@]}" --rows migrated,small-bert,mlm,mlm-tlm
-                --small-model "${SMALL:---arch separable_transformer_tiny}") ;;
-        baselines-long) # a migration with a fifth of the text that the large BERT reads
-            own=("${tasks[@]}" --rows migrated,large-bert)
+        baselines) # a migration with a fifth of the text that the large BERT reads
+            own=(--tasks nli,pos,parsing --orderings "" --small-steps 1
+                --small-model "${SMALL:---arch separable_transformer_tiny}")
             for phase in commonality parallel language; do
                 own+=("--$phase-limit" "${LIMIT:-4000}")
             done ;;

@@ -73,13 +73,21 @@ def language_folder(plan: MigrationPlan) -> Path:
     return _derived(plan, "extra", data, pairs_into_mono, settings)
 
 
-def _limited(plan: MigrationPlan, stage: str, languages: list[str]) -> Path:
-    count = getattr(plan.config, f"{stage}_limit")
+def all_text_folder(plan: MigrationPlan) -> Path:
+    """The data, or a folder with the sentences of the commonality phase and the pairs of the
+    transfer phase: what a model from scratch reads instead of a migration."""
+    return _limited(plan, "commonality", list(plan.pair), transfer_folder(plan))
+
+
+def _limited(
+    plan: MigrationPlan, stage: str, languages: list[str], data: Path | None = None
+) -> Path:
+    count, data = getattr(plan.config, f"{stage}_limit"), data or plan.artifacts.data
     if not count:
-        return plan.artifacts.data
+        return data
     settings = {"languages": languages, "count": count, "seed": _SUBSET_SEED}
     settings["option"] = f"--{stage}-limit"
-    return _derived(plan, f"{stage}-text", plan.artifacts.data, keep_sentences, settings)
+    return _derived(plan, f"{stage}-text", data, keep_sentences, settings)
 
 
 def _derived(

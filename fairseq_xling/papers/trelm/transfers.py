@@ -17,7 +17,7 @@ from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
 from fairseq_xling.papers.trelm.inputs import sources_of
 from fairseq_xling.papers.trelm.plan import MigrationPlan, add_bpw, model_options
-from fairseq_xling.papers.trelm.preparation import add_init, word_vectors
+from fairseq_xling.papers.trelm.preparation import add_init, all_text_folder, word_vectors
 from fairseq_xling.papers.trelm.run import with_baselines
 from fairseq_xling.text.options import parse_segmentation
 
@@ -38,13 +38,15 @@ def add_scratch(
     languages: Sequence[str] | None = None,
     model: Sequence[str] | None = None,
     times: float = 1,
+    limited: bool = True,
 ) -> None:
-    """Steps that train an encoder on the migration's data folder for as many updates.
+    """Steps that train an encoder on the migration's text for as many updates.
 
     Args:
         languages: those of the monolingual text (default: both).
         model: its options (default: those of the migrated one without a TRILayer).
         times: its updates by the migration's.
+        limited: whether the limits of the migration's text hold for it, too.
     """
     config, mono = plan.config, languages or plan.pair
     updates = round(times * budget(config))
@@ -56,7 +58,8 @@ def add_scratch(
         *("--sample-break-mode", "sentence", "--mix-in-batch"),
     ]
     validate = plan.inputs.validates(mono, True, "tlm" in objectives)
-    plan.train_phase("scratch", stage, options, "from scratch", validate=validate, task=task)
+    how = {"validate": validate, "task": task, "data": all_text_folder(plan) if limited else None}
+    plan.train_phase("scratch", stage, options, "from scratch", **how)
     add_bpw(plan)
 
 

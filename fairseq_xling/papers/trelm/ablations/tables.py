@@ -26,14 +26,15 @@ class TrelmBaselines(TrelmStudy):
     heads = False
     spec_rows = ("P10", "P11")
     lead = (
-        "The multilingual models have as many optimiser steps as the migration, on the same data "
-        "folder; the small BERT has `--small-steps` times as many, the large one `--large-steps`."
+        "The multilingual models have as many optimiser steps as the migration, on the same "
+        "text; the small BERT has `--small-steps` times as many, the large one `--large-steps`."
     )
     notes = (
         "Tokens are those that the models read, with repetitions; batches are the same, so "
         "rows differ in tokens only if their sentences differ in length.",
         "The paper's multilingual models have three languages; these have the pair's two.",
-        "Models from scratch read all of the text, also where a migration's is limited.",
+        "Where a migration's text is limited, so is that of models from scratch, but for the large "
+        "BERT, which reads all of it.",
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -66,7 +67,7 @@ class TrelmBaselines(TrelmStudy):
         small = of_target(
             task="bilingual_mlm", model=shlex.split(args.small_model), times=args.small_steps
         )
-        large = of_target(task="cdlm", times=args.large_steps)
+        large = of_target(task="cdlm", times=args.large_steps, limited=False)
         return [
             Variation("migrated", "migrated from the source encoder"),
             Variation("small-bert", "small BERT of the target language", add=small),

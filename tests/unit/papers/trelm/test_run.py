@@ -275,6 +275,23 @@ def test_multilingual_encoders_take_the_migrations_steps_and_others_more(
         assert ("--no-trilayer" in command) == (code != "small-bert")
 
 
+@pytest.mark.row("P11")
+def test_limits_of_text_hold_for_all_but_the_large_encoder(study):
+    limits = {"commonality_limit": 3, "parallel_limit": 2, "language_limit": 3}
+    _, steps = study("trelm-baselines", options=(), **limits)
+    (whole,) = (s.name for s in steps if s.name.startswith("prepare-de"))
+    for code in ("small-bert", "mlm", "mlm-tlm", "large-bert"):
+        (step,) = (s for s in steps if s.name == f"scratch-de-1-{code}")
+        read = Path(step.commands[0][1]).name
+        if code == "large-bert":
+            assert read == whole
+        else:
+            (sentences,) = (s for s in steps if s.name == read)
+            assert dict(sentences.settings)["count"] == 3
+            (pairs,) = (s for s in steps if s.name == sentences.inputs[0].name)
+            assert dict(pairs.settings)["count"] == 2
+
+
 def write_trees(root):
     """Files of the task parsing in the target."""
     (root / "text/gold").mkdir(parents=True)
