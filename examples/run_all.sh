@@ -50,6 +50,8 @@ every() {
     run clcr-sentence "$here/clcr/6_sentence.sh" "$runs/clcr/synthetic" "$runs/clcr/pairs" \
         "$runs/clcr/sentence"
     run clcr-readings "$here/clcr/7_readings.sh" "$runs/clcr/synthetic" "$runs/clcr/readings"
+    run clcr-multilingual "$here/clcr/8_multilingual.sh" "$runs/clcr/synthetic" \
+        "$runs/clcr/multilingual"
     run clcr-mismatched "$here/clcr/3_mismatched.sh" "$runs/clcr/mismatched"
     run transfer-synthetic "$here/transfer/1_synthetic.sh" "$runs/transfer/synthetic"
     run transfer-cdlm "$here/transfer/3_cdlm.sh" "$runs/transfer/cdlm"
@@ -78,6 +80,7 @@ every() {
         "$runs/trelm/minilm" "$runs/transfer/real"
     on_data transfer-wikiann env DATA="$data" "$here/transfer/4_adversarial.sh" \
         "$runs/transfer/adversarial-wikiann"
+    on_data transfer-word-maps "$here/transfer/9_word_maps.sh" "$data" "$runs/transfer/word-maps"
     on_data analysis-six-languages "$here/analysis/2_six_languages.sh" "$data" \
         "$runs/transfer/encoder" "$runs/analysis/six-languages"
     on_data analysis-minilm "$here/analysis/3_minilm.sh" "$data" "$runs/analysis/minilm"
@@ -124,9 +127,9 @@ page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives{,-long},-parallel,-compensated,-baselines,-readings,-bits,-transfers,-xlm} \
     trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,six-languages,minilm,measures,paraphrases}
-page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,sentence,mismatched,minilm}
+page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,multilingual-measures,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
     transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc,c3}} \
     transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles,two-sources} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
-    transfer/kbp37/kbp37-{words,order,head,tree} transfer/{measures,token-translation,mapped-layers}
+    transfer/kbp37/kbp37-{words,order,head,tree} transfer/{measures,word-maps,token-translation,mapped-layers}

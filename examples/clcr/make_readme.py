@@ -31,6 +31,7 @@ numbers.
     examples/clcr/5_pairs.sh                              nested subsets of the sentence pairs of 1
     examples/clcr/6_sentence.sh                           a detailed look at one sentence
     examples/clcr/7_readings.sh                           other attention, key-points and orders
+    examples/clcr/8_multilingual.sh                       multilingual encoders, fine-tuned
     python examples/clcr/make_readme.py [RUN ...]         writes this page
 
 The scripts can be interrupted and resume when called again. `synthetic.yaml` and `minilm.yaml`

@@ -33,7 +33,7 @@ from fairseq_xling.results.paired import (
     paired_verdict,
     verdict,
 )
-from fairseq_xling.results.result import make_page
+from fairseq_xling.results.result import kind_of, make_page
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
 from fairseq_xling.studies.examples_page import (
@@ -63,6 +63,7 @@ are shared, and 40.6 if embeddings and lower layers are not.
     examples/transfer/6_measures.sh                         every other measure, of one encoder
     examples/transfer/7_token_translation.sh                tokens translated by the mean difference
     examples/transfer/8_mapped_layers.sh ENCODERS           heads on states of another encoder
+    examples/transfer/9_word_maps.sh DATA                   word vectors mapped without pairs
     python examples/transfer/make_readme.py [RUN ...]       writes this page
 
 MIGRATED is the folder written by `examples/trelm/3_minilm.sh`, ENCODERS that of
@@ -293,7 +294,9 @@ def _by_training_set(task: str, own: DataFrame) -> list[str]:
 
 
 def measures(found: Sequence[Result]) -> list[str]:
-    """The lines of 6_measures.sh, which left a result for each measure."""
+    """The lines of 6_measures.sh, which left a result for each measure, or of 9_word_maps.sh."""
+    if all(kind_of(one.record) == "map-vectors" for one in found):
+        return _word_maps(found)
     records = {result.name: result.record for result in found}
     lines = [
         "One encoder of English, German, Chinese and Indonesian of the embedded corpus (CdLM and "
@@ -308,6 +311,24 @@ def measures(found: Sequence[Result]) -> list[str]:
     for heading, text, rows in comparisons(records):
         lines += ["", f"### {heading}", "", text, "", *rows]
     return lines
+
+
+def _word_maps(found: Sequence[Result]) -> list[str]:
+    """Every seed of every map, with what a map must beat."""
+    header = ["map", "seed", "criterion", "random rotations", "P@1", "unmapped", "accepted"]
+    rows = []
+    for one in found:
+        chance, before = one.record["chance"], one.record["shared_words_unmapped"]["p_at_1"]
+        for seed, own in one.record["seeds"].items():
+            figures = own["criterion"], chance, own["evidence"]["p_at_1"], before
+            rows.append([one.name, seed, *figures, "no" if own["failure"] else "yes"])
+    about = (
+        "Skip-gram vectors, 100 wide; the map is learnt against a discriminator and refined. To be "
+        "accepted, its criterion must exceed that of refined random rotations, and 15 % of the "
+        "words that are spelt alike must be among the ten neighbours of their counterpart. P@1 is "
+        "over these words, none of which the map was told."
+    )
+    return [about, "", markdown_table(header, rows), "", measured_table(found, named=True)]
 
 
 def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

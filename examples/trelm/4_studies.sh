@@ -32,7 +32,7 @@ for study in $studies; do
                 --task-train "de=$frames.train.de.conll" --task-valid "de=$frames.valid.de.conll"
                 --task-test "de=$frames.test.de.conll") ;;
         baselines) # a migration with a fifth of the text that the large BERT reads
-            own=(--tasks nli,pos,parsing --orderings "" --small-steps 1
+            own=(--tasks nli,parsing --orderings "" --small-steps 1
                 --small-model "${SMALL:---arch separable_transformer_tiny}")
             for phase in commonality parallel language; do
                 own+=("--$phase-limit" "${LIMIT:-4000}")

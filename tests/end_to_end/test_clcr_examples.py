@@ -147,6 +147,13 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     own = figures(pivots.frame, "row", "task")
     english = "en.roles.test.en.tsv"
     assert own["T+pGA-target", english] == own["T", english]  # to English alone nothing happens
+    script(tmp_path, "8_multilingual.sh", "run", "multilingual", LANGUAGE="zh", LRS="1e-3")
+    for task in ("roles", "nli"):
+        (beside,) = find_results(tmp_path / f"multilingual-measures/zh-{task}.json")
+        tested = beside.frame[beside.frame["measure"] == "accuracy"]
+        tested = figures(tested, "row", "target")
+        for row in ("mBERT", "XLM", "T", "T+E+R"):
+            assert all(tested[row, lang] for lang in ("en", "zh"))
     looked = {"LANGUAGE": "zh", "PAIRS": "120", "STEPS": "2"}
     script(tmp_path, "6_sentence.sh", "run", "pairs", "sentence", **looked)
     done = python("make_readme.py", tmp_path / "sentence", "--output", output)

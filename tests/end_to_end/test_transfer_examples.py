@@ -15,8 +15,9 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.structures.matrix_result import compared
-from fairseq_xling.results.frame import frame_from_json
+from fairseq_xling.results.frame import by_seed, frame_from_json
 from fairseq_xling.results.paired import in_words
+from fairseq_xling.results.result import find_results
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
 from tests.end_to_end.engine import launch, run, run_script
@@ -437,3 +438,20 @@ def test_every_measure_of_one_encoder_runs_from_nothing_and_makes_its_section(tm
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("checkpoint*.pt")}
     script("6_measures.sh", "run", folder=tmp_path, **sizes, **few)
     assert before and all(path.stat().st_mtime_ns == when for path, when in before.items())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_words_are_mapped_without_pairs_and_each_seed_is_in_a_frame(data, tmp_path):
+    sizes = {"VOCAB": "300", "EPOCHS": "1", "MAP_WORDS": "512", "SEEDS": "1,2"}
+    script("9_word_maps.sh", data, "run", folder=tmp_path, **sizes)
+    for lang in ("en_2", "fr"):
+        (found,) = find_results(tmp_path / f"run/en-{lang}.json")
+        own = by_seed(found.frame[found.frame["target"] == lang], "row", "measure")
+        assert {key: [*seeds] for key, seeds in own.items()} == {
+            ("mapped", "P@1"): [1, 2],
+            ("unmapped", "P@1"): [1, 2],
+        }
+    arrange("make_readme.py", tmp_path / "run", "--output", tmp_path / "README.md")
+    page = (tmp_path / "README.md").read_text().partition("## run")[2]
+    assert page.count("| T11 ") == 2

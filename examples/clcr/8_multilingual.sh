@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Table 4's multilingual competitors: one encoder of both languages with masked LM (mBERT), and one with
+# TLM on the sentence pairs of CLCR as well (XLM), of the sizes and on the text of 1_synthetic.sh, with as
+# many updates as its two encoders together; fine-tuned on English, beside the sequences of CLCR with the
+# same seeds. Needs the run folder of 1_synthetic.sh.
+#   examples/clcr/8_multilingual.sh RUN_FOLDER OUTPUT
+# OUTPUT-measures has what was found. If interrupted, the same command resumes. LANGUAGE (default de) and
+# SEEDS choose what is run.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+run=${1:-runs/clcr/synthetic}
+output=${2:-runs/clcr/multilingual}
+source "$here/running.sh"
+lang=${LANGUAGE:-de} found=$output-measures output=$output/${LANGUAGE:-de}
+data=$output/data
+read -ra seeds <<<"${SEEDS:-1 2 3}"
+mkdir -p "$output/logs" "$found"
+
+segment=()
+[ "$lang" != zh ] || segment=(--segment zh=char)
+fairseq-xling prepare "$data" --languages "en,$lang" --from "$run/plain" \
+    --vocab joint --vocab-type word --vocab-size 6000 --aligner none "${segment[@]}"
+
+encoder() { # NAME OBJECTIVES SEED
+    local folder=$output/encoders/$1-$3
+    [ ! -f "$folder/done" ] || return 0
+    echo "$1, seed $3: $output/logs/$1-$3.log"
+    quietly "$output/logs/$1-$3.log" fairseq-train "$data" \
+        --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm --objectives "$2" \
+        --arch separable_transformer_tiny --encoder-layers 4 --max-positions 64 \
+        --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
+        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
+        --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
+        --max-update "$((2 * ${UPDATES:-1000}))" --epoch-updates 250 --seed "$3" \
+        --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu --cpu-precision auto \
+        --log-format json --log-interval 100
+    touch "$folder/done"
+}
+for seed in "${seeds[@]}"; do
+    echo "mBERT mlm $seed"
+    echo "XLM mlm,tlm $seed"
+done | in_parallel encoder
+
+tune() { # TASK SEED: both encoders
+    local gold=$run/plain/gold/$1 name chosen=()
+    for name in mBERT XLM; do
+        chosen+=(--encoder "$name=$output/encoders/$name-$2/checkpoint_last.pt")
+    done
+    echo "$1, seed $2: $output/logs/$1-$2.log"
+    quietly "$output/logs/$1-$2.log" fairseq-xling eval transfer --output "$output/$1-$2" \
+        "${chosen[@]}" --data "$data" --seeds "$2" --lrs "${LRS:-1e-3,3e-4}" \
+        --batch-sizes 32 --epochs "${EPOCHS:-10}" \
+        --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
+        --test "en=$gold.test.en.tsv" --test "$lang=$gold.test.$lang.tsv"
+}
+for task in roles nli; do
+    for seed in "${seeds[@]}"; do echo "$task $seed"; done
+done | in_parallel tune
+
+for task in roles nli; do
+    [ ! -f "$found/$lang-$task.json" ] || continue
+    gold=$run/plain/gold/$task beside=() vectors=()
+    for seed in "${seeds[@]}"; do beside+=(--beside "$output/$task-$seed"); done
+    for row in T+pGA T T+E T+E+R; do
+        vectors+=(--vectors "$row=$run/$lang/seed{seed}/sequences/$row/{file}.{side}")
+    done
+    fairseq-xling clcr classify --output "$output/$task" "${vectors[@]}" "${beside[@]}" \
+        --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
+        --test "en=$gold.test.en.tsv" --test "$lang=$gold.test.$lang.tsv" \
+        --seeds "$(IFS=,; echo "${seeds[*]}")" "${classifier[@]}"
+    cp "$output/$task/results.json" "$found/$lang-$task.json"
+done
