@@ -4,8 +4,8 @@
 # many updates as its two encoders together; fine-tuned on English, beside the sequences of CLCR with the
 # same seeds. Needs the run folder of 1_synthetic.sh.
 #   examples/clcr/8_multilingual.sh RUN_FOLDER OUTPUT
-# OUTPUT-measures has what was found. If interrupted, the same command resumes. LANGUAGE (default de) and
-# SEEDS choose what is run.
+# OUTPUT-measures has what was found. If interrupted, the same command resumes. LANGUAGE (default de),
+# SEEDS and TASKS (default "roles nli") choose what is run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 run=${1:-runs/clcr/synthetic}
@@ -14,6 +14,7 @@ source "$here/running.sh"
 lang=${LANGUAGE:-de} found=$output-measures output=$output/${LANGUAGE:-de}
 data=$output/data
 read -ra seeds <<<"${SEEDS:-1 2 3}"
+read -ra tasks <<<"${TASKS:-roles nli}"
 mkdir -p "$output/logs" "$found"
 
 segment=()
@@ -53,11 +54,11 @@ tune() { # TASK SEED: both encoders
         --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
         --test "en=$gold.test.en.tsv" --test "$lang=$gold.test.$lang.tsv"
 }
-for task in roles nli; do
+for task in "${tasks[@]}"; do
     for seed in "${seeds[@]}"; do echo "$task $seed"; done
 done | in_parallel tune
 
-for task in roles nli; do
+for task in "${tasks[@]}"; do
     [ ! -f "$found/$lang-$task.json" ] || continue
     gold=$run/plain/gold/$task beside=() vectors=()
     for seed in "${seeds[@]}"; do beside+=(--beside "$output/$task-$seed"); done
