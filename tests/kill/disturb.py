@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.files import sha256
+from fairseq_xling.results.frame import frame_from_json
 from tests.end_to_end.engine import checked, command, differences, kill, load, start
 
 
@@ -84,6 +85,14 @@ def _compared(value: Any, patterns: Sequence[str], names: Mapping[str, str], pat
     return names.get(value, value) if isinstance(value, str) else value
 
 
+def frame_rows(found: dict[str, Any]) -> Any:
+    """A frame as its rows, without the figures of those whose measure is one of `TIMES`."""
+    if found.keys() != {"rows", "columns"}:
+        return found
+    rows = frame_from_json(found).to_dict("records")
+    return [row | {"value": None} if re.search(TIMES, str(row["measure"])) else row for row in rows]
+
+
 def _checkpoint(path: Path) -> Any:
     """With the last start alone of the training's history, which has an entry for each."""
     state = load(path)
@@ -95,7 +104,7 @@ def _checkpoint(path: Path) -> Any:
 def _read(path: Path) -> Callable[[Path], Any] | None:
     readers: dict[str, Callable[[Path], Any]] = {
         ".pt": _checkpoint,
-        ".json": lambda file: json.loads(file.read_text(encoding="utf-8")),
+        ".json": lambda file: json.loads(file.read_text(encoding="utf-8"), object_hook=frame_rows),
     }
     return readers.get(path.suffix)
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from fairseq_xling.core.files import sha256, write_json
+from fairseq_xling.results.frame import frame_to_json, make_frame
 from tests.kill.disturb import unlike
 
 
@@ -14,6 +15,21 @@ def test_a_new_key_of_a_time_needs_no_line(runs):
         times = {"seconds_of_steps": seconds, "seconds of lm": seconds, "device_days": seconds}
         write_json(run / "results.json", {"loss": 1.5, **times, "provenance": {"date": seconds}})
     assert not unlike(*runs)
+
+
+@pytest.mark.parametrize(
+    ("measure", "differ"), [("seconds of training", False), ("device_days", False), ("loss", True)]
+)
+def test_rows_of_a_frame_are_compared_but_for_their_times(measure, differ, runs):
+    # However often a value occurs, which changes how the frame is written.
+    for run, values in zip(runs, ((4.0, 4.0, 4.0), (4.0, 5.0, 6.0)), strict=True):
+        rows = [{"measure": measure, "seed": n, "value": value} for n, value in enumerate(values)]
+        frame = make_frame([*rows, {"measure": "LAS", "value": 7.0}])
+        write_json(run / "results.json", {"frame": frame_to_json(frame)})
+    found = unlike(*runs)
+    assert [line.partition(": ")[2] for line in found] == (
+        ["/frame/1/value: 4.0 and 5.0", "/frame/2/value: 4.0 and 6.0"] if differ else []
+    )
 
 
 def test_digests_of_files_of_the_run_are_compared_as_their_names(runs):

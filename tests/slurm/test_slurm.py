@@ -17,7 +17,7 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.results.result import find_results
 from tests.end_to_end.engine import BIN, load
 from tests.end_to_end.pages import DOCS
-from tests.kill.disturb import TIMES
+from tests.kill.disturb import TIMES, frame_rows
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +116,7 @@ def same_models(one, other):
 
 
 def without_provenance(path):
-    record = json.loads(path.read_text())
+    record = json.loads(path.read_text(), object_hook=frame_rows)
     return {
         name: value
         for name, value in record.items()
