@@ -84,7 +84,9 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     script(tmp_path, "1_synthetic.sh", "run", *TINY)
     record = json.loads((tmp_path / "run/results.json").read_text())
     titles = [table["title"].partition(",")[0] for table in record["tables"]]
-    assert titles == ["Table 1", "Pivots", "Table 2", "Table 3", "Table 4", "Table 4"]
+    assert titles == [
+        *("Table 1", "Pivots", "Table 2", "Table 3", "Conditions 1 and 2", "Table 4", "Table 4"),
+    ]
     tables = dict(zip(titles, record["tables"], strict=True))
     named = ["linear", "no annealing", "annealed", "annealed, then both encoders"]
     assert [row[0] for row in tables["Table 1"]["rows"]] == named
@@ -172,7 +174,7 @@ def test_encoders_that_were_not_pretrained_alike_are_brought_together(tmp_path):
     # In less text the English encoder would meet too few of the words that it shall read.
     script(tmp_path, "3_mismatched.sh", "run", *TINY, SENTENCES="400")
     run = tmp_path / "run"
-    assert len(json.loads((run / "results.json").read_text())["tables"]) == 6
+    assert len(json.loads((run / "results.json").read_text())["tables"]) == 7
     cfg = {x: load(run / f"encoders/{x}-1/checkpoint_last.pt")["cfg"]["task"] for x in ("en", "zh")}
     data = {lang: Path(one["data"]).relative_to("run") for lang, one in cfg.items()}
     assert data == {"en": Path("other/data"), "zh": Path("data")}
