@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.results.frame import figures, frame_from_json
+from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.result import Result, kind_of
 from fairseq_xling.results.tables import markdown_table
 from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page
@@ -107,7 +109,25 @@ def body(record: dict[str, Any]) -> list[str]:
         lines += [f"- {note}" for note in table["notes"]] + ([""] if table["notes"] else [])
         if table.get("figure"):
             lines += [f"![{table['figure']['title']}]({table['figure']['file']})", ""]
-    return lines[:-1]
+    return [*lines[:-1], *_paired(record)]
+
+
+def _paired(record: dict[str, Any]) -> list[str]:
+    """What each table compares, paired by seed, where the figures of every seed are kept."""
+    if "frame" not in record:
+        return []
+    frame = frame_from_json(record["frame"])
+    lines = [""]
+    for column, measure, better, worse in (
+        ("row", "hard de-en", "annealed", "no annealing"),
+        ("row", "hard en-de", "annealed", "no annealing"),
+        ("order", "BLEU-2", "rel", "abs"),
+    ):
+        found = figures(frame[frame["measure"] == measure], column)
+        if {(better,), (worse,)} <= found.keys():
+            gap = paired_difference(found[better,], found[worse,])
+            lines.append(f"- {measure}, {better} less {worse}: {in_words(gap, '', 3)}.")
+    return lines
 
 
 def measures(found: Sequence[Result]) -> list[str]:
