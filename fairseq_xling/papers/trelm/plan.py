@@ -54,6 +54,8 @@ class StepGraph:
         if (kind, signature) not in self._known:
             first = plain and not any(known == kind for known, _ in self._known)
             name = kind if first or not label else f"{kind}-{label}"
+            if name in self.steps:
+                raise ValueError(f"two steps are called {name!r}")
             self.steps[name] = build(name)
             self._known[kind, signature] = name
         return self._known[kind, signature]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ def plan_migration(
 
 def commonality_folder(plan: MigrationPlan) -> Path:
     """The data, or a folder with fewer sentences of both languages (`--commonality-limit`)."""
-    return _limited(plan, "commonality", list(plan.pair))
+    return _limited(plan, "commonality-text", "commonality", list(plan.pair), plan.artifacts.data)
 
 
 def transfer_folder(plan: MigrationPlan) -> Path:
@@ -66,7 +67,7 @@ def transfer_folder(plan: MigrationPlan) -> Path:
 def language_folder(plan: MigrationPlan) -> Path:
     """The data, or a folder with fewer sentences of the target (`--language-limit`), or with the
     pairs' (`--extra-mono`)."""
-    data = _limited(plan, "language", [plan.target])
+    data = _limited(plan, "language-text", "language", [plan.target], plan.artifacts.data)
     if not plan.config.extra_mono:
         return data
     settings = {"pair": list(plan.pair), "lang": plan.target}
@@ -74,20 +75,28 @@ def language_folder(plan: MigrationPlan) -> Path:
 
 
 def all_text_folder(plan: MigrationPlan) -> Path:
-    """The data, or a folder with the sentences of the commonality phase and the pairs of the
-    transfer phase: what a model from scratch reads instead of a migration."""
-    return _limited(plan, "commonality", list(plan.pair), transfer_folder(plan))
+    """The data, or a folder with what the phases of a migration read in all: what a model from
+    scratch reads instead. The target's sentences are those of the phase that has more of them."""
+    source, target = plan.pair
+    data = _limited(plan, "source-text", "commonality", [source], transfer_folder(plan))
+    more = max("commonality", "language", key=lambda stage: _count(plan, stage) or math.inf)
+    return _limited(plan, "target-text", more, [target], data)
 
 
-def _limited(
-    plan: MigrationPlan, stage: str, languages: list[str], data: Path | None = None
-) -> Path:
-    count, data = getattr(plan.config, f"{stage}_limit"), data or plan.artifacts.data
+def _count(plan: MigrationPlan, stage: str) -> int:
+    """How many sentences of a language a phase reads; 0 is all."""
+    count: int = getattr(plan.config, f"{stage}_limit")
+    return count
+
+
+def _limited(plan: MigrationPlan, kind: str, stage: str, languages: list[str], data: Path) -> Path:
+    """``data`` with as many sentences of ``languages`` as a phase reads; ``kind`` of its step."""
+    count = _count(plan, stage)
     if not count:
         return data
     settings = {"languages": languages, "count": count, "seed": _SUBSET_SEED}
     settings["option"] = f"--{stage}-limit"
-    return _derived(plan, f"{stage}-text", data, keep_sentences, settings)
+    return _derived(plan, kind, data, keep_sentences, settings)
 
 
 def _derived(

@@ -58,8 +58,10 @@ def add_scratch(
         *("--sample-break-mode", "sentence", "--mix-in-batch"),
     ]
     validate = plan.inputs.validates(mono, True, "tlm" in objectives)
-    how = {"validate": validate, "task": task, "data": all_text_folder(plan) if limited else None}
-    plan.train_phase("scratch", stage, options, "from scratch", **how)
+    data = all_text_folder(plan) if limited else None
+    plan.train_phase(
+        "scratch", stage, options, "from scratch", validate=validate, task=task, data=data
+    )
     add_bpw(plan)
 
 

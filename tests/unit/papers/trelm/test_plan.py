@@ -45,6 +45,14 @@ def test_equal_work_is_one_step_and_other_work_is_named_after_its_row():
     assert book["embed-de-third"].outputs == [RUN / "embed-de-third.txt"]
 
 
+def test_a_row_has_one_step_of_a_name():
+    book = StepGraph(RUN)
+    book.add("data-de", "row", maker())
+    with pytest.raises(ValueError, match="two steps are called 'data-de-row'"):
+        book.add("data-de", "row", maker(option="2"))
+    assert list(book.steps) == ["data-de-row"]
+
+
 def test_work_of_another_kind_is_never_the_same():
     book = StepGraph(RUN)
     assert book.add("forward", "a", maker()) == "forward-a"

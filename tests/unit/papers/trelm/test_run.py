@@ -276,20 +276,22 @@ def test_multilingual_encoders_take_the_migrations_steps_and_others_more(
 
 
 @pytest.mark.row("P11")
-def test_limits_of_text_hold_for_all_but_the_large_encoder(study):
-    limits = {"commonality_limit": 3, "parallel_limit": 2, "language_limit": 3}
+@pytest.mark.parametrize(("language", "of_target"), [(3, 3), (2, 3), (5, 5), (0, None)])
+def test_limits_of_text_hold_for_all_but_the_large_encoder(study, language, of_target):
+    limits = {"commonality_limit": 3, "parallel_limit": 2, "language_limit": language}
     _, steps = study("trelm-baselines", options=(), **limits)
-    (whole,) = (s.name for s in steps if s.name.startswith("prepare-de"))
+    by_name = {step.name: step for step in steps}
+    whole = next(name for name in by_name if name.startswith("prepare-de"))
     for code in ("small-bert", "mlm", "mlm-tlm", "large-bert"):
-        (step,) = (s for s in steps if s.name == f"scratch-de-1-{code}")
-        read = Path(step.commands[0][1]).name
-        if code == "large-bert":
-            assert read == whole
-        else:
-            (sentences,) = (s for s in steps if s.name == read)
-            assert dict(sentences.settings)["count"] == 3
-            (pairs,) = (s for s in steps if s.name == sentences.inputs[0].name)
-            assert dict(pairs.settings)["count"] == 2
+        read, found = Path(by_name[f"scratch-de-1-{code}"].commands[0][1]).name, []
+        while read != whole:
+            settings = dict(by_name[read].settings)
+            found.append((settings.get("languages", settings.get("pair")), settings["count"]))
+            (folder,) = by_name[read].inputs
+            read = folder.name
+        limited = [(["de"], of_target), (["en"], 3), (["en", "de"], 2)]
+        expected = [] if code == "large-bert" else [one for one in limited if one[1]]
+        assert found == expected
 
 
 def write_trees(root):
