@@ -38,23 +38,13 @@ fairseq-xling prepare "$data" --languages "$comma" --from "$run/plain" \
     --vocab separate --vocab-type word --vocab-size 3000 "${segment[@]}"
 
 encoder() { # LANG SEED
-    local folder=$run/encoders/$1-$2 from=$data own=()
-    [ ! -f "$folder/done" ] || return 0
+    local from=$data own=()
     if [ "$1" = en ]; then
         from=${ENGLISH_DATA:-$data}
         own=(--no-token-positional-embeddings "${english[@]}")
     fi
-    echo "encoder $1, seed $2: $logs/encoder-$1-$2.log"
-    quietly "$logs/encoder-$1-$2.log" fairseq-train "$from" \
-        --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm --languages "$1" \
-        --separate emb --arch separable_transformer_tiny --encoder-layers 4 --max-positions 64 \
-        --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
-        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
-        --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
-        --max-update "${UPDATES:-1000}" --epoch-updates 250 --seed "$2" \
-        --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu --cpu-precision auto \
-        --log-format json --log-interval 100 "${own[@]}"
-    touch "$folder/done"
+    pretrain "$1, seed $2" "$logs/encoder-$1-$2.log" "$run/encoders/$1-$2" "$from" \
+        --languages "$1" --separate emb --max-update "${UPDATES:-1000}" --seed "$2" "${own[@]}"
 }
 for lang in "${all[@]}"; do
     for seed in "${seeds[@]}"; do echo "$lang $seed"; done
@@ -109,20 +99,13 @@ for lang in "${langs[@]}"; do
     for seed in "${seeds[@]}"; do echo "$lang $seed"; done
 done | in_parallel pair
 
-classify() { # TASK LANG
-    local vectors=() row gold=$run/plain/gold/$1
-    for row in T+pGA T T+E T+E+R; do
-        vectors+=(--vectors "$row=$run/$2/seed{seed}/sequences/$row/{file}.{side}")
-    done
+classified() { # TASK LANG
     echo "classify $1, en to $2: $logs/classify-$1-$2.log"
-    quietly "$logs/classify-$1-$2.log" fairseq-xling clcr classify --output "$run/$2/$1" \
-        "${vectors[@]}" --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
-        --test "en=$gold.test.en.tsv" --test "$2=$gold.test.$2.tsv" \
-        --seeds "$(IFS=,; echo "${seeds[*]}")" "${classifier[@]}"
+    quietly "$logs/classify-$1-$2.log" classify "$1" "$2" "$run/$2/$1"
 }
 for lang in "${langs[@]}"; do
     for task in roles nli; do echo "$task $lang"; done
-done | in_parallel classify
+done | in_parallel classified
 
 # Are translations near each other, and sentences with many words in common nearer than others? The
 # scored pairs are premises in one language and hypotheses in the other.

@@ -23,19 +23,8 @@ fairseq-xling prepare "$data" --languages "en,$lang" --from "$run/plain" \
     --vocab joint --vocab-type word --vocab-size 6000 --aligner none "${segment[@]}"
 
 encoder() { # NAME OBJECTIVES SEED
-    local folder=$output/encoders/$1-$3
-    [ ! -f "$folder/done" ] || return 0
-    echo "$1, seed $3: $output/logs/$1-$3.log"
-    quietly "$output/logs/$1-$3.log" fairseq-train "$data" \
-        --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm --objectives "$2" \
-        --arch separable_transformer_tiny --encoder-layers 4 --max-positions 64 \
-        --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
-        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
-        --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 \
-        --max-update "$((2 * ${UPDATES:-1000}))" --epoch-updates 250 --seed "$3" \
-        --save-dir "$folder" --no-epoch-checkpoints --num-workers 0 --cpu --cpu-precision auto \
-        --log-format json --log-interval 100
-    touch "$folder/done"
+    pretrain "$1, seed $3" "$output/logs/$1-$3.log" "$output/encoders/$1-$3" "$data" \
+        --objectives "$2" --max-update "$((2 * ${UPDATES:-1000}))" --seed "$3"
 }
 for seed in "${seeds[@]}"; do
     echo "mBERT mlm $seed"
@@ -60,14 +49,8 @@ done | in_parallel tune
 
 for task in "${tasks[@]}"; do
     [ ! -f "$found/$lang-$task.json" ] || continue
-    gold=$run/plain/gold/$task beside=() vectors=()
+    beside=()
     for seed in "${seeds[@]}"; do beside+=(--beside "$output/$task-$seed"); done
-    for row in T+pGA T T+E T+E+R; do
-        vectors+=(--vectors "$row=$run/$lang/seed{seed}/sequences/$row/{file}.{side}")
-    done
-    fairseq-xling clcr classify --output "$output/$task" "${vectors[@]}" "${beside[@]}" \
-        --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
-        --test "en=$gold.test.en.tsv" --test "$lang=$gold.test.$lang.tsv" \
-        --seeds "$(IFS=,; echo "${seeds[*]}")" "${classifier[@]}"
+    classify "$task" "$lang" "$output/$task" "${beside[@]}"
     cp "$output/$task/results.json" "$found/$lang-$task.json"
 done

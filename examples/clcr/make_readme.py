@@ -97,6 +97,10 @@ Our choices where the paper does not specify something, and notes on the results
 """
 
 
+# Columns of a frame, what their measures begin with, and the rows that the paper compares.
+_COMPARED = (("row", "hard ", "annealed", "no annealing"), ("order", "BLEU-", "rel", "abs"))
+
+
 def body(record: dict[str, Any]) -> list[str]:
     """The lines of one run."""
     if kind_of(record) in ("clcr-pairs", "clcr-readings"):
@@ -118,15 +122,12 @@ def _paired(record: dict[str, Any]) -> list[str]:
         return []
     frame = frame_from_json(record["frame"])
     lines = [""]
-    for column, measure, better, worse in (
-        ("row", "hard de-en", "annealed", "no annealing"),
-        ("row", "hard en-de", "annealed", "no annealing"),
-        ("order", "BLEU-2", "rel", "abs"),
-    ):
-        found = figures(frame[frame["measure"] == measure], column)
-        if {(better,), (worse,)} <= found.keys():
-            gap = paired_difference(found[better,], found[worse,])
-            lines.append(f"- {measure}, {better} less {worse}: {in_words(gap, '', 3)}.")
+    for measure in dict.fromkeys(frame["measure"]):
+        for column, prefix, better, worse in _COMPARED:
+            found = figures(frame[frame["measure"] == measure], column)
+            if measure.startswith(prefix) and {(better,), (worse,)} <= found.keys():
+                gap = paired_difference(found[better,], found[worse,])
+                lines.append(f"- {measure}, {better} less {worse}: {in_words(gap, '', 3)}.")
     return lines
 
 

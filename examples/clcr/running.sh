@@ -23,3 +23,25 @@ of_study() { # RUN_FOLDER LANG: of_study, the options of a study with the data a
         --test "$lang=$gold.test.$lang.tsv" --jobs "${JOBS:-2}"
         --classify-args "${classifier[*]}")
 }
+pretrain() { # NAME LOG FOLDER DATA [further options]: an encoder of the embedded corpus, unless it is done
+    [ ! -f "$3/done" ] || return 0
+    echo "encoder $1: $2"
+    quietly "$2" fairseq-train "$4" --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm \
+        --arch separable_transformer_tiny --encoder-layers 4 --max-positions 64 \
+        --attention-dropout 0 --criterion unified_lm --sample-break-mode sentence \
+        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr 3e-3 \
+        --lr-scheduler inverse_sqrt --warmup-updates 100 --max-tokens 2048 --epoch-updates 250 \
+        --save-dir "$3" --no-epoch-checkpoints --num-workers 0 --cpu --cpu-precision auto \
+        --log-format json --log-interval 100 "${@:5}"
+    touch "$3/done"
+}
+classify() { # TASK LANG OUTPUT [further options]: each row of table 4, trained on English; of $run, $seeds
+    local vectors=() row gold=$run/plain/gold/$1
+    for row in T+pGA T T+E T+E+R; do
+        vectors+=(--vectors "$row=$run/$2/seed{seed}/sequences/$row/{file}.{side}")
+    done
+    fairseq-xling clcr classify --output "$3" "${vectors[@]}" \
+        --train "en=$gold.train.en.tsv" --valid "en=$gold.valid.en.tsv" \
+        --test "en=$gold.test.en.tsv" --test "$2=$gold.test.$2.tsv" \
+        --seeds "$(IFS=,; echo "${seeds[*]}")" "${classifier[@]}" "${@:4}"
+}

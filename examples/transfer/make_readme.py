@@ -93,8 +93,8 @@ On real text:
 - `adversarial-wikiann`, run on one core of an AMD EPYC with AVX-512: mapping the words helps with
   every seed, the adversary adds nothing to it, and its discriminator still recognises the
   language of five sentences out of six.
-- `word-maps`: vectors of English novels and of other English novels, which an adversarial map brings
-  together without any pairs. The map to French that the script makes too is not here yet.
+- `word-maps`: vectors of English novels and of other English novels, which an adversarial map
+  brings together without any pairs. The map to French that the script makes too is not here yet.
 - `six-languages` is the encoder of `encoder.sh`, `migrated` is MiniLM after migration to German,
   and `before` is MiniLM before it. At this scale named entities and trees transfer in part. Parts
   of speech and Japanese entailment are no better than with new weights, and slots hardly.

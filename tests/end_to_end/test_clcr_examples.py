@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.papers.clcr import classify_result
 from fairseq_xling.results.exports import read_study
 from fairseq_xling.results.frame import figures
 from fairseq_xling.results.result import find_results
@@ -152,8 +153,7 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     script(tmp_path, "8_multilingual.sh", "run", "multilingual", LANGUAGE="zh", LRS="1e-3")
     for task in ("roles", "nli"):
         (beside,) = find_results(tmp_path / f"multilingual-measures/zh-{task}.json")
-        tested = beside.frame[beside.frame["measure"] == "accuracy"]
-        tested = figures(tested, "row", "target")
+        tested = figures(classify_result.accuracies(beside.frame), "row", "target")
         for row in ("mBERT", "XLM", "T", "T+E+R"):
             assert all(tested[row, lang] for lang in ("en", "zh"))
     looked = {"LANGUAGE": "zh", "PAIRS": "120", "STEPS": "2"}
