@@ -42,6 +42,7 @@ every() {
     run trelm-synthetic "$here/trelm/1_synthetic.sh" "$runs/trelm/synthetic"
     run trelm-studies "$here/trelm/4_studies.sh" "$runs/trelm/synthetic"
     run trelm-transfers "$here/trelm/8_transfers.sh" "$runs/trelm/synthetic"
+    run trelm-word-maps "$here/trelm/9_word_maps.sh" "$runs/trelm/word-maps"
     run trelm-xlm "$here/trelm/6_xlm.sh" "$runs/trelm/synthetic-xlm"
     run analysis-synthetic "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic"
     run clcr-synthetic "$here/clcr/1_synthetic.sh" "$runs/clcr/synthetic"
@@ -57,6 +58,8 @@ every() {
     run transfer-cdlm "$here/transfer/3_cdlm.sh" "$runs/transfer/cdlm"
     run transfer-adversarial env DATA= "$here/transfer/4_adversarial.sh" \
         "$runs/transfer/adversarial-synthetic"
+    run transfer-twice env DATA= TWICE=yes "$here/transfer/4_adversarial.sh" \
+        "$runs/transfer/adversarial-twice"
     run transfer-structures "$here/transfer/5_structures.sh" synthetic "$runs/transfer/structures"
     run transfer-measures "$here/transfer/6_measures.sh" "$runs/transfer/measures"
     run transfer-token-translation "$here/transfer/7_token_translation.sh" \
@@ -81,6 +84,8 @@ every() {
     on_data transfer-wikiann env DATA="$data" "$here/transfer/4_adversarial.sh" \
         "$runs/transfer/adversarial-wikiann"
     on_data transfer-word-maps "$here/transfer/9_word_maps.sh" "$data" "$runs/transfer/word-maps"
+    on_data transfer-long-context "$here/transfer/10_long_context.sh" "$data" \
+        "$runs/transfer/long-context"
     on_data analysis-six-languages "$here/analysis/2_six_languages.sh" "$data" \
         "$runs/transfer/encoder" "$runs/analysis/six-languages"
     on_data analysis-minilm "$here/analysis/3_minilm.sh" "$data" "$runs/analysis/minilm"

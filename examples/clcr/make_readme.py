@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.results.frame import figures, frame_from_json
+from fairseq_xling.results.frame import figures, frame_from_json, pivot
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.result import Result, kind_of
 from fairseq_xling.results.tables import markdown_table
@@ -93,7 +93,9 @@ Our choices where the paper does not specify something, and notes on the results
   precision.
 - T+pGA uses the translation: it is an upper bound for E and R.
 - `synthetic-de` is the German part of `1_synthetic.sh` once more, without table 4. It keeps the
-  figures of every seed, on which the claims of tables 1 to 3 are tested.
+  figures of every seed, on which the claims of tables 1 to 3 are tested. Its encoders and T are
+  those that `multilingual-measures` sets beside encoders of both languages, fine-tuned for 10
+  epochs with one learning rate (`TASKS=roles LRS=1e-3`); a quarter is right by chance.
 """
 
 
@@ -142,7 +144,28 @@ def measures(found: Sequence[Result]) -> list[str]:
         "hypothesis with the share of the hypothesis' words that the English premise has: a score "
         "that is computed, not one by people."
     )
-    return [about, "", measured_table(found, named=True)]
+    lines = [about, "", measured_table(found, named=True)]
+    for one in found:
+        if kind_of(one.record) == "clcr-classify":
+            lines += _beside(one)
+    return lines
+
+
+def _beside(classified: Result) -> list[str]:
+    """Accuracies by language, and the target's paired by seed, where encoders stand beside."""
+    frame = classified.frame
+    frame = frame[(frame["measure"] == "accuracy") & (frame["task"] != "valid")]
+    encoders = set(frame["row"][frame["beside"].eq(True)]) if "beside" in frame else set()
+    if not encoders:
+        return []
+    header, rows = pivot(frame, {"row": "row"}, "target", digits=1)
+    lines = ["", markdown_table(header, rows), ""]
+    found = figures(frame[frame["target"] != "en"], "target", "row")
+    for (target, row), values in found.items():
+        if row in encoders:
+            gap = paired_difference(found[target, "T+E+R"], values)
+            lines.append(f"- Accuracy in {target}, T+E+R less {row}: {in_words(gap, '', 1)}.")
+    return lines
 
 
 def _sentence(shown: dict[str, Any], found: Sequence[Result]) -> list[str]:

@@ -3,13 +3,19 @@
 # discriminator of the language that the encoder works against (`fairseq-xling ablate
 # adversarial-tagging`). On the embedded corpus, English to German, Indonesian and Chinese; with
 # DATA, on WikiANN, English to German, with vectors from novels (eltec), captions (multi30k) and
-# WikiANN's own sentences.
+# WikiANN's own sentences; with TWICE, on much text of the embedded corpus, English to English, where
+# a map is found without any pairs of words: each of the two has one half of the sentences, and
+# nothing reads that words are spelt alike.
 #   examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options of ablate]
+#   TWICE=yes examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
 #   DATA=folder-of-real-data examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
-# About 15 minutes on 1 core, and 40 for WikiANN. If interrupted, the same command resumes.
+# About 15 minutes on 1 core, 25 with TWICE, 40 for WikiANN. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
-which=$([ -n "${DATA:-}" ] && echo wikiann || echo synthetic)
+. "$here/../once.sh"
+which=synthetic
+[ -z "${TWICE:-}" ] || which=twice
+[ -z "${DATA:-}" ] || which=wikiann
 run=${1:-runs/transfer/adversarial-$which}
 shift || true
 
@@ -22,6 +28,20 @@ if [ "$which" = synthetic ]; then
     gold=$run-text/gold/tags
     files=(--train "$gold.train.{lang}.tsv" --valid "$gold.valid.{lang}.tsv"
         --test "$gold.test.{lang}.tsv" --unlabelled "$run-text/mono/train.{lang}.txt")
+elif [ "$which" = twice ]; then
+    once "$run-text/all" fairseq-xling synthesize "$run-text/all" --languages en \
+        --sentences "${SENTENCES:-200000}" --held-out "${HELD_OUT:-1000}" \
+        --annotated "${ANNOTATED:-4000}"
+    for side in "en 1" "en_2 0"; do
+        lang=${side% *} half="NR % 2 == ${side#* }"
+        for split in train valid test; do
+            put "$run-text/$split.$lang.tsv" \
+                awk -v RS= -v ORS='\n\n' "$half" "$run-text/all/gold/tags.$split.en.tsv"
+        done
+        put "$run-text/$lang.txt" awk "$half" "$run-text/all/mono/train.en.txt"
+    done
+    files=(--unlabelled "$run-text/{lang}.txt")
+    for split in train valid test; do files+=("--$split" "$run-text/$split.{lang}.tsv"); done
 else
     for lang in en de; do # its words alone: zero-shot rows open no file with the target's tags
         python "$here/arrange_tasks.py" words "$DATA/ner_wikiann/$lang/train.conll.gz" \

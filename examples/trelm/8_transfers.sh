@@ -7,11 +7,10 @@
 # text has no shape that an adversarial map could find.
 # SOURCE_STEPS (default 1600) are those of the multilingual encoder. Migrations have the steps of
 # synthetic.yaml, or those that the further options name, and 3.3 times as many. The figures of
-# README.md are with `--commonality-steps 200 --transfer-steps 500 --language-steps 200`, and with
-# `--auxiliary order`, a head that migrations alone train: synthetic-transfers
-# with `--seeds 1,2,3 --rows as-is,target-mlm,rosita-word,mim,word-alignment,tri-bert,tri-mbert`, half an
-# hour of two cores; synthetic-transfers-long with all rows and `--seeds 1`, half an hour of one. If
-# interrupted, the same command resumes.
+# README.md are with `--commonality-steps 200 --transfer-steps 500 --language-steps 200`, and
+# synthetic-transfers with `--seeds 1,2,3` and without the rows of more steps, an hour of two cores;
+# synthetic-transfers-long with all rows, `--seeds 1` and `--auxiliary order`, a head that migrations
+# alone train, half an hour of one. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../device.sh"

@@ -36,7 +36,7 @@ def machine() -> str:
 def provenance(files: Mapping[str, str | Path]) -> dict[str, Any]:
     """What to store with a result of this command from ``files`` (by role)."""
     return {
-        "command": shlex.join(["fairseq-xling", *sys.argv[1:]]),
+        "command": shlex.join([*_program(), *sys.argv[1:]]),
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": machine(),
         "versions": versions(),
@@ -49,3 +49,10 @@ def provenance(files: Mapping[str, str | Path]) -> dict[str, Any]:
             for role, path in files.items()
         },
     }
+
+
+def _program() -> list[str]:
+    """What the command line begins with: a script that calls the package, or the program."""
+    script = sys.argv[0]
+    called = script.endswith(".py") and not script.endswith("__main__.py")
+    return ["python", script] if called else ["fairseq-xling"]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import itertools
 import json
 import re
 import shutil
@@ -209,6 +210,11 @@ def data(tmp_path):
     for lang in ("en", "de"):
         for ours, theirs in (("train", "train"), ("valid", "val"), ("test", "test")):
             zipped(root / f"ner_wikiann/{lang}/{theirs}.conll.gz", tags(ours, lang, 0, 1, 3))
+    pairs = (corpus / "dictionary/en-de.tsv").read_text()
+    zipped(root / "muse_dict/en-de.0-5000.txt.gz", pairs)
+    words = [row.split("\t")[0] for row in pairs.splitlines()]
+    others = [f"{word} {other}\n" for word, other in itertools.pairwise(words)]
+    zipped(root / "muse_dict/en-fr.0-5000.txt.gz", "".join(others))
     zipped(root / "udpos/train-en.tsv.gz", tags("train", "en", 1, 2))
     for lang, ours in zip("en de fr zh id ja".split(), "en de de zh id zh".split(), strict=True):
         zipped(root / f"udpos/dev-{lang}.tsv.gz", tags("valid", ours, 1, 2))
@@ -455,3 +461,22 @@ def test_words_are_mapped_without_pairs_and_each_seed_is_in_a_frame(data, tmp_pa
     arrange("make_readme.py", tmp_path / "run", "--output", tmp_path / "README.md")
     page = (tmp_path / "README.md").read_text().partition("## run")[2]
     assert page.count("| T11 ") == 2
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_segments_of_novels_are_long_or_short_in_the_same_text(data, tmp_path):
+    sizes = {"SIZES": "60", "CONTEXTS": "60", "WINDOWS": "16,4", "UPDATES": "2", "VALID": "20"}
+    script("10_long_context.sh", data, "run", folder=tmp_path, SEEDS="1,2", **sizes)
+    (found,) = find_results(tmp_path / "run")
+    own = by_seed(found.frame[found.frame["measure"] == "word_mrr"], "window", "target")
+    assert {key: [*seeds] for key, seeds in own.items()} == {
+        (window, target): [1, 2] for window in (16, 4) for target in ("de", "fr")
+    }
+    lengths = {
+        window: read_json(tmp_path / f"run/data/size60-window{window}/meta.json")["mono"]["train"]
+        for window in (16, 4)
+    }
+    for lang in ("en", "de", "fr"):
+        long, short = (lengths[window][lang] for window in (16, 4))
+        assert short["sentences"] > 3 * long["sentences"]

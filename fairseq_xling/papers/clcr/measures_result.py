@@ -14,7 +14,16 @@ from matplotlib.figure import Figure, FigureBase
 
 from fairseq_xling.papers.clcr.conditions import BETWEEN, CHANGES
 from fairseq_xling.results.figures import COLOURS, Line, Panel, draw, new_figure, styled
-from fairseq_xling.results.page import Measured, Page, Result, Table, caption, sentence
+from fairseq_xling.results.frame import frame_from_json
+from fairseq_xling.results.page import (
+    Measured,
+    Page,
+    Result,
+    Table,
+    caption,
+    seeds_in_words,
+    sentence,
+)
 from fairseq_xling.results.paper import points, side_by_side
 from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_cells
 from fairseq_xling.results.report import Section
@@ -308,6 +317,34 @@ def _context_table(found: Mapping[str, Any]) -> Table:
         for lang, one in found.items()
     ]
     return header, rows
+
+
+@KINDS.register("clcr")
+class ClcrGathered(MeasureKind):
+    """The tables of a study that a script of `examples/clcr` gathered."""
+
+    clcr, source = "study", "CLCR, Tables 1 to 4"
+
+    def page(self, result: Result) -> Page:
+        record = result.record
+        seeds = seeds_in_words(record["config"]["seeds"], "")
+        sections = [
+            Section(
+                table["title"],
+                header=table["header"],
+                rows=table["rows"],
+                notes=[*map(sentence, table["notes"]), *caption(result, self.source, seeds)],
+            )
+            for table in record["tables"]
+        ]
+        frame = frame_from_json(record["frame"])
+        return Page(
+            title="CLCR: every table of a study",
+            source=self.source,
+            lead=[f"To English from {record['config']['languages']}."],
+            sections=sections,
+            tables={"measured": (list(frame.columns), frame.to_numpy(dtype=object).tolist())},
+        )
 
 
 @KINDS.register("clcr-show")
