@@ -480,3 +480,22 @@ def test_segments_of_novels_are_long_or_short_in_the_same_text(data, tmp_path):
     for lang in ("en", "de", "fr"):
         long, short = (lengths[window][lang] for window in (16, 4))
         assert short["sentences"] > 3 * long["sentences"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_one_language_stands_for_two_in_tagging(tmp_path):
+    sizes = {"TWICE": "yes", "SENTENCES": "160", "HELD_OUT": "40", "ANNOTATED": "80"}
+    short = "--sentences 20 --valid-sentences 10 --few 5 --held-out 5 --vector-epochs 1 --epochs 1"
+    short = [*short.split(), "--dim", "8", "--map-args=--epochs=1 --epoch-size=512", "--seeds=1,2"]
+    script("4_adversarial.sh", "run", *short, folder=tmp_path, **sizes)
+    sides = ((tmp_path / f"run-text/train.{lang}.tsv").read_text() for lang in ("en", "en_2"))
+    halves = [[part for part in text.split("\n\n") if part] for text in sides]
+    together = (tmp_path / "run-text/all/gold/tags.train.en.tsv").read_text().strip().split("\n\n")
+    assert len(halves[0]) == len(halves[1]) == 40
+    assert [*itertools.chain(*zip(*halves, strict=True))] == together
+    (found,) = find_results(tmp_path / "run")
+    own = found.frame[(found.frame["measure"] == "target") & found.frame["task"].isna()]
+    assert {row: [*seeds] for row, seeds in by_seed(own, "row").items()} == {
+        (row,): [1, 2] for row in "123456"
+    }
