@@ -121,6 +121,9 @@ def body(record: dict[str, Any]) -> list[str]:
         return _mapped_layers(record)
     if "settings" in config:
         record = {**record, **_turned(record["header"], record["rows"])}
+    if record.get("kind") == "size-window":
+        tested = _windows(frame_from_json(record["frame"]))
+        return [_facts(config), "", *table_lines(record), f"- {tested}"]
     return [_facts(config), "", *table_lines(record), *_against_new_weights(record)]
 
 
@@ -372,19 +375,22 @@ def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
             f"5.1.2); {measure}, mean over layers.",
             *(by_seed[row, measure] for row in ("bilingual-mapped", "bilingual")),
         )
-    sizes = frame_from_json(records["size-window"]["frame"])
-    most = max(sizes["sentences"])
-    own = sizes[(sizes["row"] == "masked LM") & (sizes["sentences"] == most)]
+    windows = frame_from_json(records["size-window"]["frame"])
+    yield _windows(windows, "Sentences here do not continue each other.")
+
+
+def _windows(frame: DataFrame, more: str = "") -> str:
+    """Long segments against short ones, of the largest size, paired by seed."""
+    most = max(frame["sentences"])
+    own = frame[(frame["row"] == "masked LM") & (frame["sentences"] == most)]
     words = by_row(own[own["measure"] == "word_mrr"], "window")
     found = {window: [100 * value for value in values] for (window,), values in words.items()}
-    yield paired_verdict(
+    claim = (
         "A masked LM that reads text in long segments finds translations better than one that "
         f"reads it cut short (mBERT study, 3.2); MRR times 100, {most:,} sentences, segments of "
-        f"{max(found)} tokens less those of {min(found)}. Sentences here do not continue each "
-        "other.",
-        found[max(found)],
-        found[min(found)],
+        f"{max(found)} tokens less those of {min(found)}. {more}"
     )
+    return paired_verdict(claim.strip(), found[max(found)], found[min(found)])
 
 
 def _turned(header: list[str], rows: list[list[Any]]) -> dict[str, Any]:
