@@ -497,5 +497,5 @@ def test_one_language_stands_for_two_in_tagging(tmp_path):
     (found,) = find_results(tmp_path / "run")
     own = found.frame[(found.frame["measure"] == "target") & found.frame["task"].isna()]
     assert {row: [*seeds] for row, seeds in by_seed(own, "row").items()} == {
-        (row,): [1, 2] for row in "123456"
+        (row,): [1, 2] for row in "1234"
     }
