@@ -42,7 +42,6 @@ every() {
     run trelm-synthetic "$here/trelm/1_synthetic.sh" "$runs/trelm/synthetic"
     run trelm-studies "$here/trelm/4_studies.sh" "$runs/trelm/synthetic"
     run trelm-transfers "$here/trelm/8_transfers.sh" "$runs/trelm/synthetic"
-    run trelm-word-maps "$here/trelm/9_word_maps.sh" "$runs/trelm/word-maps"
     run trelm-xlm "$here/trelm/6_xlm.sh" "$runs/trelm/synthetic-xlm"
     run analysis-synthetic "$here/analysis/1_synthetic.sh" "$runs/analysis/synthetic"
     run clcr-synthetic "$here/clcr/1_synthetic.sh" "$runs/clcr/synthetic"

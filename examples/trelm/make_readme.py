@@ -49,7 +49,6 @@ this, given an encoder and plain text.
     examples/trelm/6_xlm.sh                the embedded corpus, from an XLM that transformers trains
     examples/trelm/7_languages.sh DATA     real text: translators to four languages
     examples/trelm/8_transfers.sh          simpler transfers of a multilingual encoder, after 1
-    examples/trelm/9_word_maps.sh          how new words begin, mapped without pairs
     examples/trelm/teacher.sh DATA RUN OUTPUT.pt           a teacher for them
     examples/trelm/split_pairs.py          a file of sentence pairs as DATA of these two
     python examples/trelm/make_readme.py [RUN ...]         writes this page

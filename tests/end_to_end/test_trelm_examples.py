@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.core.files import read_json, read_lines
+from fairseq_xling.core.files import read_lines
 from fairseq_xling.interop.sources import folder_family, read_source
-from fairseq_xling.results.frame import by_seed, frame_from_json
 from tests.end_to_end.engine import BIN, launch, run_script, shell_environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
@@ -80,24 +79,6 @@ def test_transfers_of_a_multilingual_encoder_are_planned_after_it_is_trained(tmp
     for row in ("as-is", "mim", "tri-bert", "tri-mbert-long"):
         assert f"] task-parsing-de-{row}: run" in plan or f"-1-{row}: run" in plan, row
     assert "] table: run" in plan and "translate" not in plan
-
-
-@pytest.mark.slow
-@pytest.mark.row("T15")
-@pytest.mark.timeout(600)
-def test_vectors_begin_two_vocabularies_with_and_without_maps(tmp_path):
-    sizes = {"SENTENCES": "80", "VOCAB": "300", "EPOCHS": "1", "SOURCE_STEPS": "2"}
-    sizes |= {"MAP_WORDS": "512", "STEPS": "2", "WARMUP": "1"}
-    script("9_word_maps.sh", "run", "--seeds", "1,2", folder=tmp_path, **sizes)
-    frame = frame_from_json(read_json(tmp_path / "run/results.json")["frame"])
-    own = by_seed(frame[frame["measure"] == "bits per word"], "row", "phase")
-    assert {(row, "commonality") for row in ("skipgram", "skipgram-adv")} <= set(own)
-    assert all([*seeds] == [1, 2] for seeds in own.values())
-    maps = {
-        lang: read_json(tmp_path / f"run/vectors/map-en_2-{lang}-skipgram-adv.safetensors.json")
-        for lang in ("en", "en_2")
-    }
-    assert maps["en"]["criterion"] != maps["en_2"]["criterion"]
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure, FigureBase
 
 from fairseq_xling.papers.clcr.conditions import BETWEEN, CHANGES
 from fairseq_xling.results.figures import COLOURS, Line, Panel, draw, new_figure, styled
-from fairseq_xling.results.frame import frame_from_json
 from fairseq_xling.results.page import (
     Measured,
     Page,
@@ -326,23 +325,32 @@ class ClcrGathered(MeasureKind):
     clcr, source = "study", "CLCR, Tables 1 to 4"
 
     def page(self, result: Result) -> Page:
-        record = result.record
-        seeds = seeds_in_words(record["config"]["seeds"], "")
+        from fairseq_xling.results.charts import dots
+
+        record, frame = result.record, result.frame
+        seeds = record["config"]["seeds"]
+        first = frame[frame["table"] == frame["table"].iat[0]]
+        measure = first["measure"].iat[0]
+        about = caption(result, self.source, seeds_in_words(seeds, "dots"))
+        figure = partial(dots, first[first["measure"] == measure], measure, title="")
+        drawn = Section(f"{measure}: single seeds", figure=figure, notes=about)
         sections = [
             Section(
                 table["title"],
                 header=table["header"],
                 rows=table["rows"],
-                notes=[*map(sentence, table["notes"]), *caption(result, self.source, seeds)],
+                notes=[
+                    *map(sentence, table["notes"]),
+                    *caption(result, self.source, seeds_in_words(seeds, "")),
+                ],
             )
             for table in record["tables"]
         ]
-        frame = frame_from_json(record["frame"])
         return Page(
             title="CLCR: every table of a study",
             source=self.source,
             lead=[f"To English from {record['config']['languages']}."],
-            sections=sections,
+            sections=[*sections, drawn],
             tables={"measured": (list(frame.columns), frame.to_numpy(dtype=object).tolist())},
         )
 
