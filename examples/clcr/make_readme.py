@@ -10,11 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.results.frame import figures, frame_from_json, pivot
+from fairseq_xling.papers.clcr.classify_result import accuracies
+from fairseq_xling.results.frame import figures, frame_from_json
 from fairseq_xling.results.paired import in_words, paired_difference
 from fairseq_xling.results.result import Result, kind_of
 from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.examples_page import measured_table, table_lines, write_page
+from fairseq_xling.studies.examples_page import (
+    measured_table,
+    section_lines,
+    table_lines,
+    table_section,
+    write_page,
+)
 
 _HEAD = """\
 # CLCR: one language-independent sequence from two monolingual encoders
@@ -152,15 +159,13 @@ def measures(found: Sequence[Result]) -> list[str]:
 
 
 def _beside(classified: Result) -> list[str]:
-    """Accuracies by language, and the target's paired by seed, where encoders stand beside."""
-    frame = classified.frame
-    frame = frame[(frame["measure"] == "accuracy") & (frame["task"] != "valid")]
+    """The table, and what is said of other encoders beside it, paired by seed; none without."""
+    frame = accuracies(classified.frame)
     encoders = set(frame["row"][frame["beside"].eq(True)]) if "beside" in frame else set()
     if not encoders:
         return []
-    header, rows = pivot(frame, {"row": "row"}, "target", digits=1)
-    lines = ["", markdown_table(header, rows), ""]
-    found = figures(frame[frame["target"] != "en"], "target", "row")
+    lines = section_lines(table_section(classified.record))
+    found = figures(frame[frame["target"] != classified.record["source"]], "target", "row")
     for (target, row), values in found.items():
         if row in encoders:
             gap = paired_difference(found[target, "T+E+R"], values)

@@ -1,4 +1,5 @@
-"""The results of `clcr curves`, `keypoints`, `order`, `report` and `show`: pages and figures.
+"""The results of `clcr curves`, `keypoints`, `order`, `report` and `show`, and of studies that
+`examples/clcr/gather.py` puts together: pages and figures.
 
 Figures are drawn from the records alone.
 """
@@ -13,7 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
 from fairseq_xling.papers.clcr.conditions import BETWEEN, CHANGES
+from fairseq_xling.results.charts import dots
 from fairseq_xling.results.figures import COLOURS, Line, Panel, draw, new_figure, styled
+from fairseq_xling.results.frame import listed
 from fairseq_xling.results.page import (
     Measured,
     Page,
@@ -325,8 +328,6 @@ class ClcrGathered(MeasureKind):
     clcr, source = "study", "CLCR, Tables 1 to 4"
 
     def page(self, result: Result) -> Page:
-        from fairseq_xling.results.charts import dots
-
         record, frame = result.record, result.frame
         seeds = record["config"]["seeds"]
         first = frame[frame["table"] == frame["table"].iat[0]]
@@ -351,7 +352,7 @@ class ClcrGathered(MeasureKind):
             source=self.source,
             lead=[f"To English from {record['config']['languages']}."],
             sections=[*sections, drawn],
-            tables={"measured": (list(frame.columns), frame.to_numpy(dtype=object).tolist())},
+            tables={"measured": listed(frame, list(frame.columns))},
         )
 
 
