@@ -434,11 +434,12 @@ def _notes(record: Mapping[str, Any], frame: "pandas.DataFrame") -> list[str]:
     from fairseq_xling.results.frame import figures
 
     config, metric = record["config"], record["metric"]
+    few = f" (row 5: by {config['few']} of the target's)" if "5" in set(frame["row"]) else ""
     notes = [
         f"{metric} in percent, mean ± standard deviation over seeds {config['seeds']}; "
         f"{config['sentences']:,} annotated training sentences, {config['epochs']} epochs, of "
-        f"which the best by {config['valid_sentences']:,} dev sentences of the language trained on "
-        f"(row 5: by {config['few']} of the target's).",
+        f"which the best by {config['valid_sentences']:,} dev sentences of the language trained on"
+        f"{few}.",
         "D is the accuracy of the model's own discriminator, fresh classifier that of a logistic "
         "regression on the mean of the shared states; both on held-out sentences, the "
         "mean over targets, chance 50.",
@@ -449,7 +450,7 @@ def _notes(record: Mapping[str, Any], frame: "pandas.DataFrame") -> list[str]:
     source = config["languages"].partition(",")[0]
     for target, report in record["maps"].items():
         notes.append(map_note(f"Map {source} to {target}, {config['map']}", report))
-    return [*notes, f"{ROWS['5'].title.capitalize()}: {config['few']}."]
+    return [*notes, f"{ROWS['5'].title.capitalize()}: {config['few']}."] if few else notes
 
 
 def map_note(name: str, report: Mapping[str, Any]) -> str:
