@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from gensim.models import FastText
 
-from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
+from fairseq_xling.analysis.gensim_epoch import LAST_LR, text_seed, train_epoch
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import COUNT, Range, check_fields, numbers
 from fairseq_xling.core.seeds import SEEDS
@@ -36,7 +36,7 @@ class FastTextOptions:
         buckets: hash buckets of n-grams; fastText has 2,000,000.
         lr: initial learning rate, falling linearly to 1e-4.
         threads: more than 1 is faster, but not reproducible.
-        seed: random seed.
+        seed: random seed; what is drawn also depends on the counts of the text (`text_seed`).
     """
 
     dim: int = numbers(300, COUNT)
@@ -101,7 +101,7 @@ class WordVectors:
             alpha=options.lr,
             min_alpha=LAST_LR,
             workers=options.threads,
-            seed=options.seed,
+            seed=text_seed(options.seed, (kept[word] for word in self.words)),
             sorted_vocab=0,
         )
         self._model.build_vocab_from_freq({word: kept[word] for word in self.words})

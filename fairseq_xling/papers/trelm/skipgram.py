@@ -19,7 +19,7 @@ import numpy as np
 from gensim.models import FastText, Word2Vec
 from gensim.models.fasttext import ft_ngram_hashes
 
-from fairseq_xling.analysis.gensim_epoch import LAST_LR, train_epoch
+from fairseq_xling.analysis.gensim_epoch import LAST_LR, text_seed, train_epoch
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range, check_fields, numbers
 from fairseq_xling.core.registry import Registry
@@ -45,7 +45,8 @@ class SkipGramOptions:
         sample: ids of a larger share of the text are subsampled; 0 keeps all.
         lr: initial learning rate, falling linearly to 1e-4.
         threads: more than 1 is faster, but not reproducible.
-        seed: of the initial vectors, the order of the sentences, windows and drawn words.
+        seed: of the initial vectors, which also depend on the counts of the text (`text_seed`),
+            the order of the sentences, windows and drawn words.
     """
 
     dim: int = numbers(768, COUNT)
@@ -86,7 +87,7 @@ class SkipGram:
     """The vectors in training: one epoch at a time, so that the state can be saved in between.
 
     With one thread the result depends only on the text and the options: gensim's hash function is
-    never used, the initial vectors and all draws come from the seed.
+    never used, the initial vectors and all draws come from the seed and the counts.
 
     Args:
         files: training text.
@@ -123,7 +124,7 @@ class SkipGram:
             "alpha": options.lr,
             "min_alpha": LAST_LR,
             "workers": options.threads,
-            "seed": options.seed,
+            "seed": text_seed(options.seed, counts.tolist()),
             "sorted_vocab": 0,
             "hashfxn": _no_hash,
         }

@@ -48,6 +48,15 @@ def test_the_same_text_and_seed_give_the_same_bytes_and_another_seed_others():
     assert found[0] == found[1] != found[2]
 
 
+def test_words_of_two_languages_do_not_begin_alike():
+    # Equal ranks and seeds, other counts: the map between the two is to be found, not given.
+    counts = Counter({word: 50 - n for n, word in enumerate("abcdefgh")})
+    more = Counter({word: n + 1 for word, n in counts.items()})
+    options = FastTextOptions(**{**SMALL, "dim": 64})
+    first, second = (WordVectors(chosen, options).vectors() for chosen in (counts, more))
+    assert (np.linalg.norm(first - second, axis=1) > np.linalg.norm(first, axis=1) / 2).all()
+
+
 def test_what_was_kept_after_an_epoch_goes_on_to_the_same_bytes():
     sentences, options = text(count=60), FastTextOptions(epochs=3, **SMALL)
     counts, kept = counts_of(sentences), {}

@@ -1,5 +1,7 @@
 """fastText for subwords: its n-grams, what they give to rare subwords, and resumption."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from gensim.models.fasttext import compute_ngrams, ft_ngram_hashes
@@ -84,6 +86,19 @@ def test_skip_gram_knows_nothing_of_it(file):
     options = SkipGramOptions(dim=16, epochs=1, sample=0.0)
     _, known = trained(file, SkipGram, options).table()
     assert not known[[NUMBER["▁walks"], NUMBER["▁blaue"]]].any()
+
+
+@pytest.mark.parametrize("kind", [SkipGram, FastTextSubwords])
+def test_words_of_two_languages_do_not_begin_alike(kind):
+    # Equal ranks and seeds, other counts: the map between the two is to be found, not given.
+    options = dataclasses.replace(OPTIONS, dim=64)
+    counts = np.arange(len(SYMBOLS))[::-1] + 10
+    first, same, second = (
+        kind([], chosen, options, SYMBOLS).vectors() for chosen in (counts, counts, counts + 1)
+    )
+    np.testing.assert_array_equal(first, same)
+    of_pairs = (first * second).sum(1) / np.linalg.norm(first, axis=1)
+    assert abs(of_pairs / np.linalg.norm(second, axis=1)).max() < 0.6
 
 
 def test_a_state_continues_as_if_it_had_not_been_interrupted(file, model):
