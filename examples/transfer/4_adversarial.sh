@@ -30,7 +30,7 @@ if [ "$which" = synthetic ]; then
         --test "$gold.test.{lang}.tsv" --unlabelled "$run-text/mono/train.{lang}.txt")
 elif [ "$which" = twice ]; then
     once "$run-text/all" fairseq-xling synthesize "$run-text/all" --languages en \
-        --sentences "${SENTENCES:-200000}" --held-out "${HELD_OUT:-1000}" \
+        --sentences "${SENTENCES:-600000}" --held-out "${HELD_OUT:-1000}" \
         --annotated "${ANNOTATED:-4000}"
     for side in "en 1" "en_2 0"; do
         lang=${side% *} half="NR % 2 == ${side#* }"
