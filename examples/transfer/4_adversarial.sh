@@ -9,7 +9,7 @@
 #   examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options of ablate]
 #   TWICE=yes examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
 #   DATA=folder-of-real-data examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
-# About 15 minutes on 1 core, 25 with TWICE, 40 for WikiANN. If interrupted, the same command resumes.
+# About 15 minutes on 1 core, 45 with TWICE, 40 for WikiANN. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../once.sh"

@@ -206,7 +206,7 @@ def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) 
     for name in served.left if served is not None else ():
         values.pop(name, None)
     for name, value in values.items():
-        rules = [declared[name]] if name in declared else []
+        rules = list(declared.get(name, ()))
         if served is not None:
             rules.append(served.allowed.get(name, PLAIN))
         for rule in rules:
@@ -214,18 +214,24 @@ def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) 
                 raise UserError(f"{place}.{name}` must be {rule.words}, got {shown(value)}")
 
 
-def declared_types(chosen: type) -> dict[str, Declared]:
-    """The options that a class declares, by a dataclass or, in older ones, to a parser."""
+def declared_types(chosen: type) -> dict[str, list[Declared]]:
+    """What options may be that a class declares, by a dataclass or, in older ones, to a parser."""
     options = getattr(chosen, "__dataclass", None)
     if options is not None:
-        return {
-            option.name: Declared(_words(option.type), _holder(option.type, option.default))
-            for option in dataclasses.fields(options)
-        }
+        return {option.name: _of_field(option) for option in dataclasses.fields(options)}
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     if hasattr(chosen, "add_args"):
         chosen.add_args(parser)
-    return {action.dest: _of_action(action) for action in parser._actions}
+    return {action.dest: [_of_action(action)] for action in parser._actions}
+
+
+def _of_field(option: "dataclasses.Field[Any]") -> list[Declared]:
+    """The declared type of an option of a dataclass, and its range where it is `ranged`."""
+    rules = [Declared(_words(option.type), _holder(option.type, option.default))]
+    if allowed := option.metadata.get("range"):
+        words = allowed.rule.removeprefix("must be ").removeprefix("must lie ")
+        rules.append(Declared(words, lambda v: v is None or isinstance(v, str) or v in allowed))
+    return rules
 
 
 def _holder(kind: Any, default: Any) -> Callable[[Any], bool]:

@@ -264,8 +264,6 @@ def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]
     except (KeyError, TypeError, ValueError):
         raise UserError(f"`--encoder` {path}: contains no encoder of this project") from None
     check_architecture(config, f"`--encoder` {path}")
-    if type(layers := config["encoder_layers"]) is not int or layers < 1:
-        raise UserError(f"`--encoder` {path}: `encoder_layers` must be at least 1, is {layers!r}")
     return config, weights, dict(identity)
 
 

@@ -17,6 +17,7 @@ from fairseq_xling.data.mmap import write_items
 from fairseq_xling.guards import prepare_engine
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
+from fairseq_xling.models.transfer_encoder import encoder_depth
 from fairseq_xling.tasks.predict import Predictor
 from fairseq_xling.trained import load_trained
 
@@ -262,6 +263,13 @@ def test_every_option_is_of_its_declared_type(changed, loaded):
         loaded(changed({"cfg.task.mask_prob": "0.1"}))
     with pytest.raises(REFUSED, match=r"`cfg.common` must be a plain value|`cfg.common"):
         loaded(changed({"cfg.common": {"seed": torch.zeros(2)}}))
+
+
+def test_an_option_is_in_its_declared_range_where_nothing_is_built(changed):
+    with pytest.raises(UserError, match=r"`cfg.model.encoder_layers` must be at least 1, got -1"):
+        encoder_depth(changed({"cfg.model.encoder_layers": -1}))
+    with pytest.raises(UserError, match=r"`cfg.model.dropout` must be in \[0, 1\], got 1.5"):
+        encoder_depth(changed({"cfg.model.dropout": 1.5}))
 
 
 def test_a_task_and_a_model_of_the_users_own_folder_are_served(changed, loaded, monkeypatch):
