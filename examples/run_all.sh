@@ -77,11 +77,14 @@ every() {
         --rows ctc,ctc-scratch,ctc-glancing,ctc-teacher,ctc-all,lattice,lattice-teacher,lattice-all \
         --teacher "$runs/trelm/translators-fr-teacher.pt" --autoregressive no \
         --autoregressive-lenpens ""
+    on_data trelm-word-maps "$here/trelm/9_word_maps.sh" "$data" "$runs/trelm/word-maps"
     on_data transfer-encoder "$here/transfer/encoder.sh" "$data" "$runs/transfer/encoder"
     on_data transfer-real "$here/transfer/2_real.sh" "$data" "$runs/transfer/encoder" \
         "$runs/trelm/minilm" "$runs/transfer/real"
     on_data transfer-wikiann env DATA="$data" "$here/transfer/4_adversarial.sh" \
         "$runs/transfer/adversarial-wikiann"
+    on_data transfer-wikiann-twice env DATA="$data" TWICE=yes "$here/transfer/4_adversarial.sh" \
+        "$runs/transfer/adversarial-wikiann-twice"
     on_data transfer-word-maps "$here/transfer/9_word_maps.sh" "$data" "$runs/transfer/word-maps"
     on_data transfer-long-context "$here/transfer/10_long_context.sh" "$data" \
         "$runs/transfer/long-context"
@@ -129,11 +132,11 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
 }
 page emerging_structure emerging/{synthetic,multi30k}
 page trelm trelm/synthetic{,-init,-maps,-objectives{,-long},-parallel,-compensated,-baselines,-readings,-bits,-transfers,-xlm} \
-    trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
+    trelm/word-maps{,/vectors} trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,six-languages,minilm,measures,paraphrases}
 page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,multilingual-measures,sentence,mismatched,minilm}
 page transfer transfer/{synthetic,cdlm/{trained-encoders,new-weights}} \
     transfer/cdlm/{fine-tuned-{nli,ner,parsing},understanding-{cmnli,chid,cmrc,c3}} \
-    transfer/adversarial-{synthetic,wikiann} transfer/structures/structures-{relations,roles,two-sources} \
+    transfer/adversarial-{synthetic,twice,wikiann{,-twice}} transfer/structures/structures-{relations,roles,two-sources} \
     transfer/real/{ner,pos,parsing,nli,slots,intents,ner-migrated,pos-migrated} \
-    transfer/kbp37/kbp37-{words,order,head,tree} transfer/{measures,word-maps,token-translation,mapped-layers}
+    transfer/kbp37/kbp37-{words,order,head,tree} transfer/{measures,word-maps,long-context,token-translation,mapped-layers}

@@ -5,18 +5,18 @@
 # DATA, on WikiANN, English to German, with vectors from novels (eltec), captions (multi30k) and
 # WikiANN's own sentences; with TWICE, on much text of the embedded corpus, English to English, where
 # a map is found without any pairs of words: each of the two has one half of the sentences, and
-# nothing reads that words are spelt alike.
+# nothing reads that words are spelt alike; with both, on WikiANN and novels, English to English.
 #   examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options of ablate]
 #   TWICE=yes examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
-#   DATA=folder-of-real-data examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
+#   [TWICE=yes] DATA=folder-of-real-data examples/transfer/4_adversarial.sh [RUN_FOLDER] [...]
 # About 15 minutes on 1 core, 45 with TWICE, 40 for WikiANN. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../once.sh"
 which=synthetic
 [ -z "${TWICE:-}" ] || which=twice
-[ -z "${DATA:-}" ] || which=wikiann
-run=${1:-runs/transfer/adversarial-$which}
+[ -z "${DATA:-}" ] || which=wikiann${TWICE:+_twice}
+run=${1:-runs/transfer/adversarial-${which/_/-}}
 shift || true
 
 if [ "$which" = synthetic ]; then
@@ -42,6 +42,23 @@ elif [ "$which" = twice ]; then
     done
     files=(--unlabelled "$run-text/{lang}.txt")
     for split in train valid test; do files+=("--$split" "$run-text/$split.{lang}.tsv"); done
+elif [ "$which" = wikiann_twice ]; then
+    mkdir -p "$run-text"
+    half() { gzip -dc "$1" | awk "${@:3}" "NR % 2 == $2"; }
+    for side in "en 1" "en_2 0"; do
+        lang=${side% *} rest=${side#* }
+        for split in train val test; do
+            put "$run-text/$split.$lang.conll" half "$DATA/ner_wikiann/en/$split.conll.gz" "$rest" \
+                -v RS= -v 'ORS=\n\n'
+        done
+        put "$run-text/$lang.txt" half "$DATA/mono_eltec/en.txt.gz" "$rest"
+        once "$run-text/words.$lang.txt" python "$here/arrange_tasks.py" words \
+            "$run-text/train.$lang.conll" "$run-text/words.$lang.txt" --column 1
+    done
+    files=(--train "$run-text/train.{lang}.conll" --valid "$run-text/val.{lang}.conll"
+        --test "$run-text/test.{lang}.conll"
+        --unlabelled "$run-text/words.{lang}.txt" --text "$run-text/words.{lang}.txt"
+        --text "$run-text/{lang}.txt")
 else
     for lang in en de; do # its words alone: zero-shot rows open no file with the target's tags
         python "$here/arrange_tasks.py" words "$DATA/ner_wikiann/$lang/train.conll.gz" \

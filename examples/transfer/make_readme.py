@@ -57,7 +57,8 @@ are shared, and 40.6 if embeddings and lower layers are not.
     examples/transfer/3_cdlm.sh                             the same, with encoders that translate
     examples/transfer/encoder.sh DATA ENCODER               six languages from real text
     examples/transfer/2_real.sh DATA ENCODER MIGRATED       real tasks
-    examples/transfer/4_adversarial.sh                      named entities; WikiANN if DATA is set
+    examples/transfer/4_adversarial.sh                      named entities; WikiANN if DATA is set,
+                                                            one language twice if TWICE is
     examples/transfer/5_structures.sh synthetic             relations and roles on trees
     examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER
     examples/transfer/6_measures.sh                         every other measure, of one encoder
@@ -95,6 +96,7 @@ On real text:
 - `adversarial-wikiann`, run on one core of an AMD EPYC with AVX-512: mapping the words helps with
   every seed, the adversary adds nothing to it, and its discriminator still recognises the
   language of five sentences out of six.
+- `adversarial-wikiann-twice`: English to English; vectors of novels are mapped without any pairs.
 - `word-maps`: vectors of English novels and of other English novels, which an adversarial map
   brings together without any pairs. The map to French that the script makes too is not here yet.
 - `long-context`: encoders of English, German and French novels, in segments of 128 tokens or of 20.

@@ -49,6 +49,7 @@ this, given an encoder and plain text.
     examples/trelm/6_xlm.sh                the embedded corpus, from an XLM that transformers trains
     examples/trelm/7_languages.sh DATA     real text: translators to four languages
     examples/trelm/8_transfers.sh          simpler transfers of a multilingual encoder, after 1
+    examples/trelm/9_word_maps.sh DATA     how new words begin, mapped without pairs of words
     examples/trelm/teacher.sh DATA RUN OUTPUT.pt           a teacher for them
     examples/trelm/split_pairs.py          a file of sentence pairs as DATA of these two
     python examples/trelm/make_readme.py [RUN ...]         writes this page
@@ -128,7 +129,7 @@ def _study(record: dict[str, Any], frame: pandas.DataFrame) -> list[str]:
 def maps(found: Sequence[Result]) -> list[str]:
     """The lines of the adversarial maps of a study."""
     return [
-        "Maps of the rows of `synthetic-init`, and words of both languages that are spelt alike.",
+        "Maps of the rows of a study of Table 5, and words of both languages that are spelt alike.",
         *("", measured_table(found), ""),
         *(f"- {result.path.name.partition('.')[0]}: {_outcome(result.record)}" for result in found),
     ]

@@ -77,6 +77,13 @@ class SeparableTransformerConfig(FairseqDataclass):
             "'alike' is all but the embeddings of words (default: each copy has its own)"
         },
     )
+    freeze_embeddings: bool = field(
+        default=False,
+        metadata={
+            "help": "leave the embeddings of tokens as they begin, as those that "
+            "`fairseq-xling init --vectors` wrote"
+        },
+    )
     no_token_positional_embeddings: bool = field(
         default=False,
         metadata={
@@ -170,6 +177,8 @@ class SeparableTransformer(BaseFairseqModel):
             activations.check(cfg.activation_fn)
         encoder = cls.build_encoder(cfg, task, plan)
         encoder.begin_alike(start)
+        if cfg.freeze_embeddings:
+            encoder.tokens.requires_grad_(False)
         identity = {
             "languages": list(task.vocab_sizes),
             "dictionaries": task.dictionary_digests,

@@ -482,19 +482,39 @@ def test_segments_of_novels_are_long_or_short_in_the_same_text(data, tmp_path):
         assert short["sentences"] > 3 * long["sentences"]
 
 
+SMALL_TAGGER = """--sentences 20 --valid-sentences 10 --few 5 --held-out 5 --vector-epochs 1
+--epochs 1 --dim 8 --seeds 1,2""".split()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_one_language_stands_for_two_in_tagging(tmp_path):
     sizes = {"TWICE": "yes", "SENTENCES": "160", "HELD_OUT": "40", "ANNOTATED": "80"}
-    short = "--sentences 20 --valid-sentences 10 --few 5 --held-out 5 --vector-epochs 1 --epochs 1"
-    short = [*short.split(), "--dim", "8", "--map-args=--epochs=1 --epoch-size=512", "--seeds=1,2"]
+    short = [*SMALL_TAGGER, "--map-args=--epochs=1 --epoch-size=512"]
     script("4_adversarial.sh", "run", *short, folder=tmp_path, **sizes)
-    sides = ((tmp_path / f"run-text/train.{lang}.tsv").read_text() for lang in ("en", "en_2"))
+    whole = tmp_path / "run-text/all/gold/tags.train.en.tsv"
+    check_halves(tmp_path, "tsv", [40, 40], whole.read_text())
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_names_of_one_language_stand_for_two_over_words_of_novels(data, tmp_path):
+    short = [*SMALL_TAGGER, "--map-args=--epochs=1 --epoch-size=512 --most-frequent=100"]
+    script("4_adversarial.sh", "run", *short, folder=tmp_path, DATA=data, TWICE="yes")
+    with gzip.open(data / "ner_wikiann/en/train.conll.gz", "rt", encoding="utf-8") as file:
+        whole = file.read()
+    count = len(whole.strip().split("\n\n"))
+    check_halves(tmp_path, "conll", [count - count // 2, count // 2], whole)
+
+
+def check_halves(folder, form, sizes, whole):
+    """Each side has every other sentence, and a score for each row and seed."""
+    sides = ((folder / f"run-text/train.{lang}.{form}").read_text() for lang in ("en", "en_2"))
     halves = [[part for part in text.split("\n\n") if part] for text in sides]
-    together = (tmp_path / "run-text/all/gold/tags.train.en.tsv").read_text().strip().split("\n\n")
-    assert len(halves[0]) == len(halves[1]) == 40
-    assert [*itertools.chain(*zip(*halves, strict=True))] == together
-    (found,) = find_results(tmp_path / "run")
+    assert [len(half) for half in halves] == sizes
+    joined = itertools.chain(*itertools.zip_longest(*halves))
+    assert [part for part in joined if part] == whole.strip().split("\n\n")
+    (found,) = find_results(folder / "run")
     own = found.frame[(found.frame["measure"] == "target") & found.frame["task"].isna()]
     assert {row: [*seeds] for row, seeds in by_seed(own, "row").items()} == {
         (row,): [1, 2] for row in "1234"

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.interop.sources import folder_family, read_source
-from tests.end_to_end.engine import BIN, launch, run_script, shell_environment
+from fairseq_xling.results.frame import by_seed, frame_from_json
+from tests.end_to_end.engine import BIN, launch, load, run_script, shell_environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
 SHORT = (
@@ -79,6 +81,38 @@ def test_transfers_of_a_multilingual_encoder_are_planned_after_it_is_trained(tmp
     for row in ("as-is", "mim", "tri-bert", "tri-mbert-long"):
         assert f"] task-parsing-de-{row}: run" in plan or f"-1-{row}: run" in plan, row
     assert "] table: run" in plan and "translate" not in plan
+
+
+@pytest.mark.slow
+@pytest.mark.row("T15")
+@pytest.mark.timeout(600)
+def test_vectors_begin_two_vocabularies_with_and_without_maps(tmp_path):
+    words = "the a dog cat man woman house tree sees likes finds takes".split()
+    lines = (" ".join(words[(n * k) % 11] for k in range(1, 8)) for n in range(1, 241))
+    (tmp_path / "data/mono_eltec").mkdir(parents=True)
+    with gzip.open(tmp_path / "data/mono_eltec/en.txt.gz", "wt", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    sizes = {"VOCAB": "300", "EPOCHS": "1", "SOURCE_STEPS": "2", "MAP_WORDS": "512", "STEPS": "2"}
+    short = ["--warmup", "1", "--map-keep-failed", "--seeds", "1,2"]
+    script("9_word_maps.sh", tmp_path / "data", "run", *short, folder=tmp_path, **sizes)
+    source = tmp_path / "run-source"
+    begun, trained = (
+        load(source / name)["model"] for name in ("start.pt", "checkpoints/checkpoint_last.pt")
+    )
+    changed = {name for name in begun if not torch.equal(begun[name], trained[name])}
+    assert changed and "encoder.tokens.shared.weight" not in changed
+    held_out = [len(read_lines(tmp_path / f"run-text/mono/valid.{lang}.txt")) for lang in PAIR]
+    assert held_out == [2, 2]
+    frame = frame_from_json(read_json(tmp_path / "run/results.json")["frame"])
+    own = by_seed(frame[frame["measure"] == "bits per word"], "row", "phase")
+    assert {(row, "commonality") for row in ("skipgram", "skipgram-adv")} <= set(own)
+    assert all([*seeds] == [1, 2] for seeds in own.values())
+    maps = tmp_path / "run/vectors"
+    found = [read_json(maps / f"map-en_2-{lang}-skipgram-adv.safetensors.json") for lang in PAIR]
+    assert found[0]["criterion"] != found[1]["criterion"]
+
+
+PAIR = ("en", "en_2")
 
 
 @pytest.mark.slow

@@ -342,3 +342,10 @@ def test_an_output_of_its_own_begins_alike_as_well(make_model, make_task):
     model = make_model(make_task(en=30, de=30), separate="softmax", separate_start="softmax")
     table = model.encoder.output_tokens
     assert torch.equal(table.select("en").weight, table.select("de").weight)
+
+
+def test_embeddings_of_tokens_alone_are_frozen_on_request(make_model, make_task):
+    model = make_model(make_task(en=30, de=30), separate="tokens", freeze_embeddings=True)
+    frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
+    assert frozen == {f"encoder.tokens.private.{lang}.weight" for lang in ("en", "de")}
+    assert all(p.requires_grad for p in make_model().parameters())
