@@ -50,3 +50,5 @@ fairseq-xling ablate trelm-init --config "$here/synthetic.yaml" --output "$run" 
     --rows "${ROWS:-random,skipgram,skipgram-adv,random-2x}" --commonality-steps "${STEPS:-500}" \
     --every "${STEPS:-500}" --seeds 1,2,3,4,5 --orderings "" --autoregressive no --auxiliary "" \
     --train-args "--attention-dropout 0 --dropout 0" --device "${DEVICE:-cpu}" "$@"
+mkdir -p "$run-found" # what the map found, for make_readme.py
+cp "$run"/vectors/map-en_2-en_2-*.json "$run-found/"
