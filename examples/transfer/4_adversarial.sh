@@ -9,7 +9,8 @@
 #   examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options of ablate]
 #   TWICE=yes examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
 #   [TWICE=yes] DATA=folder-of-real-data examples/transfer/4_adversarial.sh [RUN_FOLDER] [...]
-# About 15 minutes on 1 core, 45 with TWICE, 40 for WikiANN. If interrupted, the same command resumes.
+# About 15 minutes on 1 core, 45 with TWICE, 40 for WikiANN, 60 for both. If interrupted, the same command
+# resumes.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../once.sh"

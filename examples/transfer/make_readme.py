@@ -96,7 +96,9 @@ On real text:
 - `adversarial-wikiann`, run on one core of an AMD EPYC with AVX-512: mapping the words helps with
   every seed, the adversary adds nothing to it, and its discriminator still recognises the
   language of five sentences out of six.
-- `adversarial-wikiann-twice`: English to English; vectors of novels are mapped without any pairs.
+- `adversarial-wikiann-twice`: English to English; vectors of novels are mapped without any pairs. A
+  classifier that is trained afterwards cannot tell the sides where words are mapped and the
+  encoder works against a discriminator, but names are found no better for it.
 - `word-maps`: vectors of English novels and of other English novels, which an adversarial map
   brings together without any pairs. The map to French that the script makes too is not here yet.
 - `long-context`: encoders of English, German and French novels, in segments of 128 tokens or of 20.
