@@ -9,8 +9,8 @@
 #   examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options of ablate]
 #   TWICE=yes examples/transfer/4_adversarial.sh [RUN_FOLDER] [further options]
 #   [TWICE=yes] DATA=folder-of-real-data examples/transfer/4_adversarial.sh [RUN_FOLDER] [...]
-# About 15 minutes on 1 core, 45 with TWICE, 40 for WikiANN, 60 for both. If interrupted, the same command
-# resumes.
+# About 15 minutes on 1 core, 45 with TWICE, 40 for WikiANN, 60 for both. If interrupted, the same
+# command resumes.
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../once.sh"
@@ -19,6 +19,13 @@ which=synthetic
 [ -z "${DATA:-}" ] || which=wikiann${TWICE:+_twice}
 run=${1:-runs/transfer/adversarial-${which/_/-}}
 shift || true
+files=()
+blocks=(-v RS= -v 'ORS=\n\n') # awk reads sentences, not words
+halve() { # FILE OUTPUT [OPTIONS of awk]: every other line or block to each language's OUTPUT
+    mkdir -p "$run-text"
+    put "${2/"{lang}"/en}" lines "$1" "NR % 2" "${@:3}"
+    put "${2/"{lang}"/en_2}" lines "$1" "NR % 2 == 0" "${@:3}"
+}
 
 if [ "$which" = synthetic ]; then
     if [ ! -f "$run-text/provenance.json" ]; then
@@ -33,33 +40,24 @@ elif [ "$which" = twice ]; then
     once "$run-text/all" fairseq-xling synthesize "$run-text/all" --languages en \
         --sentences "${SENTENCES:-600000}" --held-out "${HELD_OUT:-1000}" \
         --annotated "${ANNOTATED:-4000}"
-    for side in "en 1" "en_2 0"; do
-        lang=${side% *} half="NR % 2 == ${side#* }"
-        for split in train valid test; do
-            put "$run-text/$split.$lang.tsv" \
-                awk -v RS= -v ORS='\n\n' "$half" "$run-text/all/gold/tags.$split.en.tsv"
-        done
-        put "$run-text/$lang.txt" awk "$half" "$run-text/all/mono/train.en.txt"
+    for split in train valid test; do
+        files+=("--$split" "$run-text/$split.{lang}.tsv")
+        halve "$run-text/all/gold/tags.$split.en.tsv" "${files[-1]}" "${blocks[@]}"
     done
-    files=(--unlabelled "$run-text/{lang}.txt")
-    for split in train valid test; do files+=("--$split" "$run-text/$split.{lang}.tsv"); done
+    files+=(--unlabelled "$run-text/{lang}.txt")
+    halve "$run-text/all/mono/train.en.txt" "${files[-1]}"
 elif [ "$which" = wikiann_twice ]; then
-    mkdir -p "$run-text"
-    half() { gzip -dc "$1" | awk "${@:3}" "NR % 2 == $2"; }
-    for side in "en 1" "en_2 0"; do
-        lang=${side% *} rest=${side#* }
-        for split in train val test; do
-            put "$run-text/$split.$lang.conll" half "$DATA/ner_wikiann/en/$split.conll.gz" "$rest" \
-                -v RS= -v 'ORS=\n\n'
-        done
-        put "$run-text/$lang.txt" half "$DATA/mono_eltec/en.txt.gz" "$rest"
+    for split in train valid test; do
+        files+=("--$split" "$run-text/$split.{lang}.conll")
+        halve "$DATA/ner_wikiann/en/${split/valid/val}.conll.gz" "${files[-1]}" "${blocks[@]}"
+    done
+    for lang in en en_2; do
         once "$run-text/words.$lang.txt" python "$here/arrange_tasks.py" words \
             "$run-text/train.$lang.conll" "$run-text/words.$lang.txt" --column 1
     done
-    files=(--train "$run-text/train.{lang}.conll" --valid "$run-text/val.{lang}.conll"
-        --test "$run-text/test.{lang}.conll"
-        --unlabelled "$run-text/words.{lang}.txt" --text "$run-text/words.{lang}.txt"
+    files+=(--unlabelled "$run-text/words.{lang}.txt" --text "$run-text/words.{lang}.txt"
         --text "$run-text/{lang}.txt")
+    halve "$DATA/mono_eltec/en.txt.gz" "${files[-1]}"
 else
     for lang in en de; do # its words alone: zero-shot rows open no file with the target's tags
         python "$here/arrange_tasks.py" words "$DATA/ner_wikiann/$lang/train.conll.gz" \

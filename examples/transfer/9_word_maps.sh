@@ -12,9 +12,8 @@ run=${2:-runs/transfer/word-maps}
 text=$run-text vectors=$run-vectors
 mkdir -p "$run" "$text" "$vectors"
 
-lines() { gzip -dc "$data/mono_eltec/en.txt.gz" | awk "NR % 2 == $1"; }
-put "$text/en.txt" lines 1
-put "$text/en_2.txt" lines 0
+put "$text/en.txt" lines "$data/mono_eltec/en.txt.gz" "NR % 2"
+put "$text/en_2.txt" lines "$data/mono_eltec/en.txt.gz" "NR % 2 == 0"
 fairseq-xling prepare "$vectors/data" --languages en,en_2,fr --mono "train.en=$text/en.txt" \
     --mono "train.en_2=$text/en_2.txt" --mono "train.fr=$data/mono_eltec/fr.txt.gz" \
     --vocab separate --vocab-type word --vocab-size "${VOCAB:-20000}" --aligner none

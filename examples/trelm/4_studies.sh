@@ -9,6 +9,7 @@
 # `baselines-small` is `LIMIT=0 STUDIES=baselines` with `--rows migrated,small-bert --small-steps 2`.
 set -euo pipefail
 here=$(dirname "$0")
+. "$here/../once.sh"
 run=${1:-runs/trelm/synthetic}
 shift || true
 studies=${STUDIES:-init objectives objectives-long parallel compensated baselines readings bits}
@@ -43,7 +44,5 @@ for study in $studies; do
         --autoregressive no "${own[@]}" "$@"
 done
 if [[ " $studies " == *" init "* ]]; then # what the adversarial maps of A.1 found
-    for found in "$run-init"/vectors/map-*.json; do
-        [ ! -f "$found" ] || { mkdir -p "$run-maps" && cp "$found" "$run-maps/"; }
-    done
+    gather "$run-maps" "$run-init"/vectors/map-*.json
 fi

@@ -7,41 +7,33 @@
 # About an hour and a half on two cores. If interrupted, the same command resumes.
 set -euo pipefail
 here=$(dirname "$0")
-. "$here/../device.sh"
 . "$here/../once.sh"
 data=${1:?the folder of real data}
 run=${2:-runs/trelm/word-maps}
-shift "$(($# < 2 ? $# : 2))"
+shift; shift || true
 text=$run-text source=$run-source
 mkdir -p "$source" "$text/mono"
 
-lines() { gzip -dc "$data/mono_eltec/en.txt.gz" | awk "$1"; } # one in 60 is held out
-for side in "en 1" "en_2 0"; do
-    lang=${side% *} half="NR % 2 == ${side#* }"
-    put "$text/mono/train.$lang.txt" lines "$half && int(NR / 2) % 60"
-    put "$text/mono/valid.$lang.txt" lines "$half && int(NR / 2) % 60 == 0"
+for side in "en 1" "en_2 0"; do # one line in 60 is held out
+    lang=${side% *} half="NR % 2 == ${side#* }" novels=$data/mono_eltec/en.txt.gz
+    put "$text/mono/train.$lang.txt" lines "$novels" "$half && int(NR / 2) % 60"
+    put "$text/mono/valid.$lang.txt" lines "$novels" "$half && int(NR / 2) % 60 == 0"
 done
-words=(--vocab-type word --vocab-size "${VOCAB:-10000}" --aligner none)
 passes=${EPOCHS:-5}
-[ -d "$source/data" ] || fairseq-xling prepare "$source/data" --languages en \
-    --mono "train.en=$text/mono/train.en.txt" --mono "valid.en=$text/mono/valid.en.txt" "${words[@]}"
+english() { # STEPS FURTHER_OPTIONS...
+    "$here/source.sh" "$source" "$text/mono/train.en.txt" "$text/mono/valid.en.txt" "$1" \
+        --vocab-type word --vocab-size "${VOCAB:-10000}" --aligner none -- \
+        --arch separable_transformer_tiny --lm-head bert --max-tokens 2048 "${@:2}"
+}
+once "$source/new/checkpoint_last.pt" english 1 --lr 0 --save-dir "$source/new"
 # Of another seed than the study's own vectors of English, which are thus in another space.
 once "$source/vectors.safetensors" fairseq-xling embed train "$source/data" --languages en \
     --dim 64 --epochs "$passes" --seed 2 --output "$source/vectors.safetensors"
-train() { # FOLDER OPTIONS...
-    fairseq-train "$source/data" --user-dir "$(fairseq-xling user-dir)" --task bilingual_mlm \
-        --criterion unified_lm --arch separable_transformer_tiny --lm-head bert --max-tokens 2048 \
-        --sample-break-mode sentence --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
-        --attention-dropout 0 --num-workers 0 --no-epoch-checkpoints --log-format json \
-        --log-interval 100 "${device[@]}" --save-dir "$@"
-}
-once "$source/new/checkpoint_last.pt" train "$source/new" --lr 0 --max-update 1
 once "$source/start.pt" fairseq-xling init "$source/new/checkpoint_last.pt" --data "$source/data" \
     --vectors "$source/vectors.safetensors" --arch separable_transformer_tiny \
     --output "$source/start.pt"
-train "$source/checkpoints" --finetune-from-model "$source/start.pt" --freeze-embeddings \
-    --dropout 0 --lr 3e-3 --lr-scheduler inverse_sqrt --warmup-updates 100 --epoch-updates 500 \
-    --max-update "${SOURCE_STEPS:-5000}"
+english "${SOURCE_STEPS:-5000}" --finetune-from-model "$source/start.pt" --freeze-embeddings \
+    --dropout 0 --lr 3e-3 --epoch-updates 500
 fairseq-xling ablate trelm-init --config "$here/synthetic.yaml" --output "$run" --text "$text" \
     --languages en,en_2 --source "$source/checkpoints/checkpoint_last.pt" \
     --vocab-size "$((2 * ${VOCAB:-10000}))" --vocab separate --separate tokens,softmax \
@@ -50,5 +42,4 @@ fairseq-xling ablate trelm-init --config "$here/synthetic.yaml" --output "$run" 
     --rows "${ROWS:-random,skipgram,skipgram-adv,random-2x}" --commonality-steps "${STEPS:-500}" \
     --every "${STEPS:-500}" --seeds 1,2,3,4,5 --orderings "" --autoregressive no --auxiliary "" \
     --train-args "--attention-dropout 0 --dropout 0" --device "${DEVICE:-cpu}" "$@"
-mkdir -p "$run-found" # what the map found, for make_readme.py
-cp "$run"/vectors/map-en_2-en_2-*.json "$run-found/"
+gather "$run-found" "$run"/vectors/map-en_2-en_2-*.json # what the map found

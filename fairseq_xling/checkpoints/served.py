@@ -229,8 +229,9 @@ def _of_field(option: "dataclasses.Field[Any]") -> list[Declared]:
     """The declared type of an option of a dataclass, and its range where it is `ranged`."""
     rules = [Declared(_words(option.type), _holder(option.type, option.default))]
     if allowed := option.metadata.get("range"):
-        words = allowed.rule.removeprefix("must be ").removeprefix("must lie ")
-        rules.append(Declared(words, lambda v: v is None or isinstance(v, str) or v in allowed))
+        rules.append(
+            Declared(allowed.words, lambda v: v is None or isinstance(v, str) or v in allowed)
+        )
     return rules
 
 

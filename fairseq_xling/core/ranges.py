@@ -30,28 +30,30 @@ class Range:
     below: bool = False
 
     @property
-    def rule(self) -> str:
-        """What a number must be, as messages say it."""
-        if self.most == math.inf:
-            if self.least == -math.inf:
-                return "must be finite"
-            return f"must be {'above' if self.above else 'at least'} {_shown(self.least)}"
-        if self.least == -math.inf:
-            return f"must be {'below' if self.below else 'at most'} {_shown(self.most)}"
-        return f"must lie {self.interval}"
+    def words(self) -> str:
+        """Where a number is to be: ``at least 1``, ``in [0, 1)``."""
+        if self._bounded:
+            ends = ("(" if self.above else "["), (")" if self.below else "]")
+            return f"in {ends[0]}{_shown(self.least)}, {_shown(self.most)}{ends[1]}"
+        if self.least > -math.inf:
+            return f"{'above' if self.above else 'at least'} {_shown(self.least)}"
+        if self.most < math.inf:
+            return f"{'below' if self.below else 'at most'} {_shown(self.most)}"
+        return "finite"
 
     @property
-    def interval(self) -> str:
-        """The two ends of one that has both."""
-        ends = ("(" if self.above else "["), (")" if self.below else "]")
-        return f"in {ends[0]}{_shown(self.least)}, {_shown(self.most)}{ends[1]}"
+    def rule(self) -> str:
+        """What a number must be, as messages say it."""
+        return f"must {'lie' if self._bounded else 'be'} {self.words}"
 
     @property
     def note(self) -> str:
         """What help says of the numbers; nothing where they are plain counts or any number."""
-        if self.least > -math.inf and self.most < math.inf:
-            return self.interval
-        return self.rule.removeprefix("must be ") if self.above or self.below else ""
+        return self.words if self._bounded or self.above or self.below else ""
+
+    @property
+    def _bounded(self) -> bool:
+        return self.least > -math.inf and self.most < math.inf
 
     def __contains__(self, number: float) -> bool:
         return (

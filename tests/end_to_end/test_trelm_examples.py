@@ -94,7 +94,9 @@ def test_vectors_begin_two_vocabularies_with_and_without_maps(tmp_path):
         file.write("\n".join(lines) + "\n")
     sizes = {"VOCAB": "300", "EPOCHS": "1", "SOURCE_STEPS": "2", "MAP_WORDS": "512", "STEPS": "2"}
     short = ["--warmup", "1", "--map-keep-failed", "--seeds", "1,2"]
-    script("9_word_maps.sh", tmp_path / "data", "run", *short, folder=tmp_path, **sizes)
+    for more in (["--dry-run"], []):
+        assert not (tmp_path / "run-found").exists()
+        script("9_word_maps.sh", tmp_path / "data", "run", *short, *more, folder=tmp_path, **sizes)
     source = tmp_path / "run-source"
     begun, trained = (
         load(source / name)["model"] for name in ("start.pt", "checkpoints/checkpoint_last.pt")
