@@ -171,7 +171,7 @@ def rehearse(step, task, sample, model, criterion, *args: Any) -> PretendDevice:
     """What a training step does on the device, from its second time on.
 
     Args:
-        step: ``FairseqTask.train_step``; the others are its arguments. Nothing of them is changed.
+        step: ``Task.train_step``; the others are its arguments. Nothing of them is changed.
     """
     from fairseq.utils import apply_to_sample
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.engine import compose
+from fairseq_xling.engine import compose, data_parallel
 from fairseq_xling.engine.install import ENGINE_STEP
 
 logger = logging.getLogger(__name__)
@@ -135,6 +135,7 @@ def repair_engine() -> bool:
     # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
     compose.install()
+    data_parallel.install()
     import torch
     from fairseq import options
     from fairseq.tasks import FairseqTask

@@ -83,11 +83,8 @@ def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = 
         logger.info("process %d of %d", rank + 1, launched)
     if found.distributed_world_size > 1:
         _check_started(found, environment, on_cpu)
-        if on_cpu:  # the defaults of both are for GPUs
-            if found.distributed_backend == "nccl":
-                found.distributed_backend = "gloo"
-            if found.ddp_backend in ("pytorch_ddp", "c10d"):
-                found.ddp_backend = "legacy_ddp"
+        if on_cpu and found.distributed_backend == "nccl":  # the default is for GPUs
+            found.distributed_backend = "gloo"
 
 
 def check_joined(found: Any, environment: Mapping[str, str]) -> None:

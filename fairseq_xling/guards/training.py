@@ -8,7 +8,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,18 @@ def install() -> None:
         checkpoint_utils.verify_checkpoint_directory
     )
     PathManager.copy = staticmethod(_atomic_copy)
-    Trainer.train_step = _one_line_divergence(Trainer.train_step)
+    Trainer.train_step = _one_line_divergence(_empty_first(Trainer.train_step))
+
+
+def _empty_first(train_step: Callable[..., Any]) -> Callable[..., Any]:
+    """Where a process has fewer batches of an update than others, fairseq takes all of its batches
+    for empty if the last one is: their gradients count, their sizes and logs do not."""
+
+    @functools.wraps(train_step)
+    def wrapper(trainer: Any, samples: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+        return train_step(trainer, sorted(samples, key=bool), *args, **kwargs)
+
+    return wrapper
 
 
 def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:

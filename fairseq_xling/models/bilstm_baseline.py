@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model
+from fairseq.models import register_model
 from torch import Tensor, nn
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
@@ -23,6 +23,7 @@ from fairseq_xling.data.folder import PAD, SPECIALS
 from fairseq_xling.models.dropout import SharedDropout
 from fairseq_xling.models.identity import Identified
 from fairseq_xling.models.tagging.layers import BiLstm
+from fairseq_xling.models.trainable import TrainableModel
 
 # Numbers of tags: FRAME is that of the root and of the end.
 NO_TAG, FRAME, UNKNOWN, FIRST_TAG = range(4)
@@ -43,7 +44,7 @@ class BilstmBaselineConfig(FairseqDataclass):
 
 
 @register_model("bilstm_baseline", dataclass=BilstmBaselineConfig)
-class BilstmBaseline(Identified, BaseFairseqModel):
+class BilstmBaseline(Identified, TrainableModel):
     """See the module's docstring.
 
     Args:

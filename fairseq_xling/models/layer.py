@@ -3,12 +3,12 @@
 Parameters: 12 d^2 + 13 d for a feed-forward width of 4 d, with d = ``dim``.
 """
 
-import math
 from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from fairseq_xling.models.activations import activations
 from fairseq_xling.models.dropout import dropout
@@ -42,6 +42,7 @@ class EncoderLayer(nn.Module):
         self.dropout, self.attention_dropout = dropout, attention_dropout
         self.activation = activations[activation]
         self.after: Callable[..., Tensor] | None = None  # `after_attention`, if it is compiled
+        self.recomputes = False  # what its backward pass needs
 
     def forward(self, x: Tensor, attention_mask: Tensor | Segments | None = None) -> Tensor:
         """One layer.
@@ -54,6 +55,11 @@ class EncoderLayer(nn.Module):
         Returns:
             (B, T, D) or (N, D) states.
         """
+        if self.recomputes and torch.is_grad_enabled():
+            return checkpoint(self._states, x, attention_mask, use_reentrant=False)
+        return self._states(x, attention_mask)
+
+    def _states(self, x: Tensor, attention_mask: Tensor | Segments | None) -> Tensor:
         rate = self.attention_dropout if self.training else 0.0
         qkv = self.qkv(x)
         if isinstance(attention_mask, Segments):
@@ -74,6 +80,15 @@ class EncoderLayer(nn.Module):
 
     def _drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
+
+
+def recompute_layers(model: nn.Module) -> None:
+    """Have the layers of ``model`` keep only their inputs for the backward pass, and compute the
+    rest of what it needs once more (Chen et al., 2016, "Training Deep Nets with Sublinear Memory
+    Cost")."""
+    for module in model.modules():
+        if isinstance(module, EncoderLayer):
+            module.recomputes = True
 
 
 def after_attention(
@@ -134,8 +149,17 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, rate:
 
 
 def additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    """What is added to scores: 0 where ``mask`` is True, -inf where it is False."""
-    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, -math.inf)
+    """What is added to scores: 0 where ``mask`` is True, where it is False the lowest number.
+
+    Not -inf, which in a row of padding alone would turn into NaN.
+    """
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(~mask, torch.finfo(dtype).min)
+
+
+def scaled_products(queries: Tensor, keys: Tensor) -> Tensor:
+    """q_i k_j / sqrt(d), (B, N, M) float32, of (B, N, d) and (B, M, d)."""
+    # Scaled before the product, and float32 after it: half precision ends at 65,504.
+    return (queries * queries.shape[-1] ** -0.5 @ keys.transpose(1, 2)).float()
 
 
 def attention_mask(padding_mask: Tensor | None, group: Tensor | None = None) -> Tensor | None:

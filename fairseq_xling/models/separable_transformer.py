@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from fairseq.models import register_model, register_model_architecture
 from torch import Tensor
 
 from fairseq_xling.checkpoints import origin, settings_of_file
@@ -38,9 +38,15 @@ from fairseq_xling.models.identity import (
     encode_identity,
     first_difference,
 )
+from fairseq_xling.models.layer import recompute_layers
 from fairseq_xling.models.sharing import SharingPlan
+from fairseq_xling.models.trainable import TrainableModel
 from fairseq_xling.models.unpadded import source_grid, target_grid
 
+RECOMPUTES = (
+    "keep only the input of each layer for the backward pass and compute the rest again: less "
+    "memory, about a third more time"
+)
 # Of checkpoints that do not record their activation, as those from before the option.
 _OLDEST = "gelu"
 
@@ -112,6 +118,7 @@ class SeparableTransformerConfig(FairseqDataclass):
     norm_eps: float = field(
         default=1e-5, metadata=ranged("epsilon of the LayerNorms (BERT's is 1e-12)", POSITIVE)
     )
+    checkpoint_activations: bool = field(default=False, metadata={"help": RECOMPUTES})
     auxiliary: str = field(
         default="",
         metadata={"help": "heads with their own losses in addition to the LM's, e.g. order,nsp"},
@@ -119,7 +126,7 @@ class SeparableTransformerConfig(FairseqDataclass):
 
 
 @register_model("separable_transformer", dataclass=SeparableTransformerConfig)
-class SeparableTransformer(BaseFairseqModel):
+class SeparableTransformer(TrainableModel):
     """An encoder that records which vocabulary, languages and plan it was trained with."""
 
     config = SeparableTransformerConfig
@@ -198,7 +205,10 @@ class SeparableTransformer(BaseFairseqModel):
             if head.needs_middle and not encoder.reorders:
                 raise UserError(f"`--auxiliary` {name} needs a model with a TRILayer")
             head.apply(encoder.initialise)
-        return cls(encoder, identity, heads)
+        model = cls(encoder, identity, heads)
+        if cfg.checkpoint_activations:
+            recompute_layers(model)
+        return model
 
     def forward(
         self,

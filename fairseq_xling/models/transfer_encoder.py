@@ -15,7 +15,7 @@ from typing import Any, Optional
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model
+from fairseq.models import register_model
 from omegaconf import II, OmegaConf
 from torch import Tensor, nn
 
@@ -29,8 +29,10 @@ from fairseq_xling.models.identity import (
     first_difference,
     read_identity,
 )
-from fairseq_xling.models.layer import attention_mask
+from fairseq_xling.models.layer import attention_mask, recompute_layers
 from fairseq_xling.models.scaled import train_faster
+from fairseq_xling.models.separable_transformer import RECOMPUTES
+from fairseq_xling.models.trainable import TrainableModel
 from fairseq_xling.trained import load_trained
 
 
@@ -72,11 +74,12 @@ class TransferEncoderConfig(FairseqDataclass):
         default=0,
         metadata=ranged("new Transformer layers between those states and the head", NOT_NEGATIVE),
     )
+    checkpoint_activations: bool = field(default=False, metadata={"help": RECOMPUTES})
     lr: Any = II("optimization.lr")
 
 
 @register_model("cross_lingual_transfer", dataclass=TransferEncoderConfig)
-class TransferEncoder(Identified, BaseFairseqModel):
+class TransferEncoder(Identified, TrainableModel):
     """``encoder`` and the network of the task's head.
 
     Args:
@@ -142,6 +145,8 @@ class TransferEncoder(Identified, BaseFairseqModel):
         width = next((side.output_width for side in sides.values()), width)
         model = cls(encoder, task.head.network(width), identity, *reads, sides=sides)
         model.freeze(cfg.freeze_layers, cfg.freeze_encoder)
+        if getattr(cfg, "checkpoint_activations", False):
+            recompute_layers(model)
         if faster is not None:
             train_faster(nn.ModuleList([model.between, model.network]), faster)
         return model
@@ -296,7 +301,7 @@ def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
         dictionary_digests=task.dictionary_digests,
         check_plan=lambda plan: None,
     )
-    cfg = SimpleNamespace(**{**config, "auxiliary": ""})
+    cfg = SimpleNamespace(**{**config, "auxiliary": "", "checkpoint_activations": False})
     with about(origin(), from_file=True):
         return chosen.build_model(cfg, surroundings).encoder
 

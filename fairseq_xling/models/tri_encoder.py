@@ -6,7 +6,7 @@ Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Lang
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Optional
@@ -112,7 +112,8 @@ class TriTransformer(SeparableTransformer):
     ):
         super().__init__(encoder, identity, auxiliary)
         self.emission = emissions[encoder.shape.emission](encoder.shape)
-        self.glancing = 0.0  # in training, the share that is shown; the task sets it
+        self.glancing = 0.0  # in training, the share of words that is shown
+        self._share_at: Callable[[int], float] | None = None
 
     @classmethod
     def build_encoder(
@@ -202,6 +203,17 @@ class TriTransformer(SeparableTransformer):
         emitted, plain = self._emitted(middle, src, tgt, pair, rows)
         logits = self.encoder.logits(final[where], pair)
         return Prediction(logits, auxiliary, where, emitted, plain)
+
+    def glance(self, share_at: Callable[[int], float]) -> None:
+        """Show the share ``share_at(u)`` of the words that a first pass gets wrong, in the batches
+        of update u, counted from 0."""
+        self._share_at = share_at
+
+    def set_num_updates(self, num_updates: int) -> None:
+        """fairseq's hook, before each training step."""
+        super().set_num_updates(num_updates)
+        if self._share_at is not None:
+            self.glancing = self._share_at(num_updates)
 
     def _glanced(
         self,

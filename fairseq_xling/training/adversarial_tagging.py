@@ -201,7 +201,6 @@ class AdversarialTaggingTask(ItemTask):
                 )
             cfg.word_dim = self._space.width  # in the configuration that is saved
         model = super().build_model(cfg, from_checkpoint)
-        self._private = [p for p in model.parameters() if p.requires_grad]
         if not self._trained:
             model.set_words(self._space.tables, self._space.w)
         return model

@@ -1,22 +1,26 @@
 """What every task of ours has in common: options in their ranges, number format, resuming."""
 
+import functools
 from typing import Any
 
 import torch
 from fairseq.tasks import FairseqTask
+from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import check_fields, option_name
 from fairseq_xling.engine.compat import task_config
 from fairseq_xling.guards.commands import check_hydra_options
 from fairseq_xling.training.precision import InPrecision
-from fairseq_xling.training.private import leaving_alone, zero_untouched
+from fairseq_xling.training.private import leaving_alone, unreached_anywhere
 
 
 class Task(InPrecision, FairseqTask):
-    """A task of fairseq whose configuration is a `PrecisionConfig`.
+    """A task of fairseq whose configuration is a `PrecisionConfig` and whose model is a
+    `TrainableModel`.
 
-    The parameters in ``_private`` are left alone by a step whose batches have nothing of theirs.
+    Parameters that no batch of an update reaches stand still in it, in one process and in several.
+    A criterion computes inside a call of the model, which it receives without fairseq's wrapper.
     """
 
     def __init__(self, cfg: Any, **kwargs: Any):
@@ -25,26 +29,24 @@ class Task(InPrecision, FairseqTask):
         super().__init__(cfg, **kwargs)
         check_fields(task_config(type(self)), cfg)
         check_hydra_options(cfg)
-        self._private: list[torch.nn.Parameter] = []
-        self._untouched: list[torch.nn.Parameter] = []
+        self._unreached: list[torch.nn.Parameter] = []
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
-        first = all(parameter.grad is None for parameter in self._private)
+        inside = functools.partial(_inside, criterion, ignored=ignore_grad)
         with self.precision():
-            result = super().train_step(
-                sample, model, criterion, optimizer, update_num, ignore_grad
-            )
-        if first:  # all batches of a step are of the same kind
-            self._untouched = zero_untouched(self._private)
+            result = super().train_step(sample, model, inside, optimizer, update_num)
+        # Of the last batch of an update, those of all its batches: gradients add up.
+        self._unreached = [p for p in model.parameters() if p.requires_grad and p.grad is None]
         return result
 
     def valid_step(self, sample, model, criterion):
         with self.precision():
-            return super().valid_step(sample, model, criterion)
+            return super().valid_step(sample, model, functools.partial(_inside, criterion))
 
     def optimizer_step(self, optimizer, model, update_num):
-        with leaving_alone(optimizer, self._untouched):
+        with leaving_alone(optimizer, unreached_anywhere(model, self._unreached)):
             optimizer.step()
+        model.end_update()
 
     @property
     def source_dictionary(self) -> Any:
@@ -55,6 +57,30 @@ class Task(InPrecision, FairseqTask):
     def target_dictionary(self) -> Any:
         """None, likewise."""
         return None
+
+
+def _inside(
+    criterion: Any, model: Any, sample: dict[str, Any], ignored: bool = False
+) -> tuple[Tensor, Any, dict[str, Tensor]]:
+    """What ``criterion`` computes of ``sample``, with tensors to log: numbers and tensors are
+    exchanged apart by fairseq, and processes must exchange equally many of each.
+
+    A batch that is ``ignored`` is one of a process that has none left in an update.
+    """
+    loss, size, logs = model(step=lambda own: criterion(own, sample))
+    logs = {name: _as_tensor(value, loss) for name, value in logs.items()}
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        size = _as_tensor(size, loss)  # one process divides by it, and need not wait for a GPU
+    if ignored:
+        loss, size, logs = loss * 0, size * 0, {name: log * 0 for name, log in logs.items()}
+    return loss, size, logs
+
+
+def _as_tensor(value: Any, like: Tensor) -> Tensor:
+    if torch.is_tensor(value):
+        return value
+    kind = torch.float64 if isinstance(value, float) else torch.int64
+    return like.new_full((), value, dtype=kind)
 
 
 def check_choices(cfg: Any, **allowed: tuple[str, ...]) -> None:

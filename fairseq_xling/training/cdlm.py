@@ -1,8 +1,8 @@
 """`--task cdlm`: cross-lingual language modelling, migration phases, and translation.
 
 Li et al. (2021), "Cross-lingual Transferring of Pre-trained Contextualized Language Models"
-(TreLM), Section 3. By default a batch mixes CdLM over parallel text and MLM over monolingual text,
-row by row.
+(TreLM), Section 3. By default CdLM over parallel text and MLM over monolingual text have
+equal shares of the batches; with `--mix-in-batch` rows of both are in each batch.
 """
 
 import logging
@@ -79,8 +79,12 @@ class CdlmTask(Translates, UnifiedTask):
     @exits_on_user_error
     def build_model(self, cfg: FairseqDataclass, from_checkpoint: bool = False):
         model = super().build_model(cfg, from_checkpoint)
-        if self.cfg.glancing and not getattr(model, "reorders", False):
-            raise UserError(f"`--glancing` needs a TRILayer, got {self.cfg.glancing:g}")
+        if self.cfg.glancing:
+            if not getattr(model, "reorders", False):
+                raise UserError(f"`--glancing` needs a TRILayer, got {self.cfg.glancing:g}")
+            first, last = self.cfg.glancing, min(self.cfg.glancing, self.cfg.glancing_end)
+            most = self.cfg.max_update
+            model.glance(lambda update: share_at(update, most, first, last))
         if self.phase != getattr(model, "identity", {}).get("phase", ""):
             raise UserError(
                 f"`--trelm-phase` {self.phase} needs an `--arch` that supports phases, such as "
@@ -111,18 +115,3 @@ class CdlmTask(Translates, UnifiedTask):
                     *(split, feed.source.name, f"{longer:,}", f"{len(feed.source):,}"),
                     self._slots,
                 )
-
-    def train_step(
-        self,
-        sample: dict[str, Any],
-        model: Any,
-        criterion: Any,
-        optimizer: Any,
-        update_num: int,
-        ignore_grad: bool = False,
-    ):
-        if self.cfg.glancing:
-            first, last = self.cfg.glancing, self.cfg.glancing_end
-            share = share_at(update_num, self.cfg.max_update, first, min(first, last))
-            getattr(model, "module", model).glancing = share
-        return super().train_step(sample, model, criterion, optimizer, update_num, ignore_grad)

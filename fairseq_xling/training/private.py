@@ -1,4 +1,4 @@
-"""Parameters of a language that is absent from a step must not move.
+"""Parameters that no batch of an update reaches must not move, such as those of another language.
 
 In one process their gradient is ``None`` and the optimiser skips them. But data-parallel wrappers
 and mixed-precision optimisers turn a missing gradient into zeros, and then Adam's momentum and
@@ -14,16 +14,23 @@ import torch
 from torch import nn
 
 
-def zero_untouched(parameters: Sequence[nn.Parameter]) -> list[nn.Parameter]:
-    """Those of ``parameters`` that the backward pass just done has not reached.
+def unreached_anywhere(
+    model: nn.Module, unreached: Sequence[nn.Parameter]
+) -> Sequence[nn.Parameter]:
+    """Those of ``unreached``, without a gradient in this process, that have none in any other.
 
-    Their gradients become zeros, as exchanging gradients would make them anyway: the gradient norm
-    is then a sum over the same terms, and so the same number, in one process and in several.
+    All processes must call it, with the same trained parameters of ``model`` in the same order.
     """
-    untouched = [parameter for parameter in parameters if parameter.grad is None]
-    for parameter in untouched:
-        parameter.grad = torch.zeros_like(parameter)
-    return untouched
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        return unreached
+    from fairseq.distributed import utils as distributed  # only now: it would set up logs
+
+    own = {id(parameter) for parameter in unreached}
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    reached = torch.tensor([float(id(one) not in own) for one in trained])
+    reached = reached.to(trained[0].device)
+    distributed.all_reduce(reached, group=distributed.get_data_parallel_group(), op="max")
+    return [one for one, found in zip(trained, reached.tolist(), strict=True) if not found]
 
 
 @contextlib.contextmanager

@@ -141,8 +141,6 @@ class UnifiedTask(PlannedTask):
                     f"objective {objective.name!r} needs `--num-segments {objective.segments}`, "
                     f"got {model.encoder.shape.num_segments}"
                 )
-        private = model.private_parameters()
-        self._private = [parameter for group in private.values() for parameter in group]
         if self.cfg.print_params and not from_checkpoint:
             print(parameter_table(model.encoder), flush=True)
         return model

@@ -12,9 +12,9 @@ import torch
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
-from fairseq.tasks.fairseq_task import FairseqTask
 
 import fairseq_xling.plugin  # noqa: F401  it registers ours
+from fairseq_xling.training.base import Task
 from tests.end_to_end import training_steps
 from tests.pretend_device import DEVICE, MixedDevices, PretendDevice, rehearse
 
@@ -70,7 +70,7 @@ def labels(world):
 def rehearsals():
     """What each training step inside does on the device."""
     seen = []
-    original = FairseqTask.train_step
+    original = Task.train_step
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         arguments = sample, model, criterion, optimizer, update_num, ignore_grad
@@ -78,7 +78,7 @@ def rehearsals():
         return original(self, *arguments)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FairseqTask, "train_step", train_step)
+        patch.setattr(Task, "train_step", train_step)
         yield seen
 
 

@@ -93,7 +93,7 @@ def cases() -> dict[str, str]:
     }
     found["unified_lm compat"] = f"{{w}}/data {_CDLM} --compat --num-segments 2"
     for name in emissions:
-        shown = "" if emissions[name].in_order else "--glancing 0.5"
+        shown = "" if emissions[name].in_order else "--glancing 0.5 --glancing-end 0.5"
         options = f"{_CDLM} --emission {name} {shown}"
         found[f"unified_lm {name}"] = f"{{w}}/data {options}"
         found[f"unified_lm {name} alone"] = f"{{w}}/data {options} --objectives cdlm"
@@ -161,7 +161,7 @@ def make_labels(root: Path) -> None:
     """Pseudo-gold pivots of a model that is trained until sentences have several."""
     _saved(root, "clcr", f"{_CLCR} {_START} --max-update 60 --lr 1e-2")
     _xling("clcr", "label", root / "clcr" / "checkpoint_last.pt", "--output", root / "labels",
-           "--threshold", "100", "--splits", "train")  # fmt: skip
+           "--threshold", "100", "--splits", "train,valid")  # fmt: skip
 
 
 def _saved(root: Path, folder: str, options: str) -> None:

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from fairseq_xling.models.auxiliary import AuxiliaryHead, View, auxiliary_heads
 from fairseq_xling.models.auxiliary.slots import Slots, assemble, expand, fertility_of, targets_of
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.models.layer import EncoderLayer, attention_mask
+from fairseq_xling.models.layer import EncoderLayer, attention_mask, scaled_products
 from fairseq_xling.models.ranking import rank_by_preference
 
 MAX_WIDTH = 256
@@ -124,7 +124,7 @@ class OrderHead(AuxiliaryHead):
         mask = attention_mask(slots.padding)
         for layer in self.layers:
             x = layer(x, mask)
-        products = self.query(x) @ self.key(x).transpose(1, 2) * x.shape[-1] ** -0.5
+        products = scaled_products(self.query(x), self.key(x))
         ahead = slots.source[:, None, :] - slots.source[:, :, None]
         number = torch.arange(ahead.shape[1], device=ahead.device)
         sign = (number[None, :] - number[:, None]).sign()

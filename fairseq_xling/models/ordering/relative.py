@@ -25,6 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.models.layer import scaled_products
 from fairseq_xling.models.ordering import (
     LAYERS,
     OrderHead,
@@ -80,7 +81,7 @@ class RelativeOrder(OrderHead):
     def forward(self, states: Tensor, padding_mask: Tensor | None = None) -> Tensor:
         """As the base class."""
         x = self.reader(states, padding_mask)
-        products = (self.query(x) @ self.key(x).transpose(1, 2)).float() * x.shape[-1] ** -0.5
+        products = scaled_products(self.query(x), self.key(x))
         number = torch.arange(x.shape[1], device=x.device)
         ahead = number - number[:, None]
         habit = self.habit[ahead.abs().clamp(1, DISTANCES) - 1].float() * ahead.sign()

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model
+from fairseq.models import register_model
 from torch import Tensor, nn
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
@@ -23,6 +23,7 @@ from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, ranged
 from fairseq_xling.models.identity import Identified
 from fairseq_xling.models.tagging.layers import BiLstm, CharacterCnn, Discriminator, NoCharacters
 from fairseq_xling.models.tagging.outputs import outputs
+from fairseq_xling.models.trainable import TrainableModel
 
 Part = dict[str, Any]
 PAD, UNKNOWN, FIRST = 0, 1, 2  # numbers of letters
@@ -101,7 +102,7 @@ def parse_widths(option: str, text: str) -> list[int]:
 
 
 @register_model("adversarial_tagger", dataclass=AdversarialTaggerConfig)
-class AdversarialTagger(Identified, BaseFairseqModel):
+class AdversarialTagger(Identified, TrainableModel):
     """`--arch adversarial_tagger`: a BiLSTM over mapped words, a CRF, and a language discriminator.
 
         x = [W e(word); letters]   h = BiLSTM(dropout(x))

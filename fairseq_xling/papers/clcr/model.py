@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from fairseq.dataclass import FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model
+from fairseq.models import register_model
 from torch import Tensor, nn
 
 from fairseq_xling.checkpoints import check_layers
@@ -20,6 +20,9 @@ from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.core.ranges import NOT_NEGATIVE, SHARE, Range, ranged
 from fairseq_xling.data.folder import text_mask
 from fairseq_xling.models.identity import KEY, Identified, first_difference
+from fairseq_xling.models.layer import recompute_layers
+from fairseq_xling.models.separable_transformer import RECOMPUTES
+from fairseq_xling.models.trainable import TrainableModel
 from fairseq_xling.papers.clcr.encoder import LayerEncoder, positions_of, read_config
 from fairseq_xling.papers.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import phases
@@ -92,11 +95,12 @@ class ClcrModelConfig(FairseqDataclass):
     order_positions: int = described(
         0, "rows of the table of `abs`; 0 is the encoders' longest sentence", NOT_NEGATIVE
     )
+    checkpoint_activations: bool = described(False, RECOMPUTES)
     module_options: str = described("", "settings of your own module, in its own format")
 
 
 @register_model("clcr", dataclass=ClcrModelConfig)
-class ClcrModel(Identified, BaseFairseqModel):
+class ClcrModel(Identified, TrainableModel):
     """Encoders of a language pair, and modules; one of them, possibly an encoder, is trained.
 
     Args:
@@ -142,6 +146,8 @@ class ClcrModel(Identified, BaseFairseqModel):
         key = task.clcr_module.key(task.cfg.clcr_module, cfg)
         model.train_only(key, task.cfg.clcr_phase)
         model.parts[key].for_training(cfg, task.cfg.clcr_phase)
+        if getattr(cfg, "checkpoint_activations", False):
+            recompute_layers(model)
         return model
 
     def train_only(self, key: str, phase: str) -> None:
@@ -213,6 +219,11 @@ class ClcrModel(Identified, BaseFairseqModel):
         """fairseq's hook, before each training step."""
         if self.trained:
             self.parts[self.trained].at_update(num_updates)
+
+    def end_update(self) -> None:
+        """After each optimiser step."""
+        if self.trained:
+            self.parts[self.trained].end_update()
 
     def start_from(
         self, weights: Mapping[str, Tensor], path: str, first: Iterable[Mapping[str, Any]]

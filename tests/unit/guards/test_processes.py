@@ -40,7 +40,7 @@ def gpus(monkeypatch):
         {},
         {"distributed_world_size": 4},
         {"distributed_init_method": "env://", "distributed_rank": -1},
-        {"distributed_backend": "gloo", "ddp_backend": "legacy_ddp", "distributed_no_spawn": True},
+        {"distributed_backend": "gloo", "ddp_backend": "pytorch_ddp", "distributed_no_spawn": True},
     ],
 )
 def test_on_cpus_nothing_needs_to_be_said(gpus, given):
@@ -49,7 +49,7 @@ def test_on_cpus_nothing_needs_to_be_said(gpus, given):
     assert vars(cfg.distributed_training) == {
         **{"distributed_world_size": 4, "distributed_init_method": "env://"},
         **{"distributed_no_spawn": True, "distributed_rank": 2, "device_id": 0},
-        **{"distributed_backend": "gloo", "ddp_backend": "legacy_ddp", "distributed_port": -1},
+        **{"distributed_backend": "gloo", "ddp_backend": "pytorch_ddp", "distributed_port": -1},
     }
 
 

@@ -93,6 +93,9 @@ class Module(nn.Module):
     def at_update(self, number: int) -> None:
         """``number`` optimiser steps of this training are done."""
 
+    def end_update(self) -> None:
+        """An optimiser step is done, in every process."""
+
     def begin(self, first: Iterable[PairStates], encoders: Sequence[nn.Module]) -> None:
         """Called before its first training, with the first batches of the training text and the
         encoders of both languages.

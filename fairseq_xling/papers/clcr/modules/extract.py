@@ -102,6 +102,8 @@ class Extractor(nn.Module):
         if confident:
             self.plain = Scorer(dim, hidden)
             self.register_buffer("rates", torch.tensor(rates or (MOST, MOST)))
+            # Of this update's batches so far: the sums of their rates, and how many they are.
+            self.register_buffer("seen", torch.zeros(3), persistent=False)
 
     def forward(self, states: Tensor) -> Tensor:
         """Log-odds that each state (..., D) is a pivot's."""
@@ -129,26 +131,27 @@ class Extractor(nn.Module):
             return each.sum()
         logits = self.plain(states)
         noisy = logits.detach().sigmoid()
-        if self.training and not self.known:
-            self._follow(noisy)
+        if self.training and not self.known and len(noisy):
+            self.seen += F.pad(estimated_rates(noisy), (0, 1), value=1.0)
         weights = confident_weights(labels, noisy, self.rates)
         plain = F.binary_cross_entropy_with_logits(logits, gold, reduction="sum")
         return (weights * each).sum() + plain
 
-    def _follow(self, noisy: Tensor) -> None:
-        """Move the rates towards those of a batch, or of all workers' batches."""
-        found = estimated_rates(noisy) if len(noisy) else self.rates.new_zeros(2)
-        sums = torch.cat([found, found.new_full((1,), float(len(noisy) > 0))])
+    def end_update(self) -> None:
+        """Move the rates towards the mean of those of the update's batches, in all processes."""
+        if self.known or not hasattr(self, "plain"):
+            return
         if torch.distributed.is_available() and torch.distributed.is_initialized():
-            torch.distributed.all_reduce(sums)
-        moved = self.rates.lerp(sums[:2] / sums[2], 1 - MEMORY)
-        self.rates.copy_(torch.where(sums[2] > 0, moved, self.rates))
+            torch.distributed.all_reduce(self.seen)
+        moved = self.rates.lerp(self.seen[:2] / self.seen[2], 1 - MEMORY)
+        self.rates.copy_(torch.where(self.seen[2] > 0, moved, self.rates))
+        self.seen.zero_()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "Extractor":
         super()._apply(fn, recurse)
         if "rates" in self._buffers:
             # Half precision cannot represent steps of a hundredth of the difference.
-            self.rates = self.rates.float()
+            self.rates, self.seen = self.rates.float(), self.seen.float()
         return self
 
 
@@ -273,6 +276,10 @@ class ExtractModule(Module):
         """The copies start as the aligned encoders."""
         for copy, encoder in zip(self.encoders, encoders, strict=False):
             copy.load_state_dict(encoder.state_dict())
+
+    def end_update(self) -> None:
+        for extractor in self.sides:
+            extractor.end_update()
 
     def read(self, side: int, space: Tensor, source: Mapping[str, Tensor]) -> Tensor:
         """The states (B, T, D or E) of a batch's side 0 or 1 that its classifier reads.

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import Registry
+from fairseq_xling.models.layer import scaled_products
 from fairseq_xling.papers.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import annealed_phases
 
@@ -109,7 +110,7 @@ class Raw(nn.Module):
             )
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
-        return _dot(r2, r1)
+        return scaled_products(r2, r1)
 
 
 @scores.register("transformed")
@@ -120,7 +121,7 @@ class Transformed(nn.Module):
         super().__init__()
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
-        return _dot(r2, transformed)
+        return scaled_products(r2, transformed)
 
 
 @scores.register("keys")
@@ -133,7 +134,7 @@ class Keys(nn.Module):
         nn.init.zeros_(self.key.weight)  # like T
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
-        return _dot(r2, self.key(r1))
+        return scaled_products(r2, self.key(r1))
 
 
 @scores.register("exclusive")
@@ -152,13 +153,8 @@ class Exclusive(nn.Module):
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         hidden = ~(mask2 | ~mask2.any(1, keepdim=True))[:, :, None]
-        shares = _dot(r2, transformed).masked_fill(hidden, -torch.inf).log_softmax(1)
+        shares = scaled_products(r2, transformed).masked_fill(hidden, -torch.inf).log_softmax(1)
         return shares.masked_fill(hidden, 0.0)  # of padding, so that it stays finite
-
-
-def _dot(queries: Tensor, keys: Tensor) -> Tensor:
-    # Scaled before the product, and float32 after it: half precision ends at 65,504.
-    return (queries * queries.shape[-1] ** -0.5 @ keys.transpose(1, 2)).float()
 
 
 def temperature(step: int, beta: float) -> float:

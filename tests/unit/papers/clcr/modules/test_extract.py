@@ -44,6 +44,7 @@ def fitted(states, labels, steps=300, **options):
         optimizer.zero_grad()
         (extractor.loss(states, labels) / len(states)).backward()
         optimizer.step()
+        extractor.end_update()
     return extractor.eval()
 
 
@@ -109,6 +110,7 @@ def test_rates_are_found_in_half_precision_too(dtype):
         extractor.plain.layers[0].bias.fill_(-1.0986)  # a quarter are pivots
         for _ in range(600):
             extractor.loss(states, labels)
+            extractor.end_update()
     assert extractor.rates.dtype == torch.float32
     torch.testing.assert_close(extractor.rates, torch.tensor([MOST, 0.25]), atol=2e-3, rtol=0)
 
@@ -133,6 +135,7 @@ with torch.no_grad():
     for odds in {BATCHES}[rank]:
         states = torch.zeros(0, 1) if odds is None else torch.full((4, 1), odds)
         extractor.loss(states, torch.ones(len(states), dtype=torch.bool))
+        extractor.end_update()
 torch.save(extractor.rates, f"{{folder}}/{{rank}}.pt")
 torch.distributed.destroy_process_group()
 """
