@@ -4,7 +4,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fairseq_xling.models.layer import EncoderLayer, attention_mask
+from fairseq_xling.models.layer import (
+    EncoderLayer,
+    attention_mask,
+    recompute_layers,
+    scaled_products,
+)
 
 
 @pytest.fixture
@@ -85,15 +90,49 @@ def test_the_mask_says_who_may_look_at_whom():
 
 
 @pytest.mark.parametrize("groups", [None, GROUPS])
-@pytest.mark.parametrize("training", [False, True])
-def test_a_row_of_nothing_but_padding_is_never_not_a_number(layer, groups, training):
+@pytest.mark.parametrize("dropout", [0.0, 0.2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_row_of_nothing_but_padding_is_never_not_a_number(layer, groups, dropout, dtype):
     padding = torch.tensor([[False] * 5, [True] * 5])
-    layer.train(training)
-    layer.attention_dropout = 0.0
+    layer.train().attention_dropout = dropout
     x = torch.randn(2, 5, 12, requires_grad=True)
-    found = layer(x, attention_mask(padding, groups))
-    found[0].sum().backward()
-    assert found.isfinite().all() and x.grad.isfinite().all()
+    with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
+        found = layer(x, attention_mask(padding, groups))
+    found[0].float().square().sum().backward()
+    gradients = [x.grad, *(parameter.grad for parameter in layer.parameters())]
+    assert found.isfinite().all() and all(one.isfinite().all() for one in gradients)
+
+
+def step(layer, x, dtype):
+    """Output, gradients, and how many tensors the backward pass was kept."""
+    kept = set()
+
+    def keep(tensor):
+        kept.add(tensor.data_ptr())
+        return tensor
+
+    x = x.clone().requires_grad_()
+    layer.zero_grad()
+    torch.manual_seed(4)  # of dropout
+    with (
+        torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16),
+        torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
+    ):
+        y = layer(x, attention_mask(PADDING))
+    y.float().square().sum().backward()
+    return [y, x.grad, *(parameter.grad for parameter in layer.parameters())], len(kept)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_layer_that_is_computed_again_has_the_same_gradients(layer, dtype):
+    layer.train()
+    x = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(3))
+    expected, many = step(layer, x, dtype)
+    recompute_layers(layer)
+    found, few = step(layer, x, dtype)
+    for one, other in zip(found, expected, strict=True):
+        assert torch.equal(one, other)
+    assert few < many / 2
 
 
 def test_padding_in_groups_stays_a_number_with_attention_dropout(layer):
@@ -129,3 +168,10 @@ def test_a_layer_has_as_many_parameters_as_the_formula_says(dim):
     count = sum(parameter.numel() for parameter in layer.parameters())
     assert count == 12 * dim**2 + 13 * dim
     assert dim != 768 or count == 7_087_872
+
+
+def test_products_of_half_precision_are_scaled_before_they_are_summed():
+    queries = torch.full((1, 1, 64), 40.0, dtype=torch.float16)
+    assert (queries @ queries.transpose(1, 2)).isinf().all()
+    found = scaled_products(queries, queries)
+    assert found.dtype == torch.float32 and found.item() == 40 * 40 * 64 / 8

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from fairseq_xling.models.auxiliary import Prediction
+from fairseq_xling.models.auxiliary import Emitted, Prediction
 from fairseq_xling.training.criterion import LOG2, UnifiedLMCriterion
 
 VOCAB = 7
@@ -55,6 +55,23 @@ def language_loss(model, batch):
     log_probs = model.logits.log_softmax(-1)
     targets = batch["target"][predict].tolist()
     return -sum(log_probs[n, word] for n, word in enumerate(targets))
+
+
+def test_a_translation_as_a_whole_counts_its_tokens():
+    """Rows 0 and 2 are translations, of 4 tokens and of 3, of which one does not fit."""
+    model, batch = FakeModel({}, predicted=0), sample(0)
+    batch["objective"] = torch.tensor([0, 1, 0])
+    emitted = Emitted(torch.tensor([0, 2]), torch.tensor([6.0, 0.0]), torch.tensor([5, 0]))
+
+    def step(**net_input):
+        return model(**net_input)._replace(emitted=emitted, plain=(torch.tensor(7.0), 5))
+
+    loss, size, logs = UnifiedLMCriterion(make_task([]))(step, batch)
+    assert (float(loss.detach()), int(size), int(logs["unfit"])) == (6.0, 5, 1)
+    assert (float(logs["cdlm_de_nll"]), float(logs["cdlm_de_count"])) == (6.0, 5.0)
+    found = reduced([logs, logs])
+    assert found["cdlm_de_loss"] == found["loss"] == pytest.approx(6 / 5 / LOG2, abs=1e-3)
+    assert found["plain_loss"] == pytest.approx(7 / 5 / LOG2, abs=1e-3)
 
 
 def test_each_heads_mean_stands_beside_the_language_models_mean():

@@ -187,6 +187,16 @@ def test_a_sentence_longer_than_the_table_is_refused_but_padding_is_not():
 
 
 @pytest.mark.parametrize("name", HEADS)
+def test_a_sentence_of_padding_alone_spoils_no_gradient_in_bf16(name):
+    head = make(name).train()
+    states, positions, mask = padded([4, 0])
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, _ = head.loss(head(states, mask), positions, mask)
+    loss.backward()
+    assert all(parameter.grad.isfinite().all() for parameter in head.parameters())
+
+
+@pytest.mark.parametrize("name", HEADS)
 def test_empty_sentences_and_empty_batches_pass(name):
     head = make(name)
     states, mask = torch.zeros(2, 3, 16), torch.tensor([[True] * 3, [False] * 3])
@@ -196,6 +206,14 @@ def test_empty_sentences_and_empty_batches_pass(name):
     assert bool(head.loss(scores, torch.tensor([[9, 9, 9], [2, 0, 1]]), mask)[0].isfinite())
     none = head(torch.zeros(0, 3, 16))
     assert head.find(none).ranks.shape == (0, 3)
+
+
+def test_large_products_in_half_precision_stay_finite():
+    head = make("rel", dim=64).half()
+    for product in (head.query, head.key):
+        product.weight.data = 40 * torch.eye(64).half()
+    states, _, mask = padded([6, 6], dim=64)
+    assert head(states.half(), mask).isfinite().all()
 
 
 def test_only_a_relative_order_counts_pairs_in_the_wrong_order():
