@@ -57,6 +57,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         *(f"{_TESTS}mapped_layers*", f"{_TESTS}similarity*", f"{_TESTS}size_window*"),
     ),
     "golden": ("tests/golden/*",),
+    "processes": (f"{_TESTS}several_processes*", f"{_TESTS}processes*"),
     "programs": ("tests/end_to_end/*",),
     "units": ("tests/unit/*",),
 }

@@ -42,6 +42,23 @@ def in_process(monkeypatch, fairseq_train):
 
 
 @pytest.fixture(scope="session")
+def world(tmp_path_factory):
+    """What the trainings of `training_steps` read, but for pivots."""
+    from tests.end_to_end import training_steps
+
+    return training_steps.make_world(tmp_path_factory.mktemp("steps"))
+
+
+@pytest.fixture(scope="session")
+def labelled_world(world):
+    """The same, with pivots."""
+    from tests.end_to_end import training_steps
+
+    training_steps.make_labels(world)
+    return world
+
+
+@pytest.fixture(scope="session")
 def pages_root(tmp_path_factory):
     """Where the folders of documentation pages are, for all workers of the session."""
     root = tmp_path_factory.getbasetemp()

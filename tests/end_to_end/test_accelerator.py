@@ -39,13 +39,6 @@ if DEVICE == "cuda" and not torch.cuda.is_available():
 # ---- training
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    root = training_steps.make_world(tmp_path_factory.mktemp("steps"))
-    training_steps.make_labels(root)
-    return root
-
-
 def losses(world, name, device):
     """Of each update; of language models without dropout, whose draws depend on the device."""
     still = "--dropout 0 --attention-dropout 0" if name.startswith("unified_lm") else ""
@@ -54,17 +47,17 @@ def losses(world, name, device):
 
 
 @pytest.fixture(scope="module")
-def on_cpu(world):
+def on_cpu(labelled_world):
     """By name; a CPU trains once for all precisions."""
-    return functools.cache(lambda name: losses(world, name, ("--cpu",)))
+    return functools.cache(lambda name: losses(labelled_world, name, ("--cpu",)))
 
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_losses_of_training_are_finite_and_those_of_language_models_a_cpus(
-    name, precision, world, on_cpu
+    name, precision, labelled_world, on_cpu
 ):
-    found = losses(world, name, device_options(precision, DEVICE))
+    found = losses(labelled_world, name, device_options(precision, DEVICE))
     assert len(found) == training_steps.UPDATES and all(map(math.isfinite, found))
     if name.startswith("unified_lm"):
         # A part of the words is shown at random to one that is glanced at.

@@ -76,14 +76,6 @@ def test_every_objective_language_and_head_is_logged_in_training_and_validation(
     assert any("mlm_en_loss" in row for row in mixed)
 
 
-def test_two_processes_equal_one_with_update_freq_2_bit_for_bit(trained, tiny_corpus, tmp_path):
-    extra = "--max-update 6 --epoch-updates 6 --dropout 0 --disable-validation".split()
-    options = training_options(tiny_corpus.path, tmp_path, *CDLM, *BOTH_WAYS, *HEADS, *extra)
-    run("fairseq-train", *options, processes=2)
-    assert load(tmp_path / LAST)["extra_state"]["train_iterator"]["num_shards"] == 2
-    assert_same_training(trained[0], tmp_path / LAST, iterator=False)
-
-
 def test_validate_gives_the_losses_that_training_logged(trained, tiny_corpus, monkeypatch):
     from fairseq_cli import validate
 

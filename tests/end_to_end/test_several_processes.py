@@ -47,9 +47,9 @@ TRAINER = (
 # What differs between trainings that are the same: times, and the tokens of a step of validation.
 OWN = {"wps", "ups", "train_wall", "wall", "epoch", "update", "valid_wps", "valid_wpb", "valid_bsz"}
 
-_CDLM = training_steps._CDLM
+_CDLM = training_steps.CDLM
 # A batch has one objective and one language, or pair: in four updates, each in turn.
-_LM = f"{training_steps._LM} --alternate"
+_LM = f"{training_steps.LM} --alternate"
 _APART = _CDLM.replace("--mix-in-batch", "--alternate")
 MORE = {
     "unified_lm tokens": f"{{w}}/data {_LM} --separate tokens",
@@ -70,11 +70,11 @@ MORE = {
     "unified_lm phase": f"{{w}}/data {_APART} --trelm-phase commonality",
     "unified_lm recomputed": f"{{w}}/data {_LM} --separate 1 --checkpoint-activations",
     "unified_lm fused": f"{{w}}/data {_LM} --separate emb,1 --optimizer fused_adam",
-    "clcr encoder": f"{training_steps._CLCR} {training_steps._START} --clcr-phase lm1",
+    "clcr encoder": f"{training_steps.CLCR} {training_steps.START} --clcr-phase lm1",
     "cross_lingual_transfer untied": "{w}/data --task cross_lingual_transfer --arch "
     "cross_lingual_transfer --criterion cross_lingual_transfer --encoder "
     f"{{w}}/untied/checkpoint_last.pt --head pos {training_steps.HEADS['pos']} --batch-size 4",
-    "cross_lingual_transfer layers": f"{training_steps._TRANSFER} --head pos "
+    "cross_lingual_transfer layers": f"{training_steps.TRANSFER} --head pos "
     f"{training_steps.HEADS['pos']} --head-layers 1 --head-lr 1e-2",
 }
 CASES = {**training_steps.cases(), **MORE}
@@ -99,14 +99,6 @@ def validating(options):
     return words
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    root = training_steps.make_world(tmp_path_factory.mktemp("world"))
-    training_steps._saved(root, "untied", f"{{w}}/data {_LM} --separate tokens")
-    training_steps.make_labels(root)
-    return root
-
-
 @pytest.fixture(scope="module", autouse=True)
 def seeds(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plug-in") / "seeds_of_batches"
@@ -115,6 +107,13 @@ def seeds(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, str(folder))
         yield
+
+
+@pytest.fixture(autouse=True)
+def pivots(request):
+    """Those that a case reads, if it reads any."""
+    if training_steps.needs_labels(CASES[request.node.callspec.params["name"]]):
+        request.getfixturevalue("labelled_world")
 
 
 def train(root, save_dir, name, *more, updates=UPDATES, processes=1):

@@ -56,16 +56,6 @@ SIZES = {
 }
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return training_steps.make_world(tmp_path_factory.mktemp("steps"))
-
-
-@pytest.fixture(scope="module")
-def labels(world):
-    training_steps.make_labels(world)
-
-
 @contextlib.contextmanager
 def rehearsals():
     """What each training step inside does on the device."""
@@ -96,7 +86,7 @@ def allowed(table, name):
 )
 def test_a_step_stays_on_its_device_and_waits_for_it_no_more_than_it_must(name, world, request):
     if training_steps.needs_labels(CASES[name]):
-        request.getfixturevalue("labels")
+        request.getfixturevalue("labelled_world")
     with rehearsals() as steps:
         training_steps.train(world, CASES[name])
     assert len(steps) == training_steps.UPDATES

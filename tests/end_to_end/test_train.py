@@ -138,18 +138,6 @@ def test_an_architecture_trains_with_the_defaults_of_a_task(task, arch, tiny_cor
     assert logged(output, "train")[-1]["train_num_updates"] == 1
 
 
-def test_two_processes_equal_one_with_update_freq_2_bit_for_bit(tiny_corpus, tmp_path):
-    extra = "--max-update 12 --epoch-updates 8 --dropout 0 --separate emb,1 --disable-validation"
-    one, two = tmp_path / "one", tmp_path / "two"
-    options = training_options(tiny_corpus.path, one, *extra.split(), "--update-freq", "2")
-    run("fairseq-train", *options)
-    options = training_options(tiny_corpus.path, two, *extra.split())
-    run("fairseq-train", *options, processes=2)
-    last = "checkpoint_last.pt"
-    assert load(two / last)["extra_state"]["train_iterator"]["num_shards"] == 2
-    assert_same_training(one / last, two / last, iterator=False)
-
-
 KILLED = (
     "--max-update 40 --epoch-updates 16 --save-interval-updates 5 --keep-interval-updates 1 "
     "--separate emb,1 --num-workers 1 --lr-scheduler inverse_sqrt --warmup-updates 10"

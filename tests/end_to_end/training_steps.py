@@ -29,14 +29,14 @@ _TRAINER = (
     f"--optimizer adam --lr 1e-3 --max-update {UPDATES} --num-workers 0 --no-progress-bar "
     "--disable-validation --no-save --log-format json --log-interval 1"
 ).split()
-_SMALL = (
+SMALL = (
     "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-positions 48 "
     "--max-tokens 256 --sample-break-mode sentence"
 )
-_LM = f"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm {_SMALL}"
-_CDLM = (
+LM = f"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm {SMALL}"
+CDLM = (
     "--task cdlm --arch tri_bert_tiny --criterion unified_lm --directions en-de,de-en "
-    f"--mix-in-batch {_SMALL}"
+    f"--mix-in-batch {SMALL}"
 )
 _TAGGER = (
     "--task adversarial_tagging --arch adversarial_tagger --criterion adversarial_tagging "
@@ -45,7 +45,7 @@ _TAGGER = (
     "--valid-file en={w}/text/gold/tags.valid.en.tsv --batch-size 4 --encoder-hidden 6 "
     "--tagger-hidden 5"
 )
-_TRANSFER = (
+TRANSFER = (
     "{w}/data --task cross_lingual_transfer --arch cross_lingual_transfer --criterion "
     "cross_lingual_transfer --encoder {w}/lm/checkpoint_last.pt --batch-size 4"
 )
@@ -53,10 +53,10 @@ _BASELINE = (
     "--task bilstm_baseline --arch bilstm_baseline --criterion cross_lingual_transfer "
     "--languages en --batch-size 4"
 )
-_CLCR = "{w}/data --task clcr --arch clcr --criterion clcr --max-tokens 300"
-_START = "--encoder en={w}/lm/checkpoint_last.pt,de={w}/lm/checkpoint_last.pt"
+CLCR = "{w}/data --task clcr --arch clcr --criterion clcr --max-tokens 300"
+START = "--encoder en={w}/lm/checkpoint_last.pt,de={w}/lm/checkpoint_last.pt"
 _LABELLED = (
-    f"{_CLCR} --clcr-start {{w}}/clcr/checkpoint_last.pt --clcr-labels {{w}}/labels --clcr-module"
+    f"{CLCR} --clcr-start {{w}}/clcr/checkpoint_last.pt --clcr-labels {{w}}/labels --clcr-module"
 )
 
 # By head, what its training file and format are.
@@ -77,33 +77,33 @@ AUXILIARY = {"order": "", "relative": "", "nsp": "--objectives cdlm,nsp"}
 def cases() -> dict[str, str]:
     """By name the options of a training; a name begins with the criterion's."""
     found = {
-        "unified_lm": f"{{w}}/data {_LM} --objectives mlm,tlm --mix-in-batch",
-        "unified_lm private": f"{{w}}/data {_LM} --separate emb,1-2",
-        "unified_lm weights": f"{{w}}/data {_CDLM} --objective-weights mlm=0.5",
+        "unified_lm": f"{{w}}/data {LM} --objectives mlm,tlm --mix-in-batch",
+        "unified_lm private": f"{{w}}/data {LM} --separate emb,1-2",
+        "unified_lm weights": f"{{w}}/data {CDLM} --objective-weights mlm=0.5",
         "word_alignment": "{w}/data --task cdlm --arch separable_transformer_tiny --criterion "
-        f"word_alignment --objectives word-alignment --directions en-de {_SMALL} "
+        f"word_alignment --objectives word-alignment --directions en-de {SMALL} "
         "--initial-encoder {w}/lm/checkpoint_last.pt "
         "--finetune-from-model {w}/lm/checkpoint_last.pt",
-        "clcr": f"{_CLCR} {_START}",
+        "clcr": f"{CLCR} {START}",
         "clcr extract": f"{_LABELLED} extract --confident",
         "clcr extract copies": f"{_LABELLED} extract --extract-encoder finetune",
-        "cross_lingual_transfer vectors": f"{_TRANSFER} --head pos {HEADS['pos']} "
+        "cross_lingual_transfer vectors": f"{TRANSFER} --head pos {HEADS['pos']} "
         "--concat-vectors en={w}/en.vec,de={w}/de.vec",
-        "cross_lingual_transfer map": f"{_TRANSFER} --head pos {HEADS['pos']} --map {{w}}/map",
+        "cross_lingual_transfer map": f"{TRANSFER} --head pos {HEADS['pos']} --map {{w}}/map",
     }
-    found["unified_lm compat"] = f"{{w}}/data {_CDLM} --compat --num-segments 2"
+    found["unified_lm compat"] = f"{{w}}/data {CDLM} --compat --num-segments 2"
     for name in emissions:
         shown = "" if emissions[name].in_order else "--glancing 0.5 --glancing-end 0.5"
-        options = f"{_CDLM} --emission {name} {shown}"
+        options = f"{CDLM} --emission {name} {shown}"
         found[f"unified_lm {name}"] = f"{{w}}/data {options}"
         found[f"unified_lm {name} alone"] = f"{{w}}/data {options} --objectives cdlm"
     for name in auxiliary_heads:
-        options = f"{_CDLM} --auxiliary {name} {AUXILIARY[name]}"
+        options = f"{CDLM} --auxiliary {name} {AUXILIARY[name]}"
         found[f"unified_lm {name}"] = f"{{w}}/data {options}"
     for name in order_heads:
         found[f"clcr {name}"] = f"{_LABELLED} order --order {name}"
     for name in heads:
-        found[f"cross_lingual_transfer {name}"] = f"{_TRANSFER} --head {name} {HEADS[name]}"
+        found[f"cross_lingual_transfer {name}"] = f"{TRANSFER} --head {name} {HEADS[name]}"
         if heads[name].reads_tags:
             options = f"{_BASELINE} --head {name} {HEADS[name]}"
             found[f"cross_lingual_transfer {name} without an encoder"] = options
@@ -134,7 +134,8 @@ def make_world(root: Path) -> Path:
     _xling("synthesize", text, *sizes.split())
     options = "--languages en,de --vocab-type word --vocab-size 300 --aligner none"
     _xling("prepare", root / "data", "--from", text, *options.split())
-    _saved(root, "lm", f"{{w}}/data {_LM}")
+    saved(root, "lm", f"{{w}}/data {LM}")
+    saved(root, "untied", f"{{w}}/data {LM} --separate tokens")
     for lang in ("en", "de"):
         write_vectors(root / f"{lang}.vec", text / f"mono/train.{lang}.txt")
     side = Side(16, (Step("centre", torch.ones(16)),), torch.eye(16))
@@ -159,12 +160,13 @@ def make_world(root: Path) -> Path:
 
 def make_labels(root: Path) -> None:
     """Pseudo-gold pivots of a model that is trained until sentences have several."""
-    _saved(root, "clcr", f"{_CLCR} {_START} --max-update 60 --lr 1e-2")
+    saved(root, "clcr", f"{CLCR} {START} --max-update 60 --lr 1e-2")
     _xling("clcr", "label", root / "clcr" / "checkpoint_last.pt", "--output", root / "labels",
            "--threshold", "100", "--splits", "train,valid")  # fmt: skip
 
 
-def _saved(root: Path, folder: str, options: str) -> None:
+def saved(root: Path, folder: str, options: str) -> None:
+    """Train with ``options`` into a folder of the world."""
     words = [word for word in _TRAINER if word != "--no-save"] + options.format(w=root).split()
     in_process("train", "--cpu", *words, "--user-dir", USER_DIR, "--save-dir", root / folder)
 
