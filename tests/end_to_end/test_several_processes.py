@@ -60,8 +60,11 @@ MORE = {
     "unified_lm copies mixed": f"{{w}}/data {_CDLM} --copy-embeddings",
     "unified_lm glancing": f"{{w}}/data {_APART} --glancing 0.5 --glancing-end 0.5",
     "unified_lm ctc apart": f"{{w}}/data {_APART} --emission ctc --copy-embeddings --objectives "
-    "translation,mlm --objective-shares translation=1,mlm=1 --batch-size 10 --glancing 0.5 "
-    "--glancing-end 0.5",
+    "translation,mlm --objective-shares translation=1,mlm=1 --directions en-de "
+    "--batch-size 10 --max-tokens 999 --glancing 0.5 --glancing-end 0.5",
+    # A batch of two rows often has no translation, while that of the other process has one.
+    "unified_lm ctc seldom": f"{{w}}/data {_CDLM} --emission ctc --copy-embeddings --objectives "
+    "translation,mlm --objective-shares translation=1,mlm=2 --batch-size 2",
     "unified_lm lattice apart": f"{{w}}/data {_APART} --emission lattice --objectives cdlm,mlm "
     "--glancing 0.5 --glancing-end 0.5",
     "unified_lm heads apart": f"{{w}}/data {_APART} --auxiliary order,relative,nsp --objectives "
