@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.engine import compose
 from fairseq_xling.engine.install import ENGINE_STEP
 
 logger = logging.getLogger(__name__)
@@ -132,9 +131,10 @@ def repair_engine() -> bool:
     # Importing fairseq sets the root logger to DEBUG, which drowns its programs' own output.
     if logging.getLogger().level == logging.DEBUG != root_level:
         logging.getLogger().setLevel(root_level)
-    # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
+    # fairseq calls old names of torch at every step, and of Hydra for every configuration.
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
-    compose.install()
+    warnings.filterwarnings("ignore", module="hydra")
+    warnings.filterwarnings("ignore", message="\\s*'config' is validated against ConfigStore")
     import torch
     from fairseq import options
     from fairseq.tasks import FairseqTask
@@ -325,33 +325,6 @@ def _early_stopping_of(task: Any) -> dict[str, Any]:
 
 def _restore_early_stopping_of(task: Any, state: dict[str, Any]) -> None:
     restore_early_stopping(state.get("early_stopping", {}))
-
-
-def own_store(seconds: int) -> Any:
-    """A connection of one's own to the store in which the processes of a training met.
-
-    One that a thread shares with torch would wait with it.
-
-    Args:
-        seconds: until a question that is not answered raises RuntimeError.
-
-    Returns:
-        None if the store is not one that is connected to, such as a file.
-    """
-    import datetime
-
-    import torch.distributed as dist
-    from torch.distributed.distributed_c10d import _get_default_store
-
-    store = _get_default_store()
-    while isinstance(store, dist.PrefixStore):
-        store = store.underlying_store
-    if not isinstance(store, dist.TCPStore):
-        return None
-    limit = datetime.timedelta(seconds=seconds)
-    return dist.TCPStore(
-        store.host, store.port, is_master=False, wait_for_workers=False, timeout=limit
-    )
 
 
 def cpu_capabilities() -> Mapping[str, Any]:
