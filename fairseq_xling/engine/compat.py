@@ -137,17 +137,12 @@ def repair_engine() -> bool:
     warnings.filterwarnings("ignore", message="\\s*'config' is validated against ConfigStore")
     import torch
     from fairseq import options
-    from fairseq.tasks import FairseqTask
-    from fairseq.trainer import Trainer
 
     # cuDNN's attention builds a plan for each new batch shape, forward and backward, which takes
     # hundreds of milliseconds: an H100 trained on sentences at a tenth of its rate. Flash and
     # memory-efficient attention have none.
     torch.backends.cuda.enable_cudnn_sdp(False)
-    FairseqTask.get_checkpoint_dict = _early_stopping_of
-    FairseqTask.set_checkpoint_dict = _restore_early_stopping_of
     options.parse_args_and_arch = _bf16_on_a_gpu(_late_help(options.parse_args_and_arch))
-    Trainer.train_step = _without_cuda(Trainer.train_step)
     return True
 
 
@@ -280,51 +275,6 @@ def _group_options(parser: argparse.ArgumentParser, named: Mapping[str, Any]) ->
             if group is not own and moved:
                 own._group_actions += moved
                 group._group_actions = [a for a in group._group_actions if a not in moved]
-
-
-def _without_cuda(train_step: Callable[..., Any]) -> Callable[..., Any]:
-    """Half precision on a CPU: where gradients overflow, fairseq skips the step, as it should, and
-    then puts a zero on a GPU that need not be there."""
-    import torch
-
-    @functools.wraps(train_step)
-    def wrapper(trainer: Any, *args: Any, **kwargs: Any) -> Any:
-        if trainer.cuda:
-            return train_step(trainer, *args, **kwargs)
-        before = torch.Tensor.__dict__.get("cuda")  # none: what torch has is inherited
-        torch.Tensor.cuda = lambda tensor, *_, **__: tensor
-        try:
-            return train_step(trainer, *args, **kwargs)
-        finally:
-            if before is None:
-                del torch.Tensor.cuda
-            else:
-                torch.Tensor.cuda = before
-
-    return wrapper
-
-
-def early_stopping_state() -> dict[str, Any]:
-    """What `--patience` has counted; fairseq keeps it on a function and forgets it."""
-    from fairseq_cli.train import should_stop_early
-
-    return {name: getattr(should_stop_early, name) for name in vars(should_stop_early)}
-
-
-def restore_early_stopping(state: dict[str, Any]) -> None:
-    """Undo the forgetting that `early_stopping_state` works around."""
-    from fairseq_cli.train import should_stop_early
-
-    for name, value in state.items():
-        setattr(should_stop_early, name, value)
-
-
-def _early_stopping_of(task: Any) -> dict[str, Any]:
-    return {type(task).__name__: {"early_stopping": early_stopping_state()}}
-
-
-def _restore_early_stopping_of(task: Any, state: dict[str, Any]) -> None:
-    restore_early_stopping(state.get("early_stopping", {}))
 
 
 def cpu_capabilities() -> Mapping[str, Any]:

@@ -56,6 +56,19 @@ class Task(InPrecision, FairseqTask):
         """None, likewise."""
         return None
 
+    def get_checkpoint_dict(self) -> dict[str, Any]:
+        """fairseq's hook: what `--patience` has counted. fairseq keeps it on a function, and
+        forgets it where a training resumes."""
+        from fairseq_cli.train import should_stop_early
+
+        return {type(self).__name__: {"early_stopping": dict(vars(should_stop_early))}}
+
+    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
+        """fairseq's hook: what `get_checkpoint_dict` has put under the name of the class."""
+        from fairseq_cli.train import should_stop_early
+
+        vars(should_stop_early).update(state.get("early_stopping", {}))
+
 
 def check_choices(cfg: Any, **allowed: tuple[str, ...]) -> None:
     """Reject the first option that is none of those allowed; options by name."""

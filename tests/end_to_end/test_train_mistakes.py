@@ -48,6 +48,7 @@ OPTIONS = [
     ("--bf16", "`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16"),
     ("--cpu-precision fp16", "`--cpu-precision` must be auto or fp32 or bf16, got 'fp16'"),
     ("--fp16", "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16"),
+    ("--memory-efficient-fp16", "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16"),
     ("--dropout 1.5", r"`--dropout` must lie in \[0, 1\], got 1.5"),
     ("--arch roberta", r"`--arch` must be one that reads this task's batches, .* got 'roberta'"),
     ("--criterion masked_lm", r"`--criterion` must be one that reads .* got 'masked_lm'"),

@@ -53,20 +53,6 @@ def test_loading_a_model_without_the_engine_ends_in_one_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_on_a_cpu_no_step_moves_a_tensor_to_a_gpu():
-    def step(trainer, fails):
-        if fails:
-            raise RuntimeError("out of memory")
-        return torch.tensor(0.0).cuda()
-
-    step, trainer = compat._without_cuda(step), argparse.Namespace(cuda=False)
-    before = torch.Tensor.cuda
-    assert step(trainer, False).device.type == "cpu"
-    with pytest.raises(RuntimeError, match="out of memory"):
-        step(trainer, True)
-    assert torch.Tensor.cuda is before
-
-
 @pytest.mark.slow
 def test_the_engine_does_not_make_other_packages_chat():
     code = (
@@ -140,24 +126,6 @@ def test_a_verb_called_in_passing_leaves_the_engine_as_loud_as_it_was():
         assert not engine.isEnabledFor(logging.INFO)
         raise RuntimeError
     assert engine.level == before
-
-
-def test_what_patience_has_counted_survives():
-    from fairseq.tasks.translation import TranslationTask
-    from fairseq_cli.train import should_stop_early
-
-    compat.repair_engine()
-    compat.restore_early_stopping({"best": 1.5, "num_runs": 2})
-    assert (should_stop_early.best, should_stop_early.num_runs) == (1.5, 2)
-    assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
-    task = object.__new__(TranslationTask)  # one of fairseq's own
-    (name,) = kept = task.get_checkpoint_dict()
-    compat.restore_early_stopping({"best": 1.0, "num_runs": 0})
-    task.set_checkpoint_dict(kept[name])
-    assert name == "TranslationTask"  # fairseq looks it up by the name of the class
-    assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
-    del should_stop_early.best, should_stop_early.num_runs
-    assert compat.early_stopping_state() == {}
 
 
 @pytest.mark.parametrize(
