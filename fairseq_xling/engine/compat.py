@@ -135,13 +135,8 @@ def repair_engine() -> bool:
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
     warnings.filterwarnings("ignore", module="hydra")
     warnings.filterwarnings("ignore", message="\\s*'config' is validated against ConfigStore")
-    import torch
     from fairseq import options
 
-    # cuDNN's attention builds a plan for each new batch shape, forward and backward, which takes
-    # hundreds of milliseconds: an H100 trained on sentences at a tenth of its rate. Flash and
-    # memory-efficient attention have none.
-    torch.backends.cuda.enable_cudnn_sdp(False)
     options.parse_args_and_arch = _bf16_on_a_gpu(_late_help(options.parse_args_and_arch))
     return True
 
