@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from fairseq_xling.checkpoints import current
 from fairseq_xling.core.errors import UserError, exits_on_user_error, usage_line
 from fairseq_xling.core.files import open_binary
 from fairseq_xling.core.literals import literal
@@ -179,4 +180,4 @@ def check_hydra_options(cfg: Any) -> None:
     for group in _GROUPS:
         if isinstance(root.get(group), DictConfig):
             values |= OmegaConf.to_container(root[group])
-    check_engine_options(values)
+    check_engine_options(values, trained=current() is not None)
