@@ -7,8 +7,8 @@ from fairseq.tasks import FairseqTask
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import check_fields, option_name
+from fairseq_xling.engine.commands import check_hydra_options
 from fairseq_xling.engine.compat import task_config
-from fairseq_xling.guards.commands import check_hydra_options
 from fairseq_xling.training.precision import InPrecision
 from fairseq_xling.training.private import leaving_alone, zero_untouched
 

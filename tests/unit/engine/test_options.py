@@ -179,6 +179,15 @@ def test_what_needs_another_machine_is_refused(values, rule):
         check_engine_options(values)
 
 
+def test_no_shell_reads_a_name_in_a_data_folder_that_is_named_on_the_command_line(tmp_path):
+    line = [str(tmp_path), "--path", "x.pt", "--task"]
+    options.parse_args_and_arch(PARSERS["generate"](), [*line, "translation"])
+    (tmp_path / "x;touch marker;.fasta").touch()
+    with pytest.raises(SystemExit, match=r"marker;\.fasta: must not be of proteins"):
+        options.parse_args_and_arch(PARSERS["generate"](), [*line, "translation"])
+    options.parse_args_and_arch(PARSERS["generate"](), [*line, "cdlm"])
+
+
 @pytest.mark.parametrize("task", ["cdlm", "clcr", "cross_lingual_transfer", "masked_lm"])
 @pytest.mark.parametrize(
     ("option", "rule"),

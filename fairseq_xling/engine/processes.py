@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error, shown
+from fairseq_xling.engine.patches import replace
 
 logger = logging.getLogger(__name__)
 
@@ -24,15 +25,13 @@ _OTHERS = {
     "submitit": ("SUBMITIT_LOCAL_NTASKS", "SUBMITIT_LOCAL_GLOBALID", "SUBMITIT_LOCAL_LOCALID"),
     "mpirun": ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
 }
-_CALLBACK = "fairseq_xling.guards.hydra.Guards"
+_CALLBACK = "fairseq_xling.engine.hydra.Guards"
 _TRAINS = ("fairseq_cli.train", "fairseq_cli.hydra_train")
 
 
 def install() -> None:
-    """Wrap the function that starts what fairseq's programs do."""
-    from fairseq.distributed import utils
-
-    utils.call_main = _joined(utils.call_main)
+    """Replace the function that starts what fairseq's programs do."""
+    replace("fairseq.distributed.utils:call_main", _joined)
 
 
 def _joined(call_main: Callable[..., Any]) -> Callable[..., Any]:

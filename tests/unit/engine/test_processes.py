@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.guards import processes
-from fairseq_xling.guards.processes import check_joined, join_launched
+from fairseq_xling.engine import processes
+from fairseq_xling.engine.processes import check_joined, join_launched
 
 LAUNCHED = {
     **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
