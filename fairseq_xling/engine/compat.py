@@ -180,10 +180,17 @@ def require_compiler(on_gpu: bool) -> None:
         ) from None
 
 
+# Attention over segments, with blocks of 64 and of 128 states.
+SHORT_KERNEL = "ops.aten._efficient_attention_forward"
+KERNEL = "ops.aten._flash_attention_forward"
+
+
 def has_flash_attention(width: int) -> bool:
     """Whether the current GPU has attention over segments for heads of ``width`` units."""
     import torch
 
+    if None in map(operator, (SHORT_KERNEL, KERNEL)):
+        return False
     if not torch.cuda.is_available() or torch.version.hip or width % 8 or width > 256:
         return False
     return torch.cuda.get_device_capability() >= (8, 0)
@@ -197,15 +204,21 @@ def packs_weights(dtype: Any) -> bool:
     """
     import torch
 
+    reorder = operator("ops.mkldnn._reorder_linear_weight")
+    product = operator("ops.mkldnn._linear_pointwise")
+    plus = operator("ops.mkldnn._linear_pointwise.binary")
+    if reorder is None or product is None or plus is None:
+        return False
     with torch.no_grad():
         try:
             states, weight = torch.ones(2, 8, dtype=dtype), torch.ones(4, 8, dtype=dtype)
-            weight = torch.ops.mkldnn._reorder_linear_weight(weight)
-            product = torch.ops.mkldnn._linear_pointwise(states, weight, None, "gelu", [], "none")
-            plus = torch.ops.mkldnn._linear_pointwise.binary(states, product, weight, None, "add")
-        except (AttributeError, RuntimeError):
+            weight = reorder(weight)
+            found = plus(
+                states, product(states, weight, None, "gelu", [], "none"), weight, None, "add"
+            )
+        except RuntimeError:
             return False
-    return bool((plus == 16).all())
+    return bool((found == 16).all())
 
 
 def lstm_states(lstm: Any, states: Any) -> Any:
