@@ -24,7 +24,7 @@ def separable_transformer(
         data: its data folder, if it has moved.
         options: ``lang``, the language of texts for which none is named, and ``device``.
     """
-    from fairseq_xling.guards import prepare_engine
+    from fairseq_xling.engine.prepare import prepare_engine
 
     prepare_engine()  # first: importing fairseq by itself would set up the program's logs
     from fairseq_xling.api.hub import load
@@ -39,7 +39,7 @@ def tri_encoder(
     **options: Any,
 ) -> Any:
     """The same for a model with a TRILayer, which can translate; another one is refused."""
-    from fairseq_xling.guards import prepare_engine
+    from fairseq_xling.engine.prepare import prepare_engine
 
     prepare_engine()
     from fairseq_xling.models.tri_encoder import TriTransformer

@@ -15,7 +15,6 @@ loader to the end of its step, for which is waited.
 """
 
 import argparse
-import functools
 import gc
 import itertools
 import logging
@@ -253,7 +252,7 @@ class Bench:
 
     def stock(self, *flags: str) -> Callable[[], Any]:
         """fairseq's own model and task, with torch's attention as it is."""
-        return self._as_it_is(self.trained(stock_configuration(self.setting, *flags)))
+        return self.trained(stock_configuration(self.setting, *flags))
 
     def peer(self) -> Callable[[], Any]:
         """Hugging Face's model in a plain loop over batches of ours."""
@@ -266,7 +265,7 @@ class Bench:
             flops = self.flops(tokens, length, int(0.15 * tokens), self.scale.vocab)
             return tokens, flops, slots
 
-        return self._as_it_is(step)
+        return step
 
     def plain(self, compiled: bool) -> Callable[[], Any]:
         """A loop without a trainer over full blocks that lie on the device."""
@@ -293,20 +292,7 @@ class Bench:
             optimizer.zero_grad(set_to_none=True)
             return tokens.numel(), flops, tuple(tokens.shape)
 
-        return self._as_it_is(step)
-
-    def _as_it_is(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """``step`` with cuDNN's attention, which this project turns off."""
-
-        @functools.wraps(step)
-        def wrapper() -> Any:
-            torch.backends.cuda.enable_cudnn_sdp(True)
-            try:
-                return step()
-            finally:
-                torch.backends.cuda.enable_cudnn_sdp(False)
-
-        return wrapper
+        return step
 
     # ---- what a step consists of
 

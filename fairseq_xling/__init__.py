@@ -41,8 +41,9 @@ if not TYPE_CHECKING:  # a checker knows the names above, and would take any oth
         if name not in _API:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home, attribute = _API[name]
-        from fairseq_xling.engine.compat import lean_engine, quiet_engine
+        from fairseq_xling.engine.compat import quiet_engine
         from fairseq_xling.engine.extensions import load_plugins
+        from fairseq_xling.engine.lean import lean_engine
 
         lean_engine()
         load_plugins()

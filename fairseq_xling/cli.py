@@ -54,7 +54,8 @@ def main(argv: list[str] | None = None) -> int:
         args.argv = [*extensions.folder_options(), *given]
         read = check_outputs(arguments_of(parser, args))
         # Only now: it takes NumPy, which help does without.
-        from fairseq_xling.engine.compat import bound_shape_caches, lean_engine, quiet_engine
+        from fairseq_xling.engine.compat import bound_shape_caches, quiet_engine
+        from fairseq_xling.engine.lean import lean_engine
 
         bound_shape_caches()
         lean_engine()

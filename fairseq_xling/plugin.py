@@ -7,7 +7,7 @@ import importlib
 
 from fairseq_xling.core.errors import exits_on_user_error
 from fairseq_xling.engine.extensions import load_plugins
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 
 # In this order: models, optimizers and criterions before the tasks that use them.
 MODULES = (
@@ -17,7 +17,7 @@ MODULES = (
     "fairseq_xling.papers.clcr.model",
     "fairseq_xling.models.tagging.model",
     "fairseq_xling.models.bilstm_baseline",
-    "fairseq_xling.training.fused_adam",
+    "fairseq_xling.engine.fused_adam",
     "fairseq_xling.training.criterion",
     "fairseq_xling.training.transfer_criterion",
     "fairseq_xling.training.word_alignment",
@@ -31,7 +31,7 @@ MODULES = (
     "fairseq_xling.training.bilstm_baseline",
 )
 
-prepare_engine()
+exits_on_user_error(prepare_engine)()  # what is imported here is often one of fairseq's programs
 for module in MODULES:
     importlib.import_module(module)
-exits_on_user_error(load_plugins)()  # what is imported here is often one of fairseq's programs
+exits_on_user_error(load_plugins)()

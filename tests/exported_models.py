@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 
 WORDS = "dog cat runs don't house-boat 3.14 zebra Katze Straße läuft 我在 «quoted» end… (a)".split()
 LINES = ["The dog runs, don't it?", "eine Katze läuft!! 3.14", "我在 (Straße) zebra…", "☃ x"]

@@ -112,7 +112,7 @@ def write_tokenizer(path: Path) -> Any:
 
 def write_fairseq_roberta(folder: Path, seed: int = 1, **changes: Any) -> Any:
     """``folder``/model.pt with dict.txt, as fairseq's masked_lm saves them; returns the model."""
-    from fairseq_xling.guards import prepare_engine
+    from fairseq_xling.engine.prepare import prepare_engine
 
     prepare_engine()
     from fairseq.data import Dictionary

@@ -1,1 +1,1 @@
-"""fairseq and torch as they are here: their installation, versions' quirks, precision, plug-ins."""
+"""fairseq and torch as they are here: what is replaced, checked and worked around in them."""

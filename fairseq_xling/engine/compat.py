@@ -1,99 +1,45 @@
-"""Every fact about the versions of fairseq and torch that this project works around; nowhere else.
+"""Facts about the versions of fairseq and torch that this project works around.
 
-Measured with fairseq-fixed 0.12.3.1 and torch 2.13. `repair_engine` is called once, when fairseq
-loads the plug-in (`fairseq_xling.guards.prepare_engine`).
+Measured with fairseq-fixed 0.12.3.1 and torch 2.13. What is replaced in them is in `patches`.
 """
 
-import argparse
 import contextlib
 import ctypes
-import dataclasses
 import functools
-import importlib.abc
+import importlib.metadata
 import importlib.util
 import logging
 import os
 import platform
-import sys
-import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.engine import compose, data_parallel
-from fairseq_xling.engine.install import ENGINE_STEP
+from fairseq_xling.engine.install import ENGINE, ENGINE_STEP
 
-logger = logging.getLogger(__name__)
+_VERSIONS = "0.12."  # of fairseq, by which all are called that have what is replaced
 
 
 def require_engine() -> None:
-    """Say how to install fairseq if it is missing.
+    """Say how to install fairseq if it is missing, or of another version.
 
     It is not an ordinary requirement: its metadata asks for torchaudio, which text work never
     imports and which breaks other packages where its build does not match torch.
 
     Raises:
-        UserError: if fairseq cannot be found.
+        UserError: if fairseq cannot be found, or is not one that this package was written for.
     """
     if importlib.util.find_spec("fairseq") is None:
         raise UserError(f"the engine, fairseq, is not installed; install it with: {ENGINE_STEP}")
-
-
-class _LateModule(types.ModuleType):
-    """Stands for a module whose functions are imported when one of them is called."""
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            return getattr(importlib.import_module(self.__name__), name)(*args, **kwargs)
-
-        return call
-
-
-class _LeanEngine(importlib.abc.MetaPathFinder):
-    """Waits for the first import of fairseq, which asks for scikit-learn and scipy's statistics.
-
-    They take a third of the time until a verb begins, for metrics of tasks that are not ours.
-    """
-
-    late = ("sklearn", "sklearn.metrics", "scipy.stats")
-
-    def find_spec(
-        self, name: str, path: Any = None, target: Any = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name != "fairseq":
-            return None
-        sys.meta_path.remove(self)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            sys.meta_path.insert(0, self)  # it may have been asked where fairseq is, no more
-        if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = functools.partial(self._without, spec.loader.exec_module)
-        return spec
-
-    def _without(self, execute: Callable[..., None], module: types.ModuleType) -> None:
-        sys.meta_path.remove(self)
-        made = {name: _LateModule(name) for name in self.late if name not in sys.modules}
-        for name, one in made.items():
-            parent, _, own = name.rpartition(".")
-            if parent in made:
-                setattr(made[parent], own, one)
-        sys.modules.update(made)
-        try:
-            execute(module)
-        finally:
-            for name in made:
-                del sys.modules[name]
-
-
-def lean_engine() -> None:
-    """Have fairseq imported without what we do not need of it, if it was not imported yet."""
-    if "fairseq" not in sys.modules and not any(isinstance(f, _LeanEngine) for f in sys.meta_path):
-        sys.meta_path.insert(0, _LeanEngine())
+    for name in (ENGINE.partition("==")[0], "fairseq"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            if not (version := importlib.metadata.version(name)).startswith(_VERSIONS):
+                raise UserError(
+                    f"the engine must be {ENGINE}, got {name} {version}; install it with: "
+                    f"{ENGINE_STEP}"
+                )
+            return
 
 
 @contextlib.contextmanager
@@ -114,42 +60,6 @@ def quiet_engine() -> Iterator[None]:
         engine.setLevel(level)
         if own is not None:
             root.removeHandler(own)
-
-
-def repair_engine() -> bool:
-    """Make fairseq behave on today's Python and torch; False where that was done before."""
-    require_engine()
-    bound_shape_caches()
-    root_level = logging.getLogger().level
-    # Importing all tasks asks for tensorboardX, which those of text never use.
-    logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
-    import fairseq.checkpoint_utils as checkpoint_utils
-
-    if getattr(checkpoint_utils, "_xling_repaired", False):
-        return False
-    checkpoint_utils._xling_repaired = True
-
-    # Importing fairseq sets the root logger to DEBUG, which drowns its programs' own output.
-    if logging.getLogger().level == logging.DEBUG != root_level:
-        logging.getLogger().setLevel(root_level)
-    # fairseq calls torch.cuda.amp.autocast at every step, which warns on today's torch.
-    warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
-    compose.install()
-    data_parallel.install()
-    import torch
-    from fairseq import options
-    from fairseq.tasks import FairseqTask
-    from fairseq.trainer import Trainer
-
-    # cuDNN's attention builds a plan for each new batch shape, forward and backward, which takes
-    # hundreds of milliseconds: an H100 trained on sentences at a tenth of its rate. Flash and
-    # memory-efficient attention have none.
-    torch.backends.cuda.enable_cudnn_sdp(False)
-    FairseqTask.get_checkpoint_dict = _early_stopping_of
-    FairseqTask.set_checkpoint_dict = _restore_early_stopping_of
-    options.parse_args_and_arch = _bf16_on_a_gpu(_late_help(options.parse_args_and_arch))
-    Trainer.train_step = _without_cuda(Trainer.train_step)
-    return True
 
 
 # oneDNN keeps what it has compiled for a shape, by default for the last 1,024, and torch's layer
@@ -205,154 +115,15 @@ def task_config(task: type) -> type:
     return getattr(task, "__dataclass")
 
 
-def _bf16_on_a_gpu(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """On the command line fairseq takes `--bf16` for `--tpu`, which needs torch_xla and hides the
-    GPU that there may be."""
-
-    @functools.wraps(parse)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        parsed = parse(*args, **kwargs)
-        found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
-        if getattr(found, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
-            found.tpu = False
-        return parsed
-
-    return wrapper
-
-
-_HELP = {"-h", "--help"}
-
-
-def _late_help(parse: Callable[..., Any]) -> Callable[..., Any]:
-    """fairseq prints its help before it adds the options of the task, architecture and criterion
-    that were named, and raises a bare RuntimeError where no architecture was."""
-
-    @functools.wraps(parse)
-    def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
-        def first(words: Sequence[str] | None = None, namespace: Any = None) -> Any:
-            words = list(sys.argv[1:] if words is None else words)
-            asked = not _HELP.isdisjoint(words)
-            found, rest = read([word for word in words if word not in _HELP], namespace)
-            # fairseq-generate has one by default, for sound.
-            if asked and getattr(found, "arch", "") == parser.get_default("arch"):
-                del found.arch
-            elif getattr(found, "arch", "") is None:
-                parser.error("the following arguments are required: --arch")
-            parser.parse_known_args = last if asked else read
-            named.update(vars(found))
-            return found, rest
-
-        def last(words: Sequence[str] | None = None, namespace: Any = None) -> Any:
-            _group_options(parser, named)
-            return read(words, namespace)
-
-        named: dict[str, Any] = {}
-        read, parser.parse_known_args = parser.parse_known_args, first
-        try:
-            return parse(parser, *args, **kwargs)
-        finally:
-            parser.parse_known_args = read
-
-    return wrapper
-
-
-def _group_options(parser: argparse.ArgumentParser, named: Mapping[str, Any]) -> None:
-    """Give what was named by option, such as ``task``, a group of its own in the help."""
-    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
-    from fairseq.registry import REGISTRIES
-    from fairseq.tasks import TASK_DATACLASS_REGISTRY
-
-    arch = ARCH_MODEL_NAME_REGISTRY.get(named.get("arch"), named.get("arch"))
-    configs = {
-        kind: one["dataclass_registry"].get(named.get(kind)) for kind, one in REGISTRIES.items()
-    }
-    configs["arch"] = MODEL_DATACLASS_REGISTRY.get(arch)
-    configs["task"] = TASK_DATACLASS_REGISTRY.get(named.get("task"))
-    for kind, config in configs.items():
-        # Without those that stand for an option of all trainings, such as the seed.
-        fields = {
-            field.name
-            for field in (dataclasses.fields(config) if config else ())
-            if not str(field.default).startswith("${")
-        }
-        own = parser.add_argument_group(f"{kind.replace('_', '-')} {named.get(kind)}")
-        for group in parser._action_groups:
-            moved = [a for a in group._group_actions if a.option_strings and a.dest in fields]
-            if group is not own and moved:
-                own._group_actions += moved
-                group._group_actions = [a for a in group._group_actions if a not in moved]
-
-
-def _without_cuda(train_step: Callable[..., Any]) -> Callable[..., Any]:
-    """Half precision on a CPU: where gradients overflow, fairseq skips the step, as it should, and
-    then puts a zero on a GPU that need not be there."""
+def operator(name: str) -> Callable[..., Any] | None:
+    """torch's function of this name that is not public, such as ``ops.mkldnn._linear_pointwise``;
+    None where this version of torch has none, so that something public is used instead."""
     import torch
 
-    @functools.wraps(train_step)
-    def wrapper(trainer: Any, *args: Any, **kwargs: Any) -> Any:
-        if trainer.cuda:
-            return train_step(trainer, *args, **kwargs)
-        before = torch.Tensor.__dict__.get("cuda")  # none: what torch has is inherited
-        torch.Tensor.cuda = lambda tensor, *_, **__: tensor
-        try:
-            return train_step(trainer, *args, **kwargs)
-        finally:
-            if before is None:
-                del torch.Tensor.cuda
-            else:
-                torch.Tensor.cuda = before
-
-    return wrapper
-
-
-def early_stopping_state() -> dict[str, Any]:
-    """What `--patience` has counted; fairseq keeps it on a function and forgets it."""
-    from fairseq_cli.train import should_stop_early
-
-    return {name: getattr(should_stop_early, name) for name in vars(should_stop_early)}
-
-
-def restore_early_stopping(state: dict[str, Any]) -> None:
-    """Undo the forgetting that `early_stopping_state` works around."""
-    from fairseq_cli.train import should_stop_early
-
-    for name, value in state.items():
-        setattr(should_stop_early, name, value)
-
-
-def _early_stopping_of(task: Any) -> dict[str, Any]:
-    return {type(task).__name__: {"early_stopping": early_stopping_state()}}
-
-
-def _restore_early_stopping_of(task: Any, state: dict[str, Any]) -> None:
-    restore_early_stopping(state.get("early_stopping", {}))
-
-
-def own_store(seconds: int) -> Any:
-    """A connection of one's own to the store in which the processes of a training met.
-
-    One that a thread shares with torch would wait with it.
-
-    Args:
-        seconds: until a question that is not answered raises RuntimeError.
-
-    Returns:
-        None if the store is not one that is connected to, such as a file.
-    """
-    import datetime
-
-    import torch.distributed as dist
-    from torch.distributed.distributed_c10d import _get_default_store
-
-    store = _get_default_store()
-    while isinstance(store, dist.PrefixStore):
-        store = store.underlying_store
-    if not isinstance(store, dist.TCPStore):
-        return None
-    limit = datetime.timedelta(seconds=seconds)
-    return dist.TCPStore(
-        store.host, store.port, is_master=False, wait_for_workers=False, timeout=limit
-    )
+    found: Any = torch
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def cpu_capabilities() -> Mapping[str, Any]:
@@ -409,10 +180,17 @@ def require_compiler(on_gpu: bool) -> None:
         ) from None
 
 
+# Attention over segments, with blocks of 64 and of 128 states.
+SHORT_KERNEL = "ops.aten._efficient_attention_forward"
+KERNEL = "ops.aten._flash_attention_forward"
+
+
 def has_flash_attention(width: int) -> bool:
     """Whether the current GPU has attention over segments for heads of ``width`` units."""
     import torch
 
+    if None in map(operator, (SHORT_KERNEL, KERNEL)):
+        return False
     if not torch.cuda.is_available() or torch.version.hip or width % 8 or width > 256:
         return False
     return torch.cuda.get_device_capability() >= (8, 0)
@@ -426,15 +204,21 @@ def packs_weights(dtype: Any) -> bool:
     """
     import torch
 
+    reorder = operator("ops.mkldnn._reorder_linear_weight")
+    product = operator("ops.mkldnn._linear_pointwise")
+    plus = operator("ops.mkldnn._linear_pointwise.binary")
+    if reorder is None or product is None or plus is None:
+        return False
     with torch.no_grad():
         try:
             states, weight = torch.ones(2, 8, dtype=dtype), torch.ones(4, 8, dtype=dtype)
-            weight = torch.ops.mkldnn._reorder_linear_weight(weight)
-            product = torch.ops.mkldnn._linear_pointwise(states, weight, None, "gelu", [], "none")
-            plus = torch.ops.mkldnn._linear_pointwise.binary(states, product, weight, None, "add")
-        except (AttributeError, RuntimeError):
+            weight = reorder(weight)
+            found = plus(
+                states, product(states, weight, None, "gelu", [], "none"), weight, None, "add"
+            )
+        except RuntimeError:
             return False
-    return bool((plus == 16).all())
+    return bool((found == 16).all())
 
 
 def lstm_states(lstm: Any, states: Any) -> Any:

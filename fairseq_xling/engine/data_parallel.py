@@ -1,28 +1,26 @@
 """torch's DistributedDataParallel for fairseq's `--ddp-backend pytorch_ddp`, on a CPU as well."""
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
+
+from fairseq_xling.engine.patches import replace
 
 
 def install() -> None:
-    """Have fairseq wrap models with `wrapped`. Called when fairseq is prepared."""
-    from fairseq.models import distributed_fairseq_model
-
-    distributed_fairseq_model.DistributedDataParallel = wrapped
+    """Have fairseq wrap models of any device. Called when fairseq is prepared."""
+    replace("fairseq.models.distributed_fairseq_model:DistributedDataParallel", _of_any_device)
 
 
-def wrapped(
-    module: nn.Module, *, find_unused_parameters: bool, **options: Any
-) -> DistributedDataParallel:
-    """``module``, whose gradients are exchanged during the backward pass.
+def _of_any_device(wrap: Callable[..., nn.Module]) -> Callable[..., nn.Module]:
+    """Without looking for parameters that have no gradient, torch waits for them: the second step
+    of a model with private parts, or of any other that ``may_lack_gradients``, fails."""
 
-    fairseq names a device, which torch refuses for a model on a CPU. Without looking for parameters
-    that have no gradient, torch waits for them: the second step of a model with private parts, or
-    of any other that ``may_lack_gradients``, fails.
-    """
-    if next(module.parameters()).device.type == "cpu":
-        options |= {"device_ids": None, "output_device": None}
-    looks = find_unused_parameters or getattr(module, "may_lack_gradients", False)
-    return DistributedDataParallel(module, find_unused_parameters=looks, **options)
+    def wrapped(module: nn.Module, *, find_unused_parameters: bool, **options: Any) -> nn.Module:
+        if next(module.parameters()).device.type == "cpu":
+            options |= {"device_ids": None, "output_device": None}
+        looks = find_unused_parameters or getattr(module, "may_lack_gradients", False)
+        return wrap(module, find_unused_parameters=looks, **options)
+
+    return wrapped

@@ -189,7 +189,8 @@ def _same(first: str | Path, second: str | Path) -> bool:
 @contextlib.contextmanager
 def importing(what: str, place: Path | None = None) -> Iterator[None]:
     """Has whatever fails inside end in one line with the place in the user's own code."""
-    from fairseq_xling.engine.compat import lean_engine, quiet_engine  # only now: it takes NumPy
+    from fairseq_xling.engine.compat import quiet_engine  # only now: it takes NumPy
+    from fairseq_xling.engine.lean import lean_engine
 
     lean_engine()
     try:

@@ -138,8 +138,16 @@ _DDP_BACKENDS = ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d")
 _DICTIONARIES = ("model_overrides", "optimizer_overrides")
 
 
-def check_engine_options(values: Mapping[str, Any]) -> None:
-    """Hold fairseq's options, by field, to their ranges; those that are left out pass."""
+def check_engine_options(values: Mapping[str, Any], trained: bool = False) -> None:
+    """Hold fairseq's options, by field, to their ranges; those that are left out pass.
+
+    Args:
+        trained: they are a checkpoint's, whose training is over, perhaps on another machine.
+
+    Raises:
+        UserError: for the first option that is out of its range, or that fairseq has and that does
+            not work.
+    """
     for field, allowed in RANGES.items():
         value = values.get(field)
         if isinstance(value, str) and value.startswith("${"):  # another option's
@@ -158,6 +166,8 @@ def check_engine_options(values: Mapping[str, Any]) -> None:
     _check_shards(values)
     _check_warmup(values)
     _check_accelerator(values)
+    if not trained:
+        _check_training(values)
 
 
 def _numbers(name: str, field: str, value: Any) -> list[float]:
@@ -222,6 +232,22 @@ def _check_accelerator(values: Mapping[str, Any]) -> None:
         raise UserError("`--amp` needs an accelerator; with `--cpu` take --cpu-bf16")
     if values.get("tpu") and importlib.util.find_spec("torch_xla") is None:
         raise UserError("`--tpu` needs the package torch_xla, which is not installed")
+
+
+def _check_training(values: Mapping[str, Any]) -> None:
+    """fairseq looks for splits that it has not loaded, and ends well without having trained."""
+    if values.get("combine_valid_subsets"):
+        raise UserError(
+            "`--combine-valid-subsets` does not work: fairseq combines the files of one split and "
+            "then asks for each of `--valid-subset`; leave it out, and name the splits there, as "
+            "in valid,test"
+        )
+    unable = importlib.util.find_spec("iopath") is None
+    if values.get("write_checkpoints_asynchronously") and unable:
+        raise UserError(
+            "`--write-checkpoints-asynchronously` needs the package iopath, which is not "
+            "installed; leave it out, or run: pip install iopath"
+        )
 
 
 def literal_list(x: Any, x_type: Callable[[Any], Any] = float) -> Any:

@@ -20,7 +20,7 @@ from fairseq_xling.data.folder import MASK, SPECIALS, DataFolder, text_mask
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame
 from fairseq_xling.engine.devices import usable_device
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 
 MODEL = "model.pt"  # in a folder of `interop.export`
 Loaded = TypeVar("Loaded", bound="Encoder")

@@ -22,7 +22,7 @@ from fairseq_xling.core.provenance import versions
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.shortlist import Shortlist, name_of
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.encoder import MODEL, Encoder
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.text.tokenizers.pieces import pieces_file

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.checkpoints import origin
+from fairseq_xling.checkpoints import check_kinds, origin
 from fairseq_xling.core.errors import UserError, exits_on_user_error
 
 KEY = "_extra_state"  # where torch puts it in a state dict
@@ -96,6 +96,7 @@ class Identified:
         if self.older and KEY not in state_dict:
             state_dict = {**state_dict, KEY: self.get_extra_state()}
         check_identity(self.identity, read_identity(state_dict))
+        check_kinds(self, state_dict)
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:

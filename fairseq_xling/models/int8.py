@@ -20,13 +20,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.engine.compat import cpu_capabilities
+from fairseq_xling.engine.compat import cpu_capabilities, operator
 from fairseq_xling.engine.precision import cpu_has_bf16
 from fairseq_xling.models.heads import LinearHead, listed
 from fairseq_xling.models.layer import EncoderLayer
 from fairseq_xling.models.reading import FUSED, Projection, ReadingLayer, prepared, substitute
 
 _STATE_LIMIT, _ZERO = 127, 128
+_PRODUCTS = ("ops.onednn.qlinear_prepack", "ops.onednn.qlinear_pointwise.binary")
 _VNNI = ("avx512_vnni", "avx_vnni", "amx_int8")
 _TINY = torch.finfo(torch.float32).tiny
 
@@ -45,7 +46,8 @@ def quantise(model: nn.Module, calibrate: Callable[[], object] | None = None) ->
     if found != {("cpu", torch.float32)}:
         device, dtype = next(iter(found)) if len(found) == 1 else ("several", "kinds")
         raise UserError(f"`--int8` needs a model on a CPU in fp32, got {device} {dtype}")
-    if "onednn" not in torch.backends.quantized.supported_engines:
+    missing = None in map(operator, _PRODUCTS)
+    if missing or "onednn" not in torch.backends.quantized.supported_engines:
         raise UserError("`--int8` needs a torch with oneDNN, which this one does not have")
     ranges = {} if calibrate is None else _ranges(model, calibrate)
     substitute(model, lambda layer: _layer(layer, ranges.get(layer)), Int8Linear)

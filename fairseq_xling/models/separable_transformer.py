@@ -17,7 +17,7 @@ from fairseq.dataclass import FairseqDataclass
 from fairseq.models import register_model, register_model_architecture
 from torch import Tensor
 
-from fairseq_xling.checkpoints import origin, settings_of_file
+from fairseq_xling.checkpoints import check_kinds, origin, settings_of_file
 from fairseq_xling.core.errors import UserError, about, exits_on_user_error
 from fairseq_xling.core.ranges import (
     COUNT,
@@ -247,6 +247,7 @@ class SeparableTransformer(TrainableModel):
     @exits_on_user_error
     def load_state_dict(self, state_dict, strict=True, model_cfg=None, args=None):
         """As fairseq's, but with a one-line error."""
+        check_kinds(self, state_dict)
         try:
             return super().load_state_dict(state_dict, strict, model_cfg, args)
         except RuntimeError as error:  # torch lists every tensor; the first is enough

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from fairseq_xling.engine.compat import KERNEL, SHORT_KERNEL, operator
 from fairseq_xling.models.dropout import dropout
 
 _HALF = (torch.float16, torch.bfloat16)
@@ -57,16 +58,15 @@ def _fused(parts: Tensor, segments: Segments, rate: float) -> Tensor:
     `torch.nn.attention.varlen` is the second one without dropout.
     """
     bounds, longest, mean = segments
+    kernel = operator(SHORT_KERNEL if mean < _SHORT else KERNEL)
+    if kernel is None:
+        return _by_padding(parts, segments, rate)
     query, key, value = parts.unbind(1)
     lengths = bounds, bounds, longest, longest
     if mean < _SHORT:
         rows = (part[None] for part in (query, key, value))
-        return torch.ops.aten._efficient_attention_forward(
-            *rows, None, *lengths, rate, 0, torch.is_grad_enabled()
-        )[0][0]
-    return torch.ops.aten._flash_attention_forward(
-        query, key, value, *lengths, rate, False, return_debug_mask=False
-    )[0]
+        return kernel(*rows, None, *lengths, rate, 0, torch.is_grad_enabled())[0][0]
+    return kernel(query, key, value, *lengths, rate, False, return_debug_mask=False)[0]
 
 
 def _by_padding(parts: Tensor, segments: Segments, rate: float) -> Tensor:

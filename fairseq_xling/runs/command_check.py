@@ -10,7 +10,7 @@ from pathlib import Path
 from fairseq_xling.core.errors import UserError, program_error
 from fairseq_xling.engine.compat import require_engine
 from fairseq_xling.engine.extensions import take_folders
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.runs import launch
 from fairseq_xling.runs.command_line import build_parser, join_words, verbs
 

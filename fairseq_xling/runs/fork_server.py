@@ -263,7 +263,7 @@ def _import_everything() -> None:
     """What the programs of a run import, and nothing that decides how they log."""
     import logging
 
-    from fairseq_xling.engine.compat import lean_engine
+    from fairseq_xling.engine.lean import lean_engine
 
     lean_engine()
     import fairseq.trainer  # noqa: F401

@@ -1,4 +1,4 @@
-"""Runs an installed program of fairseq as it is, but sooner: see `compat.lean_engine`.
+"""Runs an installed program of fairseq as it is, but sooner: see `engine.lean`.
 
     python -m fairseq_xling.runs.launch /path/to/fairseq-train data --user-dir ...
 
@@ -8,7 +8,7 @@ The runner begins the trainings and translations of a run with it.
 import runpy
 import sys
 
-from fairseq_xling.engine.compat import lean_engine
+from fairseq_xling.engine.lean import lean_engine
 
 if __name__ == "__main__":
     del sys.argv[0]

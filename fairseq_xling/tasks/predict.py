@@ -16,7 +16,7 @@ from fairseq_xling.core.errors import UserError, program_error
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine.devices import usable_device
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.encoder import to_device
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.formats.conllu import TreeItem

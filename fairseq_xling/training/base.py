@@ -9,8 +9,8 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import check_fields, option_name
+from fairseq_xling.engine.commands import check_hydra_options
 from fairseq_xling.engine.compat import task_config
-from fairseq_xling.guards.commands import check_hydra_options
 from fairseq_xling.training.precision import InPrecision
 from fairseq_xling.training.private import leaving_alone, unreached_anywhere
 
@@ -57,6 +57,19 @@ class Task(InPrecision, FairseqTask):
     def target_dictionary(self) -> Any:
         """None, likewise."""
         return None
+
+    def get_checkpoint_dict(self) -> dict[str, Any]:
+        """fairseq's hook: what `--patience` has counted. fairseq keeps it on a function, and
+        forgets it where a training resumes."""
+        from fairseq_cli.train import should_stop_early
+
+        return {type(self).__name__: {"early_stopping": dict(vars(should_stop_early))}}
+
+    def set_checkpoint_dict(self, state: dict[str, Any]) -> None:
+        """fairseq's hook: what `get_checkpoint_dict` has put under the name of the class."""
+        from fairseq_cli.train import should_stop_early
+
+        vars(should_stop_early).update(state.get("early_stopping", {}))
 
 
 def _inside(

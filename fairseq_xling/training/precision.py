@@ -10,6 +10,7 @@ import torch
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
+from fairseq_xling.checkpoints import current
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.engine.precision import ON_CPU, computes_in_bf16
 
@@ -27,7 +28,6 @@ class PrecisionConfig(FairseqDataclass):
     cpu: bool = II("common.cpu")
     bf16: bool = II("common.bf16")
     fp16: bool = II("common.fp16")
-    fp16_no_flatten_grads: bool = II("common.fp16_no_flatten_grads")
     amp: bool = II("common.amp")
     memory_efficient_fp16: bool = II("common.memory_efficient_fp16")
     memory_efficient_bf16: bool = II("common.memory_efficient_bf16")
@@ -41,12 +41,9 @@ def check_precision(cfg: Any) -> None:
         )
     if cfg.cpu and cfg.bf16:
         raise UserError("`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16")
-    unflattened = cfg.fp16_no_flatten_grads or cfg.memory_efficient_fp16
-    if cfg.cpu and cfg.fp16 and not unflattened:
-        raise UserError(
-            "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16, or, to train, "
-            "--fp16-no-flatten-grads"
-        )
+    half = cfg.fp16 or cfg.memory_efficient_fp16  # of which 0.3.0 could train on a CPU
+    if cfg.cpu and half and current() is None:
+        raise UserError("`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16")
 
 
 def in_half(cfg: Any) -> bool:

@@ -160,7 +160,8 @@ class UnifiedTask(PlannedTask):
             if on_gpu and not fits:
                 raise UserError(
                     "`--unpadded` on needs `--bf16` or `--fp16` on a GPU, one of NVIDIA's from "
-                    "Ampere on, and heads of at most 256 units, a multiple of 8; leave it out"
+                    "Ampere on, heads of at most 256 units, a multiple of 8, and a torch with "
+                    "attention over segments; leave it out"
                 )
         elif cfg.unpadded == "off" or reads_padding or not (on_gpu and fits):
             return None

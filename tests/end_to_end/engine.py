@@ -25,7 +25,7 @@ import torch
 
 import fairseq_xling
 from fairseq_xling import USER_DIR
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.runs.forking import OFF, VARIABLE, fork, fork_server
 
 BIN = Path(sys.executable).parent

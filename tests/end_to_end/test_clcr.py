@@ -424,16 +424,6 @@ def test_a_training_that_diverges_ends_in_one_line_and_leaves_no_checkpoint(worl
     assert not list((world / "diverged").glob("*.pt"))
 
 
-def test_half_precision_on_a_cpu_passes_over_steps_whose_gradients_overflow(world, labels):
-    half = ["--fp16", "--fp16-no-flatten-grads", "--fp16-init-scale", "1000000"]
-    log = train(
-        *(world, "half", "--clcr-start", last(world, "lm2"), "--clcr-module", "extract", *half),
-        *("--clcr-labels", labels, "--max-update", "2"),
-    )
-    assert "gradient overflow detected" in log
-    assert load(last(world, "half"))["optimizer_history"][-1]["num_updates"] == 2
-
-
 def test_blank_lines_and_sentences_beyond_the_position_table_are_encoded_and_said(
     world, phases, tmp_path, capsys
 ):

@@ -15,7 +15,7 @@ from tests.end_to_end.engine import (
 
 pytestmark = pytest.mark.slow
 
-GUARDS = "+hydra.callbacks.xling._target_=fairseq_xling.guards.hydra.Guards"
+GUARDS = "+hydra.callbacks.xling._target_=fairseq_xling.engine.hydra.Guards"
 
 
 @pytest.fixture

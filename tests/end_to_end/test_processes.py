@@ -1,4 +1,4 @@
-"""Several processes of one training: how they meet, and what happens if one dies or hangs."""
+"""Several processes of one training: how they meet, and what happens if one dies."""
 
 import contextlib
 import re
@@ -44,7 +44,8 @@ def torchrun(log, *arguments, restarts=0):
         *(BIN / "fairseq-train", *arguments),
     ]
     with open(log, "w") as output:
-        process = start(command, output, output, env=apart())
+        env = {**apart(), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+        process = start(command, output, output, env=env)
         try:
             yield process
         finally:
@@ -111,96 +112,12 @@ def test_a_process_that_dies_ends_the_other_at_once(tiny_corpus, tmp_path):
         assert processes[0].wait(timeout=60) == 1
         assert time.monotonic() - killed < 10
     last = logs[0].read_text().splitlines()[-1]
-    assert last.startswith("fairseq-xling: error: another process of this training has ended or ")
+    assert last.startswith("fairseq-xling: error: another process of this training did not come, ")
     assert "Traceback" not in logs[0].read_text()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("stopped", "line"),
-    [
-        (0, "rank 0, where the processes met, did not answer for 30 seconds; rank 1 ends"),
-        (1, r"rank 1 of 2 \(process \d+ of \S+\) was not heard of for 30 seconds; rank 0 ends"),
-    ],
-)
-def test_a_process_that_is_stopped_ends_the_other_within_a_minute(
-    stopped, line, tiny_corpus, tmp_path
-):
-    options = training_options(tiny_corpus.path, tmp_path / "saved", *ENDLESS)
-    with two(tmp_path, *options) as (processes, logs):
-        wait_for("train_inner", logs[0])
-        psutil.Process(processes[stopped].pid).suspend()
-        assert processes[1 - stopped].wait(timeout=50) == 1
-    assert re.match(f"fairseq-xling: error: {line}", logs[1 - stopped].read_text().splitlines()[-1])
-
-
-STUCK = '''
-"""An objective whose process of rank 1 stops, but for its other threads, after some examples."""
-
-import os
-import time
-
-import fairseq_xling.plugin  # noqa: F401
-from fairseq_xling.objectives import objectives
-from fairseq_xling.objectives.mlm import MaskedLM
-
-
-@objectives.register("stuck")
-class Stuck(MaskedLM):
-    name = "stuck"
-    left = 200
-
-    def __call__(self, row, rng):
-        Stuck.left -= 1
-        if os.environ["RANK"] == "1" and Stuck.left < 0:
-            time.sleep(1000)
-        return super().__call__(row, rng)
-'''
-
-
-@pytest.mark.slow
-def test_a_process_whose_training_is_stuck_ends_the_other_after_the_timeout(tiny_corpus, tmp_path):
-    mine = tmp_path / "my_plugin"
-    mine.mkdir()
-    (mine / "__init__.py").write_text(STUCK)
-    options = training_options(
-        tiny_corpus.path,
-        tmp_path / "saved",
-        *ENDLESS,
-        *"--objectives stuck --heartbeat-timeout 4 --user-dir".split(),
-        str(mine),
-    )
-    with two(tmp_path, *options) as (processes, logs):
-        wait_for("train_inner", logs[0])
-        assert processes[0].wait(timeout=50) == 1
-    last = logs[0].read_text().splitlines()[-1]
-    assert re.search(
-        r"rank 1 of 2 \(process \d+ of \S+\) has kept the others waiting for 4 seconds; rank 0",
-        last,
-    )
-
-
-@pytest.mark.slow
-def test_processes_that_are_stopped_together_continue_together(tiny_corpus, tmp_path):
-    options = training_options(
-        tiny_corpus.path, tmp_path / "saved", *ENDLESS, *"--heartbeat-timeout 3".split()
-    )
-    with two(tmp_path, *options) as (processes, logs):
-        wait_for("train_inner", logs[0])
-        members = [psutil.Process(process.pid) for process in processes]
-        for member in members:
-            member.suspend()
-        time.sleep(6)
-        before = len(logs[0].read_text())
-        for member in members:
-            member.resume()
-        time.sleep(4)
-        assert all(member.is_running() for member in members)
-        assert len(logs[0].read_text()) > before
-
-
 def test_a_process_whose_others_never_start_ends_in_one_line(tiny_corpus, tmp_path):
-    options = training_options(tiny_corpus.path, tmp_path, *"--heartbeat-timeout 1".split())
+    options = training_options(tiny_corpus.path, tmp_path)
     with socket.socket() as taken:
         taken.bind(("localhost", 0))
         address = f"tcp://localhost:{taken.getsockname()[1]}"
@@ -209,8 +126,8 @@ def test_a_process_whose_others_never_start_ends_in_one_line(tiny_corpus, tmp_pa
     assert done.returncode == 1 and "Traceback" not in done.stdout
     last = done.stdout.strip().splitlines()[-1]
     assert last.startswith(
-        f"fairseq-xling: error: process 1 of 2 did not meet the others at {address} "
-        "(another program, or another process of rank 0, listens there); "
+        "fairseq-xling: error: another process of this training did not come, has ended or does "
+        "not answer (The server socket has failed to listen on any local network address); "
     )
 
 

@@ -325,12 +325,11 @@ def test_the_number_of_loader_workers_changes_nothing(tiny_corpus, tmp_path, in_
     assert_same_training(tmp_path / "0" / last, tmp_path / "2" / last)
 
 
-@pytest.mark.parametrize("precision", ["", "--fp16 --fp16-no-flatten-grads"])
 def test_private_parameters_stand_still_while_their_language_is_absent(
-    precision, tiny_corpus, tmp_path, in_process
+    tiny_corpus, tmp_path, in_process
 ):
     """German moves first; then only English is trained, with momentum and weight decay on."""
-    common = ["--separate", "emb,1", "--disable-validation", *precision.split()]
+    common = ["--separate", "emb,1", "--disable-validation"]
     first, then = tmp_path / "first", tmp_path / "then"
     in_process("train", tiny_corpus.path, first, "--max-update", "6", *common)
     before = load(first / "checkpoint_last.pt")

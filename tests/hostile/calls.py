@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.engine.compat import lean_engine
+from fairseq_xling.engine.lean import lean_engine
 from fairseq_xling.runs.command_line import verbs
 
 CHECKPOINTS = (

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.ranges import NOT_NEGATIVE
-from fairseq_xling.engine.compat import lean_engine
+from fairseq_xling.engine.lean import lean_engine
 from tests.hostile.calls import calls, parsers
 from tests.hostile.checkpoints import CODE
 from tests.hostile.inputs import ALIKE

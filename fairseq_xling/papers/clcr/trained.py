@@ -21,7 +21,7 @@ from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame, frame_order
 from fairseq_xling.engine.devices import usable_device
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.models.identity import KEY, decode_identity
 from fairseq_xling.papers.clcr.labels import blocks_of_text
 from fairseq_xling.papers.clcr.modules import PairStates

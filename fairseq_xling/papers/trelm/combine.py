@@ -14,7 +14,7 @@ from torch import Tensor
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.provenance import provenance
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from fairseq_xling.models.phases import LOWER, UPPER, part_of
 from fairseq_xling.trained import load_trained

@@ -20,7 +20,7 @@ from fairseq_xling.core.errors import UserError, about, program_error
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors

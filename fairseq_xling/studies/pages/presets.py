@@ -72,7 +72,7 @@ def _objectives() -> Iterator[Preset]:
 
 
 def _named() -> Iterator[Preset]:
-    from fairseq_xling.guards import prepare_engine
+    from fairseq_xling.engine.prepare import prepare_engine
 
     prepare_engine()
     for module, words in _NAMED.items():

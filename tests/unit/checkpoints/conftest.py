@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 
 
 @pytest.fixture(scope="session")

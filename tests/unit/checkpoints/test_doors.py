@@ -14,7 +14,7 @@ import torch
 from fairseq_xling.checkpoints.served import PATHS
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.mmap import write_items
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
 from fairseq_xling.models.transfer_encoder import encoder_depth

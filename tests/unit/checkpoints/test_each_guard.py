@@ -6,7 +6,6 @@ case here gets past all guards but its own. The page on security lists the guard
 
 import builtins
 import dataclasses
-import importlib.util
 import json
 import os
 import pickle
@@ -37,8 +36,11 @@ from fairseq_xling.core import array_file, yaml_text
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data import folder as data_folder
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.guards import prepare_engine, reading
+from fairseq_xling.data.mmap import write_items
+from fairseq_xling.engine import reading
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.sources import folder as weights_folder
+from fairseq_xling.models import identity
 from fairseq_xling.results.report import Section, write_report
 from fairseq_xling.runs import forking, options
 from fairseq_xling.trained import load_trained
@@ -253,11 +255,19 @@ def _(tools: Tools) -> Any:
     return weights_folder._safetensors(tools.folder / "x.safetensors")
 
 
-@guard("check_kinds", put(checkpoints, "check_kinds"))
+@guard("check_kinds", put(identity, "check_kinds"))
 def _(tools: Tools) -> Any:
-    model = nn.Module()
-    model.register_buffer("updates", torch.zeros((), dtype=torch.int64))
-    return reading._same_kinds(lambda model, state: True)(model, {"updates": torch.tensor(3.5)})
+    from fairseq.models import BaseFairseqModel
+
+    class Counting(identity.Identified, BaseFairseqModel):
+        identity = {"languages": ["en"]}
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+
+    model = Counting()
+    return model.load_state_dict({**model.state_dict(), "updates": torch.tensor(3.5)})
 
 
 @guard("check_optimizer", put(checkpoints, "check_optimizer"))
@@ -266,7 +276,7 @@ def _(tools: Tools) -> Any:
 
     moments = {"state": {0: {"exp_avg": torch.tensor([float("nan")])}}, "param_groups": []}
     path = tools.changed({"last_optimizer_state": moments})
-    restore = reading._one_line_restore(
+    restore = reading.one_line_restore(
         lambda trainer, name: checkpoint_utils.load_checkpoint_to_cpu(name)
     )
     return restore(SimpleNamespace(_optimizer=None), str(path))
@@ -277,7 +287,7 @@ def _(tools: Tools) -> Any:
     weight = nn.Parameter(torch.ones(3, 2))
     inner = SimpleNamespace(state={weight: {"exp_avg": torch.ones(2, 3)}})
     trainer = SimpleNamespace(_optimizer=1, optimizer=SimpleNamespace(optimizer=inner))
-    return reading._one_line_restore(lambda trainer, name: {"a": 1})(trainer, "x.pt")
+    return reading.one_line_restore(lambda trainer, name: {"a": 1})(trainer, "x.pt")
 
 
 def _original_torch(patch: pytest.MonkeyPatch) -> None:
@@ -453,25 +463,21 @@ def _(tools: Tools) -> None:
     utils.eval_str_dict(f"__import__('pathlib').Path({str(tools.marker)!r}).touch()")
 
 
-def _shell(patch: pytest.MonkeyPatch) -> None:
-    from fairseq.data import fasta_dataset
-
-    spec = importlib.util.spec_from_file_location("fresh_copy", fasta_dataset.__file__)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    fresh = module.FastaDataset._build_index
-    patch.setattr(fasta_dataset.FastaDataset, "_build_index", fresh)
-
-
-@guard("no shell", _shell)
+@guard("no shell", put(reading, "refuse_proteins"))
 def _(tools: Tools) -> None:
-    from fairseq.data.fasta_dataset import FastaDataset
-
+    """fairseq takes the languages out of names of files where none are given."""
+    folder, name = tools.folder / "data", f"x;touch {tools.marker.name};"
+    folder.mkdir()
+    for lang in (name, "de"):
+        (folder / f"dict.{lang}.txt").write_text("a 1\nb 1\n")
+        stem = folder / f"valid.{name}-de.{lang}"
+        write_items(stem, [np.array([4, 2])], np.dtype("<u2"))
+        Path(f"{stem}.fasta").write_text(">x\na\n")
+    (folder / f"valid.{name}-de.de.idx").unlink()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tools.folder)
-        name = f"x;touch {tools.marker.name};"
-        Path(f"{name}.fasta").write_text(">x\na\n")
-        FastaDataset(name)
+        task = {"data": "data", "source_lang": None, "target_lang": None}
+        tools.loaded(tools.peer(task=task))[2].load_dataset("valid")
 
 
 def _untrained(patch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.papers.emerging import config as ablation_config
 from fairseq_xling.papers.emerging import mapped_layers_study, similarity_config
 from fairseq_xling.papers.trelm import config as run_config

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from tests.unit.checkpoints.test_each_guard import GUARDS
 
 ROOT = Path(__file__).parents[3]

@@ -1,32 +1,61 @@
 """The facts about fairseq and torch that `compat` works around."""
 
 import argparse
+import importlib.metadata
 import logging
 import os
 import platform
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from fairseq_xling import guards
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.engine import compat
+from fairseq_xling.engine.prepare import prepare_engine
 
 
 @pytest.fixture(autouse=True)
 def engine():
-    guards.prepare_engine()
+    prepare_engine()
 
 
 def test_a_missing_engine_is_explained_by_the_step_that_installs_it(monkeypatch):
     monkeypatch.setattr(compat.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"install it with: pip install .*--no-deps fairseq-fixed"):
         compat.require_engine()
+
+
+@pytest.mark.parametrize(
+    ("installed", "line"),
+    [
+        ({"fairseq-fixed": "0.12.3.1"}, ""),
+        ({"fairseq": "0.12.2"}, ""),
+        ({}, ""),  # a folder on the path: what is replaced in it is looked for
+        ({"fairseq": "0.10.2"}, "must be fairseq-fixed==0.12.3.1, got fairseq 0.10.2; install it"),
+        ({"fairseq-fixed": "0.13.0"}, "must be fairseq-fixed==0.12.3.1, got fairseq-fixed 0.13.0;"),
+    ],
+)
+def test_another_version_of_the_engine_is_refused(monkeypatch, installed, line):
+    def version(name):
+        if name not in installed:
+            raise importlib.metadata.PackageNotFoundError
+        return installed[name]
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    if not line:
+        compat.require_engine()
+        return
+    with pytest.raises(UserError, match=f"^the engine {line}"):
+        compat.require_engine()
+
+
+def test_a_function_that_torch_lacks_is_none():
+    assert compat.operator("ops.aten.relu")(torch.tensor(-1.0)) == 0
+    assert compat.operator("_foreach_norm") is torch._foreach_norm
+    assert compat.operator("ops.aten._no_such") is compat.operator("_no.such") is None
 
 
 def test_loading_a_model_without_the_engine_ends_in_one_line(tmp_path):
@@ -53,20 +82,6 @@ def test_loading_a_model_without_the_engine_ends_in_one_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_on_a_cpu_no_step_moves_a_tensor_to_a_gpu():
-    def step(trainer, fails):
-        if fails:
-            raise RuntimeError("out of memory")
-        return torch.tensor(0.0).cuda()
-
-    step, trainer = compat._without_cuda(step), argparse.Namespace(cuda=False)
-    before = torch.Tensor.cuda
-    assert step(trainer, False).device.type == "cpu"
-    with pytest.raises(RuntimeError, match="out of memory"):
-        step(trainer, True)
-    assert torch.Tensor.cuda is before
-
-
 @pytest.mark.slow
 def test_the_engine_does_not_make_other_packages_chat():
     code = (
@@ -83,54 +98,12 @@ def test_the_engine_does_not_make_other_packages_chat():
     assert "heard" in done.stderr and "noise" not in done.stderr
 
 
-@pytest.mark.slow
-def test_a_verb_does_not_wait_for_metrics_that_it_does_not_need_and_fairseq_still_has_them():
-    code = (
-        "import sys\n"
-        "from fairseq_xling.engine.compat import _LeanEngine, lean_engine\n"
-        "lean_engine(); lean_engine()\n"
-        "import fairseq_xling.plugin\n"
-        "print('sklearn' in sys.modules, 'scipy.stats' in sys.modules)\n"
-        "print(any(isinstance(finder, _LeanEngine) for finder in sys.meta_path))\n"
-        "from fairseq.criterions import sentence_prediction\n"
-        "from fairseq.tasks import audio_classification\n"
-        "print(sentence_prediction.matthews_corrcoef([1, 0, 1, 1], [1, 0, 1, 1]))\n"
-        "print(audio_classification.sklearn_metrics.accuracy_score([1, 0], [1, 1]))\n"
-        "import sklearn.metrics, scipy.stats\n"
-        "print(sklearn.metrics.f1_score([1, 0], [1, 0]), scipy.stats.norm.cdf(0))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.split() == ["False", "False", "False", "1.0", "0.5", "1.0", "0.5"]
-
-
 def test_what_fairseq_stores_beside_tensors_loads_safely(tmp_path):
     stored = {"args": argparse.Namespace(lr=1.0), "best": np.float64(2.5), "sizes": np.arange(3)}
     torch.save(stored, tmp_path / "checkpoint.pt")
     loaded = torch.load(tmp_path / "checkpoint.pt")
     assert loaded["args"].lr == 1.0 and loaded["best"] == 2.5
     assert loaded["sizes"].tolist() == [0, 1, 2]
-
-
-def test_preparing_twice_wraps_once():
-    import fairseq.checkpoint_utils as checkpoint_utils
-
-    wrapped = checkpoint_utils.load_checkpoint_to_cpu
-    guards.prepare_engine()
-    assert checkpoint_utils.load_checkpoint_to_cpu is wrapped
-
-
-def test_the_engine_leaves_the_root_logger_alone():
-    assert logging.getLogger().level == logging.WARNING  # after `engine`, which imports it
-
-
-@pytest.mark.slow
-def test_importing_fairseq_leaves_the_root_logger_alone():
-    code = (
-        "import logging; from fairseq_xling.guards import prepare_engine; prepare_engine();"
-        "print(logging.getLogger().level)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) == logging.WARNING
 
 
 def test_a_verb_called_in_passing_leaves_the_engine_as_loud_as_it_was():
@@ -140,24 +113,6 @@ def test_a_verb_called_in_passing_leaves_the_engine_as_loud_as_it_was():
         assert not engine.isEnabledFor(logging.INFO)
         raise RuntimeError
     assert engine.level == before
-
-
-def test_what_patience_has_counted_survives():
-    from fairseq.tasks.translation import TranslationTask
-    from fairseq_cli.train import should_stop_early
-
-    compat.repair_engine()
-    compat.restore_early_stopping({"best": 1.5, "num_runs": 2})
-    assert (should_stop_early.best, should_stop_early.num_runs) == (1.5, 2)
-    assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
-    task = object.__new__(TranslationTask)  # one of fairseq's own
-    (name,) = kept = task.get_checkpoint_dict()
-    compat.restore_early_stopping({"best": 1.0, "num_runs": 0})
-    task.set_checkpoint_dict(kept[name])
-    assert name == "TranslationTask"  # fairseq looks it up by the name of the class
-    assert compat.early_stopping_state() == {"best": 1.5, "num_runs": 2}
-    del should_stop_early.best, should_stop_early.num_runs
-    assert compat.early_stopping_state() == {}
 
 
 @pytest.mark.parametrize(
@@ -199,60 +154,13 @@ def test_an_older_torch_is_asked_by_its_private_functions(
     assert compat.native_bf16() is expected
 
 
-def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
-    guards.prepare_engine()
-    from fairseq import options
-
-    parser = options.get_training_parser()
-    args = [str(tmp_path), "--bf16", "--task", "language_modeling", "--arch", "transformer_lm"]
-    parsed = options.parse_args_and_arch(parser, args)
-    assert (parsed.bf16, parsed.tpu) == (True, False)
-
-
-def test_help_lists_the_options_of_what_was_named_in_groups(capsys):
-    from fairseq import options
-
-    import fairseq_xling.plugin  # noqa: F401
-
-    named = {"task": "cdlm", "arch": "tri_bert_tiny", "criterion": "unified_lm"}
-    line = [word for kind, name in named.items() for word in (f"--{kind}", name)]
-    with pytest.raises(SystemExit) as ended:
-        options.parse_args_and_arch(options.get_training_parser(), [*line, "--help"])
-    assert ended.value.code == 0
-    blocks = capsys.readouterr().out.split("\n\n")
-    groups = {title: text for title, _, text in (block.partition(":\n") for block in blocks)}
-    added = {"task": "--objectives", "arch": "--emission", "criterion": "--auxiliary-weights"}
-    for kind, own in added.items():
-        group = groups[f"{kind} {named[kind]}"]
-        assert own in group and "--seed" not in group
-    assert "--seed" in groups["options"] and "--objectives" not in groups["options"]
-
-
-def test_help_without_an_architecture_and_a_training_without_one(capsys):
-    from fairseq import options
-
-    import fairseq_xling.plugin  # noqa: F401
-
-    line = ["--task", "bilingual_mlm"]
-    with pytest.raises(SystemExit):
-        options.parse_args_and_arch(options.get_training_parser(), ["data", *line, "-h"])
-    assert "task bilingual_mlm:" in capsys.readouterr().out
-    sound = options.get_generation_parser()
-    sound.add_argument("--arch", default="wav2vec2")  # as in fairseq-generate
-    with pytest.raises(SystemExit):
-        options.parse_args_and_arch(sound, ["data", *line, "-h"])
-    assert "wav2vec2:" not in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="required: --arch"):
-        options.parse_args_and_arch(options.get_training_parser(), ["data", *line])
-
-
 def test_what_onednn_keeps_for_shapes_is_bounded_unless_the_user_says_how(monkeypatch):
     for name in compat.SHAPE_CACHES:
         monkeypatch.delenv(name, raising=False)
-        guards.prepare_engine()
+        prepare_engine()
         assert os.environ[name] == "16"
         monkeypatch.setenv(name, "1024")
-        guards.prepare_engine()
+        prepare_engine()
         assert os.environ[name] == "1024"
 
 
@@ -260,7 +168,7 @@ def test_a_process_that_translates_keeps_more_shapes_unless_the_user_says_how(mo
     first, second = compat.SHAPE_CACHES
     monkeypatch.delenv(first, raising=False)
     monkeypatch.setenv(second, "7")
-    guards.prepare_engine()
+    prepare_engine()
     compat.bound_shape_caches()
     compat.keep_shapes_of_sentences()
     assert (os.environ[first], os.environ[second]) == ("256", "7")
@@ -268,8 +176,8 @@ def test_a_process_that_translates_keeps_more_shapes_unless_the_user_says_how(mo
 
 _LOGGED = """
 import os
-from fairseq_xling import guards
-guards.prepare_engine()
+from fairseq_xling.engine.prepare import prepare_engine
+prepare_engine()
 import torch
 torch.set_num_threads(1)
 for size in range(2, 40):
@@ -320,39 +228,3 @@ def test_what_is_freed_is_kept_for_what_comes_next_unless_the_user_says_how():
         assert done.returncode == 0, done.stderr
         faults.append(int(done.stdout))
     assert faults[0] < 100 < 10_000 < faults[1]
-
-
-@pytest.mark.parametrize("text", ["print('ran')", "hello", "(0.9, 0.98).__class__"])
-def test_an_option_that_fairseq_evaluates_is_a_plain_value_or_one_line(text, capsys):
-    from fairseq import utils
-    from fairseq.optim.adam import FairseqAdam
-
-    betas = argparse.Namespace(adam_betas="(0.9, 0.98)", adam_eps=1e-8, weight_decay=0.0, lr=[1])
-    optimizer = object.__new__(FairseqAdam)
-    optimizer.cfg = betas
-    assert optimizer.optimizer_config["betas"] == (0.9, 0.98)
-    assert utils.eval_str_list("1,2", int) == [1, 2] and utils.eval_bool("False") is False
-    betas.adam_betas = text
-    words = "fairseq-xling: error: an option must be a plain value"
-    with pytest.raises(SystemExit, match=words):
-        _ = optimizer.optimizer_config
-    with pytest.raises(SystemExit, match=words):
-        utils.eval_str_list(text)
-    assert not capsys.readouterr().out
-
-
-def test_no_module_of_fairseq_that_is_loaded_evaluates_python():
-    import fairseq_xling.plugin  # noqa: F401
-
-    loaded = {n: m for n, m in sys.modules.items() if n.partition(".")[0] == "fairseq"}
-    asking = [n for n, m in loaded.items() if _names_eval(m)]
-    assert "fairseq.models.fconv_self_att" in asking and "fairseq.utils" in asking
-    assert not [name for name in asking if "eval" not in vars(loaded[name])]
-
-
-def _names_eval(module):
-    """Whether the source calls the function ``eval``, not a method of that name."""
-    path = getattr(module, "__file__", None) or ""
-    if not path.endswith(".py"):
-        return False
-    return re.search(r"(?<![\w.])eval\(", Path(path).read_text(encoding="utf-8")) is not None

@@ -1,6 +1,8 @@
 """fairseq's own options: their ranges, read where each of its programs reads them."""
 
 import argparse
+import re
+import sys
 from dataclasses import fields
 
 import fairseq.options as options
@@ -12,6 +14,7 @@ from fairseq.registry import REGISTRIES
 from omegaconf import OmegaConf
 
 import fairseq_xling.plugin  # noqa: F401
+from fairseq_xling.checkpoints import building
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.engine import devices
 from fairseq_xling.engine.options import RANGES, check_engine_options, literal_list
@@ -126,6 +129,11 @@ def test_a_configuration_of_hydra_is_checked_when_the_task_is_set_up(tiny_corpus
     cfg.dataset.max_tokens = 0
     with pytest.raises(SystemExit, match="`--max-tokens` must be at least 1, got 0"):
         CdlmTask.setup_task(cfg.task)
+    cfg.dataset.max_tokens, cfg.dataset.combine_valid_subsets = 1, True
+    with pytest.raises(SystemExit, match="`--combine-valid-subsets` does not work"):
+        CdlmTask.setup_task(cfg.task)
+    with building("x.pt"):  # the model of a training that is over
+        CdlmTask.setup_task(cfg.task)
 
 
 def test_every_range_is_of_an_option_that_fairseq_has():
@@ -168,6 +176,37 @@ def test_a_list_of_numbers_is_one_or_a_line(text):
 )
 def test_what_needs_another_machine_is_refused(values, rule):
     with pytest.raises(UserError, match=rule):
+        check_engine_options(values)
+
+
+def test_no_shell_reads_a_name_in_a_data_folder_that_is_named_on_the_command_line(tmp_path):
+    line = [str(tmp_path), "--path", "x.pt", "--task"]
+    options.parse_args_and_arch(PARSERS["generate"](), [*line, "translation"])
+    (tmp_path / "x;touch marker;.fasta").touch()
+    with pytest.raises(SystemExit, match=r"marker;\.fasta: must not be of proteins"):
+        options.parse_args_and_arch(PARSERS["generate"](), [*line, "translation"])
+    options.parse_args_and_arch(PARSERS["generate"](), [*line, "cdlm"])
+
+
+@pytest.mark.parametrize("task", ["cdlm", "clcr", "cross_lingual_transfer", "masked_lm"])
+@pytest.mark.parametrize(
+    ("option", "rule"),
+    [
+        ("--combine-valid-subsets", "does not work: .* name the splits there, as in valid,test"),
+        ("--write-checkpoints-asynchronously", "needs the package iopath, .* leave it out, or run"),
+    ],
+)
+def test_what_would_end_in_a_traceback_or_train_nothing_is_refused(
+    refusal, monkeypatch, task, option, rule
+):
+    monkeypatch.setitem(sys.modules, "iopath", None)
+    assert re.search(f"^`{option}` {rule}", refusal("train", "--task", task, option))
+
+
+def test_options_of_a_checkpoint_had_their_effect_where_it_was_trained():
+    values = {"combine_valid_subsets": True, "write_checkpoints_asynchronously": True}
+    check_engine_options(values, trained=True)
+    with pytest.raises(UserError, match="`--combine-valid-subsets` does not work"):
         check_engine_options(values)
 
 

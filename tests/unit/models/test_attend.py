@@ -1,8 +1,11 @@
 """Each way that attention may take on a CPU against the formula, written out."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from fairseq_xling.models import layer
 from fairseq_xling.models.layer import attend
 
 
@@ -49,3 +52,15 @@ def test_a_masked_key_has_no_weight_with_dropout_either():
     weights = attend(torch.randn(1, 1, 4, 4), torch.randn(1, 1, 4, 4), value, mask, 0.1)
     assert weights[..., 2].eq(0).all()
     assert weights.isfinite().all()
+
+
+def test_on_a_gpu_attention_is_not_cudnns_and_elsewhere_nothing_is_chosen(monkeypatch):
+    asked = torch.backends.cuda.cudnn_sdp_enabled
+    before, seen = asked(), []
+    kernel = lambda *args, **kwargs: seen.append(asked())  # noqa: E731
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", kernel)
+    attend(SimpleNamespace(device=torch.device("cuda")), None, None, None, 0.0)
+    assert seen == [False] and asked() == before
+    monkeypatch.setattr(layer, "sdpa_kernel", lambda *_: pytest.fail("takes time on a CPU"))
+    attend(torch.ones(1, 1, 2, 8), None, None, None, 0.0)
+    assert seen == [False, before]

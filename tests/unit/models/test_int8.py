@@ -196,6 +196,14 @@ def test_another_precision_is_refused_in_one_line():
     assert str(error.value) == ("`--int8` needs a model on a CPU in fp32, got cpu torch.bfloat16")
 
 
+def test_without_such_products_a_model_is_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr(int8, "operator", lambda name: None)
+    model = nn.Linear(3, 3)
+    with pytest.raises(UserError, match=r"^`--int8` needs a torch with oneDNN, which this one"):
+        quantise(model)
+    assert type(model) is nn.Linear
+
+
 def test_a_model_elsewhere_than_on_a_cpu_is_refused():
     with pytest.raises(UserError, match=r"^`--int8` needs a model on a CPU in fp32, got meta "):
         quantise(nn.Linear(4, 4, device="meta"))

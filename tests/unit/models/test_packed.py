@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import nn
 
+from fairseq_xling.engine import compat
 from fairseq_xling.engine.compat import packs_weights
 from fairseq_xling.models import packed
 from fairseq_xling.models.activations import activations
@@ -135,8 +136,17 @@ def test_a_copy_computes_the_same(dtype):
         assert torch.equal(other["head"](other["layer"](x), table), one)
 
 
-def test_without_such_products_the_model_stays(monkeypatch):
-    monkeypatch.setattr(packed, "packs_weights", lambda dtype: False)
-    model = nn.Sequential(EncoderLayer(8, 16, 2))
+@pytest.mark.parametrize(
+    "lacking", ["_reorder_linear_weight", "_linear_pointwise", "_linear_pointwise.binary"]
+)
+def test_without_such_products_the_model_stays(monkeypatch, lacking):
+    found = compat.operator
+    monkeypatch.setattr(
+        compat, "operator", lambda name: None if name.endswith(f".{lacking}") else found(name)
+    )
+    monkeypatch.setattr(packed, "packs_weights", packs_weights.__wrapped__)  # it asks once
+    torch.manual_seed(1)
+    model, x = nn.Sequential(EncoderLayer(8, 16, 2)).eval(), torch.randn(2, 3, 8)
+    expected = model(x)
     pack(model)
-    assert type(model[0]) is EncoderLayer
+    assert type(model[0]) is EncoderLayer and torch.equal(model(x), expected)

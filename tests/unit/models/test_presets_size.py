@@ -5,7 +5,7 @@ import argparse
 import pytest
 import torch
 
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.sources import Row
 from fairseq_xling.data.unpadded import rounded, unpadded_layout
+from fairseq_xling.engine import compat
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.layer import EncoderLayer, attention_mask
@@ -185,6 +186,29 @@ def test_a_gpus_kernels_take_these_arguments_and_have_gradients(short, rate, mon
     assert mixed.shape == (64, 2, 8) and mixed.dtype == torch.bfloat16
     mixed.sum().backward()
     assert parts.grad.shape == parts.shape
+
+
+@pytest.mark.parametrize("short", (0, 1000))
+def test_without_a_gpus_kernels_attention_is_that_of_each_segment(short, monkeypatch):
+    monkeypatch.setattr("fairseq_xling.models.unpadded._SHORT", short)
+    monkeypatch.setattr("fairseq_xling.models.unpadded.operator", lambda name: None)
+    torch.manual_seed(1)
+    parts = torch.randn(9, 3, 2, 8)
+    mixed = _fused(parts, Segments(torch.tensor([0, 4, 4, 9], dtype=torch.int32), 128, 4), 0.0)
+    for begin, end in ((0, 4), (4, 9)):
+        query, key, value = parts[begin:end].permute(1, 2, 0, 3)
+        alone = torch.nn.functional.scaled_dot_product_attention(query, key, value)
+        torch.testing.assert_close(mixed[begin:end], alone.transpose(0, 1))
+
+
+@pytest.mark.parametrize("name", (compat.KERNEL, compat.SHORT_KERNEL))
+def test_without_a_gpus_kernels_padding_is_kept(name, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (9, 0))
+    assert compat.has_flash_attention(64)
+    found = compat.operator
+    monkeypatch.setattr(compat, "operator", lambda one: None if one == name else found(one))
+    assert not compat.has_flash_attention(64)
 
 
 def test_every_state_has_its_place(options):

@@ -5,6 +5,7 @@ import types
 import pytest
 import torch
 
+from fairseq_xling import checkpoints
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.engine import precision
 from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
@@ -12,7 +13,7 @@ from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check
 
 def config(**changes):
     values = {
-        **dict.fromkeys(("cpu_bf16", "bf16", "fp16", "fp16_no_flatten_grads"), False),
+        **dict.fromkeys(("cpu_bf16", "bf16", "fp16"), False),
         **{"memory_efficient_fp16": False, "cpu": True, "cpu_precision": "fp32"},
     }
     return types.SimpleNamespace(**{**values, **changes})
@@ -24,6 +25,7 @@ def config(**changes):
         ({"cpu_precision": "fp16"}, "`--cpu-precision` must be auto or fp32 or bf16, got 'fp16'"),
         ({"bf16": True}, "`--bf16` needs an accelerator; with `--cpu` take --cpu-bf16"),
         ({"fp16": True}, "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16"),
+        ({"memory_efficient_fp16": True}, "`--fp16` needs an accelerator; with `--cpu` take"),
     ],
 )
 def test_formats_that_a_cpu_cannot_train_in_are_refused(changes, message):
@@ -34,8 +36,10 @@ def test_formats_that_a_cpu_cannot_train_in_are_refused(changes, message):
 def test_formats_that_it_can_train_in_pass():
     check_precision(config(cpu_precision="auto"))
     check_precision(config(cpu_bf16=True))
-    check_precision(config(fp16=True, memory_efficient_fp16=True))
     check_precision(config(cpu=False, bf16=True))
+    check_precision(config(cpu=False, fp16=True))
+    with checkpoints.building("old.pt"):  # what an older version has trained
+        check_precision(config(fp16=True))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.training.private import leaving_alone
 
 

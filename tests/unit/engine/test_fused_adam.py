@@ -4,14 +4,15 @@ import copy
 
 import pytest
 import torch
-from fairseq import utils
+from fairseq import optim, utils
 from fairseq.optim import OPTIMIZER_REGISTRY, fp16_optimizer
 from fairseq.optim.adam import Adam, FairseqAdam, FairseqAdamConfig
 from torch import nn
 
 import fairseq_xling.plugin  # noqa: F401  it registers ours
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.training.fused_adam import _OURS, _THEIRS, FusedAdam, total_norm
+from fairseq_xling.engine import fused_adam, patches
+from fairseq_xling.engine.fused_adam import FP16Optimizer, FusedAdam, clip, total_norm
 
 # An epsilon that matters next to the gradients of `_gradient`.
 SETTINGS = {"lr": 0.01, "betas": (0.9, 0.98), "eps": 1e-3, "weight_decay": 0.1}
@@ -87,7 +88,7 @@ def test_parameters_without_a_gradient_stay_where_they_are():
 
 
 def test_half_precision_is_updated_a_few_tensors_at_once(monkeypatch):
-    monkeypatch.setattr("fairseq_xling.training.fused_adam._NUMBERS_AT_ONCE", 4)
+    monkeypatch.setattr("fairseq_xling.engine.fused_adam._NUMBERS_AT_ONCE", 4)
     ours, theirs = _parameters(torch.bfloat16), _parameters(torch.bfloat16)
     _train(FusedAdam(ours, **SETTINGS), ours, range(1, 5))
     _train(Adam(theirs, **SETTINGS), theirs, range(1, 5))
@@ -121,19 +122,84 @@ def test_statistics_in_half_precision_are_refused():
         FusedAdam(_parameters(), use_fp16_stats=True)
 
 
+@pytest.mark.parametrize("max_norm", [0, 0.5, 100])
+def test_gradients_are_clipped_as_by_fairseq(max_norm):
+    ours, theirs = ([p.detach() for p in _parameters()] for _ in range(2))
+    parameters = _parameters()
+    for parameter, gradient in zip(parameters, theirs, strict=True):
+        parameter.grad = gradient
+    doubled = lambda norm: 2 * norm  # noqa: E731
+    expected = utils.clip_grad_norm_(parameters, max_norm, doubled)
+    torch.testing.assert_close(clip(ours, max_norm, doubled), expected)
+    _assert_equal(ours, theirs)
+
+
+# ---- on a GPU
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch):
+    """As where fairseq is imported on a machine with a GPU, and Apex's Adam where it is given."""
+
+    def begin(apex=None):
+        monkeypatch.setitem(OPTIMIZER_REGISTRY, "adam", FairseqAdam)
+        monkeypatch.setattr(optim, "FP16Optimizer", fp16_optimizer.FP16Optimizer)
+        monkeypatch.setattr(patches, "_before", {})
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr("fairseq.optim.adam.get_fused_adam_class", lambda: apex)
+        fused_adam.use_on_a_gpu()
+        return OPTIMIZER_REGISTRY["adam"]
+
+    return begin
+
+
+def _config(**changes):
+    return FairseqAdamConfig(lr=[0.5], adam_betas="(0.9, 0.98)", tpu=False, **changes)
+
+
+def test_on_a_gpu_adam_is_the_fused_one_and_keeps_its_name(on_a_gpu):
+    kind = on_a_gpu()
+    assert kind.__name__ == "FairseqAdam" and optim.FP16Optimizer is FP16Optimizer
+    assert FP16Optimizer.__name__ == "FP16Optimizer"
+    assert isinstance(kind(_config(), _parameters()).optimizer, FusedAdam)
+    assert isinstance(kind(_config(use_old_adam=True), _parameters()).optimizer, Adam)
+
+
+def test_apexs_kernels_are_taken_where_they_are(on_a_gpu):
+    class Apex(FusedAdam):
+        pass
+
+    assert isinstance(on_a_gpu(Apex)(_config(), _parameters()).optimizer, Apex)
+
+
+def test_on_a_cpu_norms_are_fairseqs_to_the_last_bit(on_a_gpu, monkeypatch):
+    monkeypatch.setattr(fused_adam, "clip", lambda *_: pytest.fail("another norm"))
+    made, expected = on_a_gpu()(_config(), parameters := _parameters()), _parameters()
+    for parameter in (*parameters, *expected):
+        parameter.grad = parameter.detach().clone()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert torch.equal(made.clip_grad_norm(1), utils.clip_grad_norm_(expected, 1))
+
+
+def test_without_a_gpu_nothing_is_replaced(on_a_gpu, monkeypatch):
+    on_a_gpu()
+    monkeypatch.setattr(patches, "_before", {})
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    fused_adam.use_on_a_gpu()
+    assert not patches.replaced()
+
+
 # ---- mixed precision
 
 
-class _Mixed(fp16_optimizer._FP16OptimizerMixin):
-    """fairseq's methods and nothing else, of weights in half precision."""
-
-    has_flat_params = False
-
-    def __init__(self):
-        self.fp16_params = _parameters(torch.bfloat16)
-        self.fp16_params[1].requires_grad = False
-        self.fp32_params = [nn.Parameter(p.detach().float()) for p in self.fp16_params]
-        self.scaler, self._needs_sync = None, False
+def _mixed(kind):
+    """An optimizer with weights in half precision, but without the update itself."""
+    made = object.__new__(kind)
+    made.fp16_params = _parameters(torch.bfloat16)
+    made.fp16_params[1].requires_grad = False
+    made.fp32_params = [nn.Parameter(p.detach().float()) for p in made.fp16_params]
+    made.scaler, made._needs_sync = None, False
+    return made
 
 
 def _numbers(optimizer):
@@ -142,25 +208,24 @@ def _numbers(optimizer):
 
 
 def test_copies_between_precisions_are_those_of_fairseq():
-    ours, theirs = _Mixed(), _Mixed()
-    steps = {ours: list(_OURS.values()), theirs: list(_THEIRS.values())}
+    both = ours, theirs = _mixed(FP16Optimizer), _mixed(fp16_optimizer.FP16Optimizer)
     for update in range(3):
-        for optimizer, (gradients, _, _) in steps.items():
+        for optimizer in both:
             generator = torch.Generator().manual_seed(update)
             for number, half in enumerate(optimizer.fp16_params):
                 drawn = torch.randn(half.shape, generator=generator).bfloat16()
                 if number != 1 and (number, update) != (2, 1):  # one is absent from a step
                     half.grad = drawn
             optimizer._needs_sync = True
-            gradients(optimizer)
+            optimizer._sync_fp16_grads_to_fp32()
         assert not ours._needs_sync
         _same(ours, theirs)
-        for optimizer, (_, weights, forget) in steps.items():
+        for optimizer in both:
             for weight in optimizer.fp32_params:
                 if weight.grad is not None:
                     weight.data -= 0.1 * weight.grad
-            weights(optimizer)
-            forget(optimizer)
+            optimizer._sync_fp32_params_to_fp16()
+            optimizer.zero_grad()
         _same(ours, theirs)
     assert ours.fp32_params[0].grad.count_nonzero() == 0 and ours.fp16_params[0].grad is None
 
@@ -168,3 +233,48 @@ def test_copies_between_precisions_are_those_of_fairseq():
 def _same(ours, theirs):
     for one, other in zip(_numbers(ours), _numbers(theirs), strict=True):
         assert torch.equal(one, other)
+
+
+# ---- a torch without these functions
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """``without("_foreach_norm")``: as in a torch that has no such function."""
+
+    def remove(*names):
+        for name in names:
+            monkeypatch.delattr(torch, name)
+
+    return remove
+
+
+def test_without_the_fused_kernel_updates_are_the_same(without):
+    ours, theirs = _parameters(), _parameters()
+    _train(FusedAdam(theirs, **SETTINGS), theirs, range(1, 10))
+    without("_fused_adamw_")
+    _train(FusedAdam(ours, **SETTINGS), ours, range(1, 10))
+    _assert_equal(ours, theirs)
+
+
+def test_without_functions_of_many_tensors_results_are_the_same(without):
+    gradients = [p.detach() for p in _parameters()]
+    expected = [one.clone() for one in gradients]
+    norm = clip(expected, 0.5)
+    mixed = _mixed(FP16Optimizer)
+    without("_foreach_norm", "_foreach_mul_", "_foreach_copy_", "_foreach_zero_")
+    torch.testing.assert_close(clip(gradients, 0.5), norm)
+    _assert_equal(gradients, expected)
+    for half in mixed.fp16_params:
+        half.grad = torch.ones_like(half)
+    mixed._needs_sync = True
+    mixed._sync_fp16_grads_to_fp32()
+    mixed._needs_sync = True
+    mixed._sync_fp16_grads_to_fp32()
+    assert (mixed.fp32_params[0].grad == 1).all()
+    with torch.no_grad():
+        mixed.fp32_params[0].fill_(2)
+    mixed._sync_fp32_params_to_fp16()
+    assert (mixed.fp16_params[0] == 2).all()
+    mixed.zero_grad()
+    assert (mixed.fp32_params[0].grad == 0).all()

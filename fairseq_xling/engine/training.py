@@ -13,52 +13,38 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling import checkpoints
-from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.errors import UserError, exits_on_user_error, one_line
 from fairseq_xling.core.files import same_place, unlink_link
 from fairseq_xling.core.locks import hold
 from fairseq_xling.core.named_files import existing
 from fairseq_xling.core.ranges import option_name
 from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.engine.patches import replace
+from fairseq_xling.engine.reading import one_line_restore
 
 _SAVED = re.compile(r"checkpoint(\d|_|\.best_).*\.pt")  # what fairseq calls what it writes
 logger = logging.getLogger(__name__)
 
 
 def install() -> None:
-    """Wrap a step of training, and what reads and writes checkpoints for it."""
-    from fairseq import checkpoint_utils
-    from fairseq.file_io import PathManager
-    from fairseq.trainer import Trainer
-
-    checkpoint_utils.load_checkpoint = _checked_restore(checkpoint_utils.load_checkpoint)
-    checkpoint_utils.torch_persistent_save = _one_line_save(checkpoint_utils.torch_persistent_save)
-    checkpoint_utils.verify_checkpoint_directory = exits_on_user_error(
-        checkpoint_utils.verify_checkpoint_directory
-    )
-    PathManager.copy = staticmethod(_atomic_copy)
-    Trainer.train_step = _one_line_divergence(_empty_first(Trainer.train_step))
+    """Replace a step of training, and what reads and writes checkpoints for it."""
+    replace("fairseq.checkpoint_utils:load_checkpoint", _checked_restore)
+    replace("fairseq.checkpoint_utils:PathManager", _whole_files)
+    replace("fairseq.trainer:Trainer.train_step", _whole_steps)
 
 
-def _empty_first(train_step: Callable[..., Any]) -> Callable[..., Any]:
-    """Where a process has fewer batches of an update than others, fairseq takes all of its batches
+def _whole_steps(train_step: Callable[..., Any]) -> Callable[..., Any]:
+    """Gradients that are NaN or infinite, and a loss scale at its minimum, are the end of a
+    training: fairseq leaves a traceback, and a checkpoint from which nothing can be resumed.
+
+    And where a process has fewer batches of an update than others, fairseq takes all of its batches
     for empty if the last one is: their gradients count, their sizes and logs do not."""
 
     @functools.wraps(train_step)
-    def wrapper(trainer: Any, samples: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
-        return train_step(trainer, sorted(samples, key=bool), *args, **kwargs)
-
-    return wrapper
-
-
-def _one_line_divergence(train_step: Callable[..., Any]) -> Callable[..., Any]:
-    """Gradients that are NaN or infinite, and a loss scale at its minimum, are the end of a
-    training: fairseq leaves a traceback, and a checkpoint from which nothing can be resumed."""
-
-    @functools.wraps(train_step)
     @exits_on_user_error
-    def wrapper(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapper(trainer: Any, samples: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         try:
-            return train_step(trainer, *args, **kwargs)
+            return train_step(trainer, sorted(samples, key=bool), *args, **kwargs)
         except FloatingPointError as error:
             Path(trainer.cfg.checkpoint.save_dir, "crash.pt").unlink(missing_ok=True)
             reason = str(error).partition(".")[0]
@@ -85,23 +71,43 @@ def _without_tracebacks(name: str) -> Iterator[None]:
         named.removeFilter(keep)
 
 
-def _one_line_save(save: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(save)
-    @exits_on_user_error
-    def wrapper(obj: Any, filename: str, *args: Any, **kwargs: Any) -> Any:
-        try:
-            with _without_tracebacks("fairseq.checkpoint_utils"):
-                unlink_link(f"{filename}.tmp")
-                return save(obj, filename, *args, **kwargs)
-        except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{filename}.tmp")
-            reason = str(error).splitlines()[0]
-            raise UserError(
-                f"{filename}: could not be written ({reason}); earlier checkpoints are kept"
-            ) from None
+def _whole_files(manager: Any) -> type:
+    class PathManager(manager):
+        """fairseq's, where checkpoints are written: whole, never through a link, or in one line."""
 
-    return wrapper
+        @staticmethod
+        def open(path: str, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+            file = functools.partial(manager.open, path, mode, *args, **kwargs)
+            return _writing(path, file) if "w" in mode else file()
+
+        @staticmethod
+        @exits_on_user_error
+        def copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
+            temporary = f"{dst_path}.tmp"
+            unlink_link(temporary)
+            shutil.copyfile(src_path, temporary)
+            os.replace(temporary, dst_path)
+            return True
+
+    return PathManager
+
+
+@contextlib.contextmanager
+def _writing(path: str, opened: Callable[[], Any]) -> Iterator[Any]:
+    """The file ``path``, which fairseq renames when it is whole."""
+    try:
+        with _without_tracebacks("fairseq.checkpoint_utils"):
+            unlink_link(path)
+            with opened() as file:
+                yield file
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        said = UserError(
+            f"{path.removesuffix('.tmp')}: could not be written ({str(error).splitlines()[0]}); "
+            "earlier checkpoints are kept"
+        )
+        raise SystemExit(one_line(said)) from None
 
 
 def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,8 +137,13 @@ def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:
         _hold_folders(cfg, trainer)
         first = cfg.finetune_from_model or cfg.restore_file
         place = first if named or cfg.finetune_from_model else Path(cfg.save_dir, first)
-        with checkpoints.reading(place):
-            result = load(cfg, trainer, **kwargs)
+        restore = one_line_restore(type(trainer).load_checkpoint)
+        trainer.load_checkpoint = functools.partial(restore, trainer)  # what comes next is data
+        try:
+            with checkpoints.reading(place):
+                result = load(cfg, trainer, **kwargs)
+        finally:
+            del trainer.load_checkpoint
         # fairseq compares with --max-update only after a step, so every repetition of a finished
         # training would add one.
         if 0 < trainer.cfg.optimization.max_update <= trainer.get_num_updates():
@@ -164,22 +175,9 @@ def _hold_folders(cfg: Any, trainer: Any) -> None:
     """
     from fairseq.distributed.utils import is_master
 
-    from fairseq_xling.data.folder import Shards
-
     if is_master(trainer.cfg.distributed_training) and not cfg.no_save:
         taken = f"`--save-dir` {cfg.save_dir}: another training is writing it"
         hold(Path(cfg.save_dir, ".lock"), taken, trainer)
-    shards = getattr(trainer.task, "shards", None)
-    for path in shards.paths if isinstance(shards, Shards) else ():
+    for path in getattr(getattr(trainer.task, "shards", None), "paths", ()):
         taken = f"{path}: is being prepared again"
         hold(path / "meta.json", taken, trainer, shared=True)
-
-
-@exits_on_user_error
-def _atomic_copy(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
-    """fairseq copies checkpoint_last.pt in place; a kill in between would leave half of it."""
-    temporary = f"{dst_path}.tmp"
-    unlink_link(temporary)
-    shutil.copyfile(src_path, temporary)
-    os.replace(temporary, dst_path)
-    return True

@@ -7,11 +7,12 @@ it trains a model in each process, or in none and ends well.
 import functools
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error, shown
-from fairseq_xling.guards import heartbeat, rendezvous
+from fairseq_xling.engine.patches import replace
 
 logger = logging.getLogger(__name__)
 
@@ -24,37 +25,44 @@ _OTHERS = {
     "submitit": ("SUBMITIT_LOCAL_NTASKS", "SUBMITIT_LOCAL_GLOBALID", "SUBMITIT_LOCAL_LOCALID"),
     "mpirun": ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
 }
-_CALLBACK = "fairseq_xling.guards.hydra.Guards"
+_CALLBACK = "fairseq_xling.engine.hydra.Guards"
 _TRAINS = ("fairseq_cli.train", "fairseq_cli.hydra_train")
 
 
 def install() -> None:
-    """Wrap the functions that start what fairseq's programs do, and that join processes."""
-    from fairseq.distributed import utils
-
-    utils.call_main = _joined(utils.call_main)
-    rendezvous.install()
-    heartbeat.install()
+    """Replace the function that starts what fairseq's programs do."""
+    replace("fairseq.distributed.utils:call_main", _joined)
 
 
 def _joined(call_main: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call_main)
     @exits_on_user_error
     def wrapper(cfg: Any, main: Callable[..., Any], **kwargs: Any) -> Any:
-        from fairseq.distributed import utils
-
         join_launched(cfg, os.environ, training=main.__module__ in _TRAINS)
-        utils.infer_init_method(cfg.distributed_training)
-        if cfg.distributed_training.distributed_init_method is not None:
-            kwargs.setdefault("after_distributed_init_fn", heartbeat.begin)
         try:
             return call_main(cfg, main, **kwargs)
         except RuntimeError as error:
-            raise rendezvous.lost(error) or error from None
-        finally:
-            heartbeat.end()
+            raise lost(error) or error from None
 
     return wrapper
+
+
+def lost(error: RuntimeError) -> UserError | None:
+    """What to say about ``error`` if it is torch's that another process of a training is missing.
+
+    Gloo's error when a connection ends has no type of its own.
+    """
+    from torch.distributed import DistError
+
+    text, ended = str(error), r"gloo.*(Connection|Timed out|Broken pipe)"
+    if not (isinstance(error, DistError) or re.search(ended, text, re.DOTALL)):
+        return None
+    reason = re.sub(r"^\[[^]]*\]\s*", "", text).partition(". ")[0].partition("\n")[0][:200]
+    return UserError(
+        f"another process of this training did not come, has ended or does not answer ({reason}); "
+        "its own output says why. The training resumes from its last checkpoint when all are "
+        "started again"
+    )
 
 
 def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = True) -> None:
@@ -73,6 +81,7 @@ def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = 
     on_cpu = cfg.common.cpu or not _gpus()
     launched, rank, local_rank = _launched(environment, found, training)
     if launched > 1 and found.distributed_init_method in (None, _ENVIRONMENT):
+        _check_restarts(environment)
         _check_size(found, launched, on_cpu)
         found.distributed_world_size = launched
         found.distributed_init_method = _ENVIRONMENT
@@ -145,6 +154,17 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
 def _by_slurm(found: Any) -> bool:
     """Whether fairseq asks Slurm itself who the other processes are."""
     return found.distributed_world_size > 1 and found.distributed_port > 0
+
+
+def _check_restarts(environment: Mapping[str, str]) -> None:
+    """torchrun keeps its store for the processes of a restart, and in it the addresses of those
+    that have ended, which torch connects to."""
+    shared = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+    if shared and _number(environment, "TORCHELASTIC_MAX_RESTARTS", 0) > 0:
+        raise UserError(
+            "`TORCH_DISABLE_SHARE_RDZV_TCP_STORE` must be 1 where `torchrun --max-restarts` is "
+            "started, or its processes cannot meet again"
+        )
 
 
 def _check_size(found: Any, launched: int, on_cpu: bool) -> None:

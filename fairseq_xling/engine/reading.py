@@ -7,35 +7,32 @@ import contextvars
 import functools
 import types
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from fairseq_xling import checkpoints
 from fairseq_xling.checkpoints.files import find_data, in_one_line
+from fairseq_xling.checkpoints.served import SERVED
 from fairseq_xling.core.errors import UserError, about, exits_on_user_error
+from fairseq_xling.engine.patches import replace
 
 
 def install() -> None:
-    """Wrap what loads a file, builds a model from it, and restores a trainer or a model."""
-    import torch
-    from fairseq import checkpoint_utils
-    from fairseq.data.fasta_dataset import FastaDataset
-    from fairseq.models import BaseFairseqModel
-    from fairseq.trainer import Trainer
-
-    checkpoint_utils.torch = _CheckedTorch(torch)
-    checkpoint_utils.load_checkpoint_to_cpu = in_one_line(checkpoint_utils.load_checkpoint_to_cpu)
-    checkpoint_utils.load_model_ensemble_and_task = _one_line_build(
-        checkpoint_utils.load_model_ensemble_and_task
-    )
-    Trainer.load_checkpoint = _one_line_restore(Trainer.load_checkpoint)
-    BaseFairseqModel.load_state_dict = _same_kinds(BaseFairseqModel.load_state_dict)
-    FastaDataset._build_index = _refuse_proteins
+    """Replace what loads a file and builds a model from it."""
+    replace("fairseq.checkpoint_utils:torch", _CheckedTorch)
+    replace("fairseq.checkpoint_utils:load_model_ensemble_and_task", _one_line_build)
 
 
-@exits_on_user_error
-def _refuse_proteins(self: Any, path: str) -> None:
-    """fairseq passes the file's name to a shell, and takes languages out of names of files."""
-    raise UserError(f"{path}.fasta: must not be of proteins, which fairseq reads through a shell")
+def refuse_proteins(data: Any) -> None:
+    """Refuse data folders from which fairseq would pass a file's name to a shell: in a format that
+    it takes where a folder has no other of a language, whose name it takes from those of files.
+
+    Args:
+        data: as `--data` of a task of fairseq's own.
+    """
+    for folder in str(data or "").split(":"):
+        for path in Path(folder).glob("*.fasta") if folder else ():
+            raise UserError(f"{path}: must not be of proteins, which fairseq reads through a shell")
 
 
 class _CheckedTorch(types.ModuleType):
@@ -54,7 +51,10 @@ class _CheckedTorch(types.ModuleType):
         Raises:
             UserError: for what is no checkpoint, or not one that may be used.
         """
-        path, budget = file.name, checkpoints.current()
+        return in_one_line(self._load)(file.name, file, **kwargs)
+
+    def _load(self, path: str, file: Any, **kwargs: Any) -> Any:
+        budget = checkpoints.current()
         checkpoints.check_archive(file, path)
         state = self._torch.load(file, weights_only=True, **kwargs)
         checkpoints.check_layout(state, path, checkpoints.TRAINED)
@@ -69,6 +69,8 @@ class _CheckedTorch(types.ModuleType):
             task = checkpoints.settings_of(state["cfg"].get("task"))
             if task.get("data"):
                 task["data"] = find_data(task["data"], path) or task["data"]
+                if task.get("_name") in SERVED["task"]:
+                    refuse_proteins(task["data"])
         return state
 
 
@@ -94,7 +96,7 @@ def _one_line_build(load: Callable[..., Any]) -> Callable[..., Any]:
 _RESET = "--reset-optimizer"  # fairseq's advice where the state is another optimizer's
 
 
-def _one_line_restore(load: Callable[..., Any]) -> Callable[..., Any]:
+def one_line_restore(load: Callable[..., Any]) -> Callable[..., Any]:
     """The trainer's state from a checkpoint: whole, and in one line."""
 
     @functools.wraps(load)
@@ -120,17 +122,5 @@ def _one_line_restore(load: Callable[..., Any]) -> Callable[..., Any]:
             raise UserError(f"{filename}: cannot be resumed ({reason})") from error
         finally:
             _restoring.reset(token)
-
-    return wrapper
-
-
-def _same_kinds(load: Callable[..., Any]) -> Callable[..., Any]:
-    """torch turns integers in a file into a model's floating-point numbers, and back."""
-
-    @functools.wraps(load)
-    @exits_on_user_error
-    def wrapper(model: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
-        checkpoints.check_kinds(model, state_dict)
-        return load(model, state_dict, *args, **kwargs)
 
     return wrapper

@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.guards import processes
-from fairseq_xling.guards.processes import check_joined, join_launched
+from fairseq_xling.engine import processes
+from fairseq_xling.engine.processes import check_joined, join_launched
 
 LAUNCHED = {
     **{"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"},
@@ -120,6 +121,23 @@ def test_an_address_of_ones_own_is_kept(gpus):
 def test_a_process_that_could_not_meet_the_others_is_refused(gpus, environment, line):
     with pytest.raises(UserError, match=line):
         join_launched(configuration(), environment)
+
+
+def test_restarts_of_processes_that_could_not_meet_again_are_refused(gpus):
+    told = {**LAUNCHED, "TORCHELASTIC_MAX_RESTARTS": "3", "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    with pytest.raises(UserError, match=r"^`TORCH_DISABLE_SHARE_RDZV_TCP_STORE` must be 1 where"):
+        join_launched(configuration(), told)
+    join_launched(configuration(), {**told, "TORCHELASTIC_MAX_RESTARTS": "0"})
+    join_launched(configuration(), {**told, "TORCHELASTIC_USE_AGENT_STORE": "False"})
+
+
+def test_only_lost_connections_are_put_into_one_line():
+    said = "[/x/gloo/transport/tcp/pair.cc:547] Connection closed by peer [127.0.0.1]:1. This is a"
+    found = str(processes.lost(RuntimeError(said)))
+    assert "(Connection closed by peer [127.0.0.1]:1); its own output says why" in found
+    found = str(processes.lost(torch.distributed.DistStoreError("Timed out after 5 s\nmore")))
+    assert "(Timed out after 5 s); its own output says why" in found
+    assert processes.lost(RuntimeError("shapes do not fit; Connection")) is None
 
 
 SRUN = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "3", "SLURM_LOCALID": "1"}

@@ -1,6 +1,6 @@
 """Our guards in `fairseq-hydra-train`, which imports a user directory after joining processes.
 
-    fairseq-hydra-train +hydra.callbacks.xling._target_=fairseq_xling.guards.hydra.Guards ...
+    fairseq-hydra-train +hydra.callbacks.xling._target_=fairseq_xling.engine.hydra.Guards ...
 
 Hydra calls it in each process that does a job's work, also in those of a launcher's.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from hydra.experimental.callback import Callback
 
-from fairseq_xling.guards import prepare_engine
+from fairseq_xling.engine.prepare import prepare_engine
 
 
 class Guards(Callback):

@@ -7,7 +7,8 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import exclusive
 from fairseq_xling.data.folder import Shards
-from fairseq_xling.guards import prepare_engine, training
+from fairseq_xling.engine import training
+from fairseq_xling.engine.prepare import prepare_engine
 
 
 def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp_path):
@@ -20,12 +21,12 @@ def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp
         cfg=argparse.Namespace(checkpoint=checkpoint), get_num_updates=lambda: 41
     )
     with pytest.raises(SystemExit, match=r"diverged at update 42 \(gradients are Nan/Inf\); lower"):
-        training._one_line_divergence(step)(trainer)
+        training._whole_steps(step)(trainer, [])
     assert not list(tmp_path.iterdir())
 
 
 def test_a_copied_checkpoint_appears_whole_or_not_at_all(tmp_path, monkeypatch):
-    from fairseq.file_io import PathManager
+    from fairseq.checkpoint_utils import PathManager
 
     prepare_engine()
     source, target = tmp_path / "a.pt", tmp_path / "b.pt"

@@ -1,6 +1,6 @@
 import pytest
 
-from fairseq_xling.guards import reading
+from fairseq_xling.engine import reading
 
 
 def test_a_checkpoint_that_does_not_fit_its_model_is_one_line_and_other_errors_stay_whole():

@@ -1,0 +1,223 @@
+"""fairseq's options: it declares no ranges, and reads files without a look."""
+
+import argparse
+import contextlib
+import dataclasses
+import functools
+import importlib.util
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+from fairseq_xling.checkpoints import current
+from fairseq_xling.core.errors import UserError, exits_on_user_error, usage_line
+from fairseq_xling.core.files import open_binary
+from fairseq_xling.core.literals import literal
+from fairseq_xling.core.ranges import check_fields
+from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.engine.devices import loader_processes_by_default
+from fairseq_xling.engine.options import check_engine_options, literal_list
+from fairseq_xling.engine.patches import replace, replace_eval
+from fairseq_xling.engine.processes import check_joined
+from fairseq_xling.engine.reading import refuse_proteins
+
+_PROJECT = __name__.partition(".")[0]
+
+
+def install() -> None:
+    """Replace what every program of fairseq passes through."""
+    replace("fairseq.options:parse_args_and_arch", _checked)
+    replace("fairseq.dataclass.utils:eval_str_list", lambda theirs: literal_list)
+    replace("fairseq_cli.generate:main", exits_on_user_error)
+    replace_eval(exits_on_user_error(literal))
+
+
+def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
+    """Options count before there is a task, so they are checked where they are read."""
+
+    @functools.wraps(parse)
+    @exits_on_user_error
+    def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
+        def refuse(message: str) -> NoReturn:
+            raise SystemExit(usage_line(parser.prog, message))
+
+        parser.error = refuse
+        if parser.get_default("num_workers") is not None:
+            parser.set_defaults(num_workers=_Unsaid(parser.get_default("num_workers")))
+        with _late_help(parser):
+            parsed = parse(parser, *args, **kwargs)
+        found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
+        if getattr(found, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
+            found.tpu = False  # fairseq takes the one for the other, which hides a GPU
+        if isinstance(getattr(found, "num_workers", None), _Unsaid):
+            found.num_workers = _loader_processes(found)
+        check_engine_options(vars(found))
+        _check_program(found)
+        for config in _configurations(found):
+            check_fields(config, found)
+        _check_input(found)
+        return parsed
+
+    return wrapper
+
+
+def _check_input(found: argparse.Namespace) -> None:
+    """Name what cannot be read before any model is loaded."""
+    if not _is_ours(found):
+        refuse_proteins(getattr(found, "data", None))
+    if hasattr(found, "buffer_size") and "fairseq_cli.interactive" in sys.modules:
+        if found.input != "-":
+            open_binary(found.input).close()
+        replace("fairseq_cli.interactive:buffered_read", _read_input)
+
+
+def _read_input(buffered_read: Callable[..., Any]) -> Callable[..., Any]:
+    """Sentences of the file ``--input`` in blocks."""
+
+    @functools.wraps(buffered_read)
+    def wrapper(input: str, buffer_size: int) -> Iterator[list[str]]:
+        if input == "-":
+            yield from buffered_read(input, buffer_size)
+            return
+        lines = read_sentences(input)
+        take = exits_on_user_error(lambda: list(itertools.islice(lines, max(buffer_size, 1))))
+        while block := take():
+            yield [line.strip() for line in block]
+
+    return wrapper
+
+
+_HELP = {"-h", "--help"}
+
+
+@contextlib.contextmanager
+def _late_help(parser: argparse.ArgumentParser) -> Iterator[None]:
+    """fairseq prints its help before it adds the options of the task, architecture and criterion
+    that were named, and raises a bare RuntimeError where no architecture was."""
+
+    def first(words: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        words = list(sys.argv[1:] if words is None else words)
+        asked = not _HELP.isdisjoint(words)
+        found, rest = read([word for word in words if word not in _HELP], namespace)
+        # fairseq-generate has one by default, for sound.
+        if asked and getattr(found, "arch", "") == parser.get_default("arch"):
+            del found.arch
+        elif getattr(found, "arch", "") is None:
+            parser.error("the following arguments are required: --arch")
+        parser.parse_known_args = last if asked else read
+        named.update(vars(found))
+        return found, rest
+
+    def last(words: Sequence[str] | None = None, namespace: Any = None) -> Any:
+        _group_options(parser, named)
+        return read(words, namespace)
+
+    named: dict[str, Any] = {}
+    read, parser.parse_known_args = parser.parse_known_args, first
+    try:
+        yield
+    finally:
+        parser.parse_known_args = read
+
+
+def _group_options(parser: argparse.ArgumentParser, named: Mapping[str, Any]) -> None:
+    """Give what was named by option, such as ``task``, a group of its own in the help."""
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
+    from fairseq.registry import REGISTRIES
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    arch = ARCH_MODEL_NAME_REGISTRY.get(named.get("arch"), named.get("arch"))
+    configs = {
+        kind: one["dataclass_registry"].get(named.get(kind)) for kind, one in REGISTRIES.items()
+    }
+    configs["arch"] = MODEL_DATACLASS_REGISTRY.get(arch)
+    configs["task"] = TASK_DATACLASS_REGISTRY.get(named.get("task"))
+    for kind, config in configs.items():
+        # Without those that stand for an option of all trainings, such as the seed.
+        fields = {
+            field.name
+            for field in (dataclasses.fields(config) if config else ())
+            if not str(field.default).startswith("${")
+        }
+        own = parser.add_argument_group(f"{kind.replace('_', '-')} {named.get(kind)}")
+        for group in parser._action_groups:
+            moved = [a for a in group._group_actions if a.option_strings and a.dest in fields]
+            if group is not own and moved:
+                own._group_actions += moved
+                group._group_actions = [a for a in group._group_actions if a not in moved]
+
+
+class _Unsaid(int):
+    """The default of an option, which a user did not type."""
+
+
+def _loader_processes(found: argparse.Namespace) -> int:
+    """How many processes make batches by default: enough, for tasks of this project."""
+    import torch
+
+    if not _is_ours(found):
+        return int(found.num_workers)
+    return loader_processes_by_default(torch.cuda.is_available() and not found.cpu)
+
+
+def _is_ours(found: argparse.Namespace) -> bool:
+    """Whether the task is one of this project."""
+    from fairseq.tasks import TASK_REGISTRY
+
+    chosen = TASK_REGISTRY.get(getattr(found, "task", None))
+    return chosen is not None and chosen.__module__.partition(".")[0] == _PROJECT
+
+
+def _check_program(found: argparse.Namespace) -> None:
+    """Refuse fairseq-eval-lm, which alone has a context window, for tasks of this project."""
+    if hasattr(found, "context_window") and _is_ours(found):
+        raise UserError(
+            "`fairseq-eval-lm` needs a model that predicts the next word, got `--task "
+            f"{found.task}`; `fairseq-xling eval` has bits per word of ours, and fairseq-validate "
+            "their loss"
+        )
+
+
+def _configurations(found: argparse.Namespace) -> Iterator[type]:
+    """The dataclasses of what a command line names; only ours declare ranges."""
+    from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
+    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
+    from fairseq.tasks import TASK_DATACLASS_REGISTRY
+
+    arch = getattr(found, "arch", None)
+    for registry, name in (
+        (TASK_DATACLASS_REGISTRY, getattr(found, "task", None)),
+        (MODEL_DATACLASS_REGISTRY, ARCH_MODEL_NAME_REGISTRY.get(arch, arch)),
+        (CRITERION_DATACLASS_REGISTRY, getattr(found, "criterion", None)),
+    ):
+        if name in registry:
+            yield registry[name]
+
+
+_GROUPS = (
+    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
+    *("generation", "optimizer", "lr_scheduler"),
+)
+
+
+def check_hydra_options(cfg: Any) -> None:
+    """Check fairseq's options where no command line of its own was read: with hydra.
+
+    Args:
+        cfg: a part of its whole configuration, such as that of the task.
+    """
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import DictConfig, OmegaConf
+
+    root = cfg._get_root() if isinstance(cfg, DictConfig) else cfg
+    if root is cfg:
+        return
+    if HydraConfig.initialized() and "distributed_training" in root:
+        check_joined(root.distributed_training, os.environ)
+    values: dict[str, Any] = {}
+    for group in _GROUPS:
+        if isinstance(root.get(group), DictConfig):
+            values |= OmegaConf.to_container(root[group])
+    check_engine_options(values, trained=current() is not None)
