@@ -15,6 +15,7 @@ import pytest
 
 import fairseq_xling
 from fairseq_xling import USER_DIR
+from fairseq_xling.core.extras import EXTRAS
 from fairseq_xling.engine.install import ENGINE_STEP
 
 ROOT = Path(__file__).parents[2]
@@ -99,9 +100,23 @@ def test_the_metadata_describes_the_package(metadata):
     assert "Typing :: Typed" in metadata.get_all("Classifier")
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata.get_payload(decode=True) == (ROOT / "README.md").read_bytes()
-    required = {line.partition(";")[0] for line in metadata.get_all("Requires-Dist")}
-    assert "torch>=2.6" in required
+    required = requirements(metadata)
+    assert "torch<2.14,>=2.6" in required
     assert not [name for name in required if name.startswith("fairseq")]
+
+
+def requirements(metadata: Message, extra: str = "") -> set[str]:
+    """What is required with ``extra``, or by itself."""
+    marker = f'extra == "{extra}"' if extra else ""
+    parts = [line.partition("; ") for line in metadata.get_all("Requires-Dist")]
+    return {name for name, _, found in parts if found == marker}
+
+
+def test_each_package_that_a_message_asks_for_is_in_its_extra_alone(metadata):
+    for package, extra in EXTRAS.items():
+        named = re.compile(rf"{package}\b")
+        assert any(map(named.match, requirements(metadata, extra))), package
+        assert not any(map(named.match, requirements(metadata))), package
 
 
 def test_the_page_lists_every_extra(metadata):
