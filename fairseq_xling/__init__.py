@@ -41,13 +41,15 @@ if not TYPE_CHECKING:  # a checker knows the names above, and would take any oth
         if name not in _API:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         home, attribute = _API[name]
+        from fairseq_xling.core.extras import needed_by
         from fairseq_xling.engine.compat import quiet_engine
         from fairseq_xling.engine.extensions import load_plugins
         from fairseq_xling.engine.lean import lean_engine
 
         lean_engine()
         load_plugins()
-        with quiet_engine():  # importing fairseq would set up the logs of the whole program
+        # Importing fairseq would set up the logs of the whole program.
+        with quiet_engine(), needed_by(f"`{name}`"):
             module = importlib.import_module(f"{__name__}.{home}")
         return getattr(module, attribute) if attribute else module
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from fairseq_xling.core.errors import UserError, about_file, one_line
+from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.files import kept
 from fairseq_xling.core.named_files import arguments_of, check_outputs
 from fairseq_xling.core.registry import did_you_mean, question
@@ -59,7 +60,8 @@ def main(argv: list[str] | None = None) -> int:
 
         bound_shape_caches()
         lean_engine()
-        with quiet_engine(), kept(read), about_file(args):
+        needing = needed_by(f"`fairseq-xling {typed_as(args.verb)}`")
+        with quiet_engine(), kept(read), about_file(args), needing:
             args.run(args)
     except (UserError, OSError, MemoryError) as error:
         print(one_line(error), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Registers tasks, models, criterions and optimizers with fairseq; the one import of `user_dir`.
+"""Registers tasks, models, criterions and optimizers with fairseq; the import of `USER_DIR`.
 
 Then come the user's own (`fairseq_xling.engine.extensions`): fairseq itself knows one folder alone.
 """

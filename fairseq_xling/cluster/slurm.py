@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, program_error
+from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.files import read_record, write_json
 from fairseq_xling.core.options import option
 from fairseq_xling.core.registry import unknown_name
@@ -98,12 +99,8 @@ class Slurm(Launcher):
         self._folder = (self.folder / ".jobs").resolve()
 
     def check(self, steps: Sequence[Step]) -> None:
-        try:
+        with needed_by("`--launcher slurm`"):
             import submitit
-        except ImportError:
-            raise UserError(
-                "`--launcher slurm` needs submitit: pip install 'fairseq_xling[cluster]'"
-            ) from None
         self._submitit = submitit
         for program in _PROGRAMS:
             if shutil.which(program) is None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from fairseq_xling.core.bounds import bound, exceeds, most_unpacked
 from fairseq_xling.core.errors import UserError, shown
+from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.json_text import decode_json
 
 _PACKED = r"(?:\.gz|\.xz)?"
@@ -247,13 +248,9 @@ def _opened(
     file: Path, columns: Sequence[str] = ()
 ) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any]]]]:
     """The schema of a table, and what reads the batches of some of its columns."""
-    try:
+    with needed_by(f"{file}:"):
         import pyarrow
         from pyarrow import ipc, parquet
-    except ImportError:
-        raise UserError(
-            f"{file}: needs the library pyarrow: pip install 'fairseq_xling[tables]'"
-        ) from None
     # Not Python's own file: what Arrow's threads still hold of it when the program ends aborts it.
     with pyarrow.OSFile(str(file)) as source:
         if file.suffix == ".parquet":

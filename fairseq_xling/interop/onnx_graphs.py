@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.analysis.retrieval import sentence_vectors
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.extras import needed_by
 from fairseq_xling.data.folder import CLS, PAD, SEP, SPECIALS, text_mask
 from fairseq_xling.models.encoder import Pair
 
@@ -205,13 +206,9 @@ def quantise(path: Path) -> None:
 
 def import_libraries() -> None:
     """Nothing, if the libraries of the format are there."""
-    try:
+    with needed_by("`--format onnx`"):
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
-    except ImportError as error:
-        raise UserError(
-            f"`--format onnx` needs the library {error.name}: pip install 'fairseq_xling[onnx]'"
-        ) from None
 
 
 def sample_tokens(vocab_size: int, sizes: Sequence[int], seed: int) -> Tensor:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.extras import check_installed
 from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.ranges import Range
 
@@ -26,6 +27,7 @@ def check_figure(path: str | Path) -> Path:
     path = Path(path)
     if path.suffix not in _WRITERS:
         raise UserError(f"`--figure` must end in {' or '.join(_WRITERS)}, got {str(path)!r}")
+    check_installed("`--figure`", "matplotlib", "pandas")
     return path
 
 

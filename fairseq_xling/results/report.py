@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from fairseq_xling.core.files import atomic_write
 from fairseq_xling.results.figure_file import Drawing
 from fairseq_xling.results.paired import SHOWN_LEVEL, RowClaim, claims_table
@@ -68,6 +66,8 @@ def write_report(
 
 def write_template(path: str | Path, name: str, **values: Any) -> None:
     """Write the template ``name`` of this folder, filled in, atomically."""
+    import jinja2
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,

@@ -267,9 +267,10 @@ def _import_everything() -> None:
 
     lean_engine()
     import fairseq.trainer  # noqa: F401
-    import matplotlib.figure  # noqa: F401
     import torch._dynamo  # noqa: F401  every optimiser asks for it, and it takes longest
 
+    with contextlib.suppress(ImportError):  # an extra
+        import matplotlib.figure  # noqa: F401
     from fairseq_xling.engine.extensions import held
 
     # A user's own code may start threads, after which nothing can be forked.

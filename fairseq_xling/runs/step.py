@@ -208,7 +208,9 @@ def _without_folders(text: str, paths: Sequence[Path]) -> str:
     numbered = sorted(enumerate(paths), key=lambda one: -len(str(one[1])))  # a.txt is in a.txt.gz
     for number, path in numbered:
         if len(path.parts) > 1:
-            text = text.replace(json.dumps(str(path))[1:-1], f"{number}/{path.name}")
+            # As it was called when runs that may still be resumed began.
+            name = "user_dir" if path == USER_DIR else path.name
+            text = text.replace(json.dumps(str(path))[1:-1], f"{number}/{name}")
     return text
 
 

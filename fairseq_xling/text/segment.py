@@ -11,7 +11,7 @@ from typing import Any
 
 import regex
 
-from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.registry import Registry
 
 Cut = Callable[[Sequence[str]], list[str]]
@@ -152,13 +152,8 @@ _CUT_OFF = {
 
 @functools.cache
 def _moses(lang: str) -> Any:
-    try:
+    with needed_by(f"`--segment` moses-{lang}"):
         from sacremoses import MosesTokenizer
-    except ImportError:
-        raise UserError(
-            f"`--segment` moses-{lang} needs the library sacremoses: "
-            "pip install 'fairseq_xling[moses]'"
-        ) from None
     return MosesTokenizer(lang=lang)
 
 

@@ -8,7 +8,6 @@ whole. The file is that of an imported tokenizer (`text.tokenizers.pieces`).
 """
 
 import functools
-import importlib.util
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.extras import check_installed
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.text.pieces import check_room, choose_alphabet, learn_pieces
 from fairseq_xling.text.tokenizers.pieces import ready_name
@@ -65,10 +65,7 @@ _LONGEST = 100  # BERT does not split longer words
 
 def check_library() -> None:
     """Raise a UserError unless the library tokenizers is installed."""
-    if importlib.util.find_spec("tokenizers") is None:
-        raise UserError(
-            "`--vocab-type wordpiece` needs the library tokenizers: pip install 'fairseq_xling[hf]'"
-        )
+    check_installed("`--vocab-type wordpiece`", "tokenizers")
 
 
 def learn_wordpiece(lines: Sequence[str], size: int, alphabet: int | None, name: str) -> bytes:

@@ -12,7 +12,6 @@ import argparse
 import dataclasses
 from typing import Any
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import argument
 from fairseq_xling.runs.command_line import verbs
 
@@ -35,12 +34,8 @@ def run(options: Options) -> None:
 
 def script(shell: str) -> str:
     """A script for ``shell``, one of shtab's."""
-    try:
-        import shtab
-    except ImportError:
-        raise UserError(
-            "`completion` needs the library shtab: pip install 'fairseq_xling[completion]'"
-        ) from None
+    import shtab
+
     places = {name: shtab.DIRECTORY for name in _FOLDERS} | {name: shtab.FILE for name in _FILES}
     return shtab.complete(_whole_parser(places), shell=shell)
 

@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 import fairseq_xling
+from fairseq_xling import USER_DIR
+from fairseq_xling.core.extras import EXTRAS
 from fairseq_xling.engine.install import ENGINE_STEP
 
 ROOT = Path(__file__).parents[2]
 FILES = "setup.py pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff".split()
 FILES += ["CONTRIBUTING.md", "Makefile", "constraints.txt", "hubconf.py"]
-PACKAGES = ("fairseq_xling", "user_dir")
+FOLDERS = ("fairseq_xling", "user_dir")  # of the clone
 BUILD = (
     "import sys; from setuptools import build_meta; "
     "print(getattr(build_meta, 'build_' + sys.argv[1])(sys.argv[2]))"
@@ -38,9 +40,9 @@ def build(kind: str, source: Path, folder: Path) -> Path:
     return folder / done.stdout.splitlines()[-1]
 
 
-def package_files() -> set[str]:
-    """All that the package's folders hold here, code or not."""
-    paths = [path for name in PACKAGES for path in (ROOT / name).rglob("*") if path.is_file()]
+def held_by(*folders: str) -> set[str]:
+    """All that folders of the clone hold here, code or not."""
+    paths = [path for name in folders for path in (ROOT / name).rglob("*") if path.is_file()]
     return {os.fspath(p.relative_to(ROOT)) for p in paths if "__pycache__" not in p.parts}
 
 
@@ -50,7 +52,7 @@ def unpacked(tmp_path_factory) -> Path:
     clone, work = tmp_path_factory.mktemp("clone"), tmp_path_factory.mktemp("sdist")
     for name in FILES:
         shutil.copy(ROOT / name, clone)
-    for name in PACKAGES:
+    for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, clone / name, ignore=ignored)
     # what running it here has left must not travel
@@ -77,17 +79,17 @@ def metadata(wheel) -> Message:
 
 def test_the_source_distribution_has_what_make_needs_and_no_caches(unpacked):
     held = {os.fspath(p.relative_to(unpacked)) for p in unpacked.rglob("*") if p.is_file()}
-    assert held >= {*FILES, *package_files()}
+    assert held >= {*FILES, *held_by(*FOLDERS)}
     assert not [name for name in held if name.endswith(".pyc")]
     assert unpacked.name == f"fairseq_xling-{fairseq_xling.__version__}"
 
 
-def test_the_wheel_has_every_file_of_the_package_and_the_licence(wheel):
+def test_the_wheel_has_every_file_of_the_package_and_the_licence_and_no_other_folder(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
         info = f"fairseq_xling-{fairseq_xling.__version__}.dist-info"
         assert archive.read(f"{info}/licenses/LICENSE") == (ROOT / "LICENSE").read_bytes()
-    assert {name for name in held if not name.startswith(info)} == package_files()
+    assert {name for name in held if not name.startswith(info)} == held_by("fairseq_xling")
     assert "fairseq_xling/py.typed" in held
 
 
@@ -98,9 +100,23 @@ def test_the_metadata_describes_the_package(metadata):
     assert "Typing :: Typed" in metadata.get_all("Classifier")
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert metadata.get_payload(decode=True) == (ROOT / "README.md").read_bytes()
-    required = {line.partition(";")[0] for line in metadata.get_all("Requires-Dist")}
-    assert "torch>=2.6" in required
+    required = requirements(metadata)
+    assert "torch<2.14,>=2.6" in required
     assert not [name for name in required if name.startswith("fairseq")]
+
+
+def requirements(metadata: Message, extra: str = "") -> set[str]:
+    """What is required with ``extra``, or by itself."""
+    marker = f'extra == "{extra}"' if extra else ""
+    parts = [line.partition("; ") for line in metadata.get_all("Requires-Dist")]
+    return {name for name, _, found in parts if found == marker}
+
+
+def test_each_package_that_a_message_asks_for_is_in_its_extra_alone(metadata):
+    for package, extra in EXTRAS.items():
+        named = re.compile(rf"{package}\b")
+        assert any(map(named.match, requirements(metadata, extra))), package
+        assert not any(map(named.match, requirements(metadata))), package
 
 
 def test_the_page_lists_every_extra(metadata):
@@ -133,7 +149,7 @@ def test_an_installed_package_trains_without_the_clone(wheel, tiny_corpus, tmp_p
         capture_output=True,
         text=True,
     )
-    assert printed.stdout.strip() == os.fspath(site / "user_dir")
+    assert Path(printed.stdout.strip()) == site / USER_DIR.relative_to(ROOT)
     arguments = training_options(tiny_corpus.path, tmp_path / "checkpoints", "--max-update", "1")
     arguments[arguments.index("--user-dir") + 1] = printed.stdout.strip()
     done = subprocess.run(

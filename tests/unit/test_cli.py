@@ -28,7 +28,7 @@ import fairseq_xling.cli as command
 def run(args):
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(20)
-found = SimpleNamespace(_actions=[], parse_args=lambda argv: SimpleNamespace(run=run))
+found = SimpleNamespace(_actions=[], parse_args=lambda argv: SimpleNamespace(run=run, verb="demo"))
 command.build_parser = lambda *given: found
 sys.exit(command.main())
 """

@@ -1,5 +1,7 @@
 """Each registered name is ours once the plug-in is loaded; fairseq would keep an earlier one."""
 
+from pathlib import Path
+
 import fairseq_xling.plugin  # noqa: F401
 from fairseq_xling import USER_DIR
 
@@ -44,6 +46,11 @@ def test_no_option_of_a_task_or_model_hides_one_of_fairseqs():
     assert not (ours[0] | ours[1]) & theirs
 
 
-def test_the_user_dir_imports_the_plugin_and_nothing_else():
-    lines = [line for line in (USER_DIR / "__init__.py").read_text().splitlines() if line]
-    assert len(lines) == 1 and lines[0].startswith("import fairseq_xling.plugin")
+def test_each_user_dir_imports_the_plugin_and_nothing_else():
+    for folder in (USER_DIR, Path(__file__).parents[2] / "user_dir"):
+        lines = [line for line in (folder / "__init__.py").read_text().splitlines() if line]
+        assert len(lines) == 1 and lines[0].startswith("import fairseq_xling.plugin"), folder
+
+
+def test_what_fairseq_puts_on_the_path_holds_the_user_dir_alone():
+    assert [path.name for path in USER_DIR.parent.iterdir()] == ["fairseq_xling_user_dir"]

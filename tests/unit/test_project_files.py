@@ -87,8 +87,14 @@ def test_nox_has_each_python_and_the_lowest_versions_that_setup_admits():
     assert values["PYTHONS"] == supported_pythons()
     assert values["LOWEST_PYTHON"] in values["PYTHONS"]
     setup = (ROOT / "setup.py").read_text()
-    admitted = dict(re.findall(r'"(numpy|torch)>=([\d.]+)"', setup))
+    admitted = dict(re.findall(r'"(numpy|torch)>=([\d.]+)[",]', setup))
     assert {name: f"{least}.0" for name, least in admitted.items()} == values["LOWEST"]
+
+
+def test_setup_admits_no_minor_version_of_torch_above_the_pinned_one():
+    pinned = re.search(r"^torch==2\.(\d+)\.", (ROOT / "constraints.txt").read_text(), re.M)
+    first_refused = re.search(r'"torch>=[\d.]+,<2\.(\d+)"', (ROOT / "setup.py").read_text())
+    assert int(first_refused[1]) == int(pinned[1]) + 1
 
 
 def test_ci_runs_targets_that_make_has_and_actions_of_a_major_version():

@@ -28,7 +28,6 @@ from fairseq_xling.papers.clcr.config import (
     texts,
     validates,
 )
-from fairseq_xling.papers.clcr.run_result import FILES, write_run
 from fairseq_xling.papers.clcr.sequence_variants import rows
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.optimiser import optimisation
@@ -61,6 +60,9 @@ class Artifacts:
 
 def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     """Plan and run all, or only the transforms and encoders, or print the plan (`--dry-run`)."""
+    if everything:
+        from fairseq_xling.papers.clcr.run_result import FILES, write_run
+
     config, run = load_config(ClcrRunConfig, args, PRESETS), Path(args.output)
     folder, pair = check_config(config)
     config, settled = settle_config(run, config)

@@ -20,6 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.extras import OF_STUDIES, check_installed
     from fairseq_xling.studies.ablations import STUDIES
 
+    check_installed("`fairseq-xling ablate`", *OF_STUDIES)
     STUDIES[args.study]().run(args)

@@ -46,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.extras import OF_STUDIES, check_installed
     from fairseq_xling.studies.demo.plan import run_demo
 
+    check_installed("`fairseq-xling demo`", *OF_STUDIES)
     run_demo(args)

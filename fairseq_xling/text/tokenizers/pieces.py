@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.core.errors import MALFORMED, UserError, shown
+from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.text.pieces import Pieces, count_pieces
@@ -177,12 +178,8 @@ def load_tokenizer(content: Any, origin: str | Path) -> Any:
     """The library's tokenizer of a ``tokenizer.json``; UserError if either cannot be had."""
     # Work is already distributed among threads; the library's own would be forked with them.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    try:
+    with needed_by(f"{origin}:"):
         from tokenizers import Tokenizer
-    except ImportError:
-        raise UserError(
-            f"{origin}: needs the library tokenizers: pip install 'fairseq_xling[hf]'"
-        ) from None
     with _usable(origin), _without_stderr():
         tokenizer = Tokenizer.from_str(json.dumps(content))
         tokenizer.encode(_PROBE)

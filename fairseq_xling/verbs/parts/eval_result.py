@@ -11,14 +11,9 @@ gets a page without changes here, and a row and a source by an entry in `COMPARE
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pandas
-from matplotlib.figure import Figure
-
-from fairseq_xling.results.charts import bars, curves, scatter
 from fairseq_xling.results.figure_file import Drawing
-from fairseq_xling.results.frame import make_frame, split
 from fairseq_xling.results.page import (
     Measured,
     Page,
@@ -28,9 +23,12 @@ from fairseq_xling.results.page import (
     join_results,
     sentence,
 )
-from fairseq_xling.results.plots import draw_heat_map
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
 
 LAYER = "layer (0 = embedding output)"
 _EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
@@ -111,6 +109,9 @@ def _short(paths: Sequence[str]) -> list[str]:
 def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> Drawing:
     """A panel for each column of figures; whole numbers are counts, and not drawn, nor is what the
     column of means sums up."""
+    from fairseq_xling.results.charts import bars, curves
+    from fairseq_xling.results.frame import make_frame
+
     first = next(iter(found.values()))
     left_out = _AVERAGED if "mean" in first["header"] else ()
     drawn = [
@@ -123,7 +124,7 @@ def _figure(measure: str, found: Mapping[str, Mapping[str, Any]]) -> Drawing:
     )
     labels = {name: f"{UNITS.get(measure, '')}{name}" for name in drawn}
 
-    def chance(rows: pandas.DataFrame) -> str:
+    def chance(rows: "pandas.DataFrame") -> str:
         return rows["chance_is"].iat[0]
 
     if "layer" in first["header"]:
@@ -261,8 +262,11 @@ def matrix_table(record: Mapping[str, Any]) -> Table:
     return ["layer of X", *(f"Y {layer}" for layer in y)], rows
 
 
-def draw_curves(record: Mapping[str, Any]) -> Figure:
+def draw_curves(record: Mapping[str, Any]) -> "Figure":
     """Lines by layer, or bars of a single one."""
+    from fairseq_xling.results.charts import bars, curves
+    from fairseq_xling.results.frame import make_frame
+
     found, unit, one_layer = record["curves"], record["unit"], len(record["layers"]) == 1
     panels = {unit: list(found)} if one_layer else record["panels"]
     frame = make_frame(
@@ -282,8 +286,10 @@ def draw_curves(record: Mapping[str, Any]) -> Figure:
     )
 
 
-def draw_matrix(record: Mapping[str, Any]) -> Figure:
+def draw_matrix(record: Mapping[str, Any]) -> "Figure":
     """The heat map of every layer with every other."""
+    from fairseq_xling.results.plots import draw_heat_map
+
     source, _, target = record["pair"].partition("-")
     labels = [f"layer of Y ({target})", f"layer of X ({source})"]
     return draw_heat_map(record["matrix"], *record["matrix_layers"], *labels, record["unit"])
@@ -301,6 +307,9 @@ def _measured(record: Mapping[str, Any], known: Source) -> list[Measured]:
 
 def _join_page(measure: str, known: Source, results: Sequence[Result]) -> Page:
     """A line for each result, its headline curve by layer (the paper, Figure 7)."""
+    from fairseq_xling.results.charts import curves
+    from fairseq_xling.results.frame import make_frame, split
+
     rows = []
     for result in results:
         record = result.record
@@ -367,7 +376,10 @@ class Correlation:
         )
 
 
-def draw_points(record: Mapping[str, Any]) -> Figure:
+def draw_points(record: Mapping[str, Any]) -> "Figure":
     """One measure against the other, a colour for each pair and a number for each layer."""
+    from fairseq_xling.results.charts import scatter
+    from fairseq_xling.results.frame import make_frame
+
     frame = make_frame({**point, "value": point["y"]} for point in record["points"])
     return scatter(frame, record["x"], record["y"], x="x", group="pair", label="layer")

@@ -246,7 +246,9 @@ def test_without_accounting_an_unknown_partition_or_submitit_it_says_so(
     with pytest.raises(UserError, match="unknown partition 'tests'; known: gpu"):
         study.launch()
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(UserError, match=r"needs submitit: pip install 'fairseq_xling\[cluster\]'"):
+    with pytest.raises(
+        UserError, match=r"needs the library submitit: pip install 'fairseq_xling\[cluster\]'"
+    ):
         study.launch()
 
 

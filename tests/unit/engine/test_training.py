@@ -12,7 +12,7 @@ from fairseq_xling.engine.prepare import prepare_engine
 
 
 def test_a_training_that_diverged_is_one_line_and_leaves_no_checkpoint_of_it(tmp_path):
-    def step(trainer):
+    def step(trainer, samples):
         (tmp_path / "crash.pt").write_text("what fairseq leaves")
         raise FloatingPointError("gradients are Nan/Inf")
 

@@ -75,7 +75,7 @@ def test_a_step_stays_done_where_the_package_is_installed_in_another_folder(monk
         monkeypatch.setattr("fairseq_xling.runs.step.USER_DIR", user_dir)
         return digests([Step("a", commands=[["fairseq-train", "--user-dir", str(user_dir)]])])
 
-    assert digest(Path("/one/user_dir")) == digest(Path("/other/user_dir"))
+    assert digest(Path("/one/user_dir")) == digest(Path("/other/folder"))
 
 
 def test_a_step_depends_on_the_code_of_a_users_folders_wherever_they_are(tmp_path, monkeypatch):

@@ -226,3 +226,19 @@ def _resumed(
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
     device = next(model.parameters()).device
     return done, {name: value.to(device) for name, value in kept.items()}
+
+
+def notes_of_scores(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a reader of a model's scores must know."""
+    found = []
+    for name, one in scores.items():
+        if unseen := one["unseen_labels"]:
+            shown = ", ".join(f"{label} ({count})" for label, count in list(unseen.items())[:8])
+            found.append(
+                f"{name}: {len(unseen)} labels do not occur in training and are never predicted: "
+                f"{shown}"
+            )
+        if one["unknown_words"]:
+            share = 100 * one["unknown_words"] / one["words"]
+            found.append(f"{name}: {share:.1f} % of the words have no vector")
+    return found

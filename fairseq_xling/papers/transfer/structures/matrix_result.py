@@ -16,6 +16,7 @@ import pandas
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.core.provenance import machine
+from fairseq_xling.papers.transfer.structures.fit import notes_of_scores
 from fairseq_xling.results.charts import heat_map
 from fairseq_xling.results.figure_file import write_figure
 from fairseq_xling.results.frame import (
@@ -307,22 +308,6 @@ def _notes(config: "MatrixConfig", results: Sequence[Mapping[str, Any]]) -> list
     for note, where in seen.items():
         found.append(note if len(where) == len(rows) else f"trained on {', '.join(where)}, {note}")
     return [*found, machine()]
-
-
-def notes_of_scores(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What a reader of a model's scores must know."""
-    found = []
-    for name, one in scores.items():
-        if unseen := one["unseen_labels"]:
-            shown = ", ".join(f"{label} ({count})" for label, count in list(unseen.items())[:8])
-            found.append(
-                f"{name}: {len(unseen)} labels do not occur in training and are never predicted: "
-                f"{shown}"
-            )
-        if one["unknown_words"]:
-            share = 100 * one["unknown_words"] / one["words"]
-            found.append(f"{name}: {share:.1f} % of the words have no vector")
-    return found
 
 
 @KINDS.register("structures")

@@ -30,13 +30,8 @@ from fairseq_xling.papers.transfer.structures.data import (
     variants,
 )
 from fairseq_xling.papers.transfer.structures.features import parse_features
-from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores
+from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores, notes_of_scores
 from fairseq_xling.papers.transfer.structures.formats import formats
-from fairseq_xling.papers.transfer.structures.matrix_result import (
-    notes_of_scores,
-    read_others,
-    write_matrix,
-)
 from fairseq_xling.papers.transfer.structures.networks import networks
 from fairseq_xling.papers.transfer.structures.sentence import tasks
 from fairseq_xling.papers.transfer.structures.training import (
@@ -208,6 +203,8 @@ class Job:
 
 def run_matrix(args: argparse.Namespace) -> None:
     """See `fairseq_xling.papers.transfer.commands.struct`."""
+    from fairseq_xling.papers.transfer.structures.matrix_result import read_others, write_matrix
+
     config = load_config(MatrixConfig, args)
     device = usable_device(config.device)
     places = by_language(files("--train", config.train))

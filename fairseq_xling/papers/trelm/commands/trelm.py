@@ -30,8 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.extras import OF_STUDIES, check_installed
     from fairseq_xling.papers.trelm.run import run_trelm
     from fairseq_xling.runs.launcher import configured_output
 
+    check_installed("`fairseq-xling trelm`", *OF_STUDIES)
     args.output = configured_output(args, "trelm")
     run_trelm(args)

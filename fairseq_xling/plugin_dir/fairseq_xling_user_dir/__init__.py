@@ -1,0 +1,1 @@
+import fairseq_xling.plugin  # noqa: F401  registers every task, model and criterion with fairseq
