@@ -102,16 +102,6 @@ def validating(options):
     return words
 
 
-@pytest.fixture(scope="module", autouse=True)
-def seeds(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("plug-in") / "seeds_of_batches"
-    folder.mkdir()
-    (folder / "__init__.py").write_text(SEEDS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(folder))
-        yield
-
-
 @pytest.fixture(autouse=True)
 def pivots(request):
     """Those that a case reads, if it reads any."""
@@ -124,7 +114,12 @@ def train(root, save_dir, name, *more, updates=UPDATES, processes=1):
     words = [word.format(w=root) for word in validating(CASES[name])]
     options = [*TRAINER, *words, "--user-dir", str(USER_DIR), *more]
     options += ["--save-dir", str(save_dir), "--max-update", str(updates)]
-    output = run("fairseq-train", *options, processes=processes).stdout
+    seeds = root / "seeds_of_batches" / "__init__.py"
+    seeds.parent.mkdir(exist_ok=True)
+    seeds.write_text(SEEDS)
+    with pytest.MonkeyPatch.context() as patch:  # not of this process, which trains, too
+        patch.setenv(VARIABLE, str(seeds.parent))
+        output = run("fairseq-train", *options, processes=processes).stdout
     said = {}
     for kind, number in (("train_inner", "num_updates"), ("valid", "valid_num_updates")):
         for row in logged(output, kind):
