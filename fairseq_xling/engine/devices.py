@@ -41,7 +41,8 @@ def processors() -> int:
 def loader_processes_by_default(on_gpu: bool) -> int:
     """How many processes make a training's batches where nothing is said.
 
-    A GPU waits for less than four; a CPU has enough of one, which makes a million tokens a second.
+    A GPU waits for less than four; a CPU has enough of one, which makes half a
+    million tokens a second of short sentences, and more of long ones.
     None on one processor. Processes of one training share the machine.
     """
     share = processors() // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
