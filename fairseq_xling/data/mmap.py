@@ -131,6 +131,10 @@ class TokenFile:
         start = int(self._offsets[i]) // self.dtype.itemsize
         return self.tokens[start : start + int(self.sizes[i])].astype(np.int64)
 
+    def starts(self, indices: np.ndarray) -> np.ndarray:
+        """Where the items ``indices`` (B,) begin in ``tokens``: (B,) int64."""
+        return self._offsets[indices] // self.dtype.itemsize
+
     def block(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """Items ``start`` to ``stop`` back to back, and their sizes, both new int64 arrays."""
         sizes = self.sizes[start:stop].astype(np.int64)

@@ -4,6 +4,7 @@ A source has random access by index and knows every row's length without reading
 framed for the model: ``<s>`` (CLS) first, ``</s>`` (SEP) after each sentence.
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -68,12 +69,30 @@ class Source(Protocol):
     def __getitem__(self, index: int) -> Row: ...
 
 
+class MappedSource:
+    """A source that reads the rows of a batch together: in a quarter of the time or less."""
+
+    def rows(self, indices: np.ndarray) -> list[Row]:
+        """The rows at ``indices`` (B,)."""
+        raise NotImplementedError
+
+    def __getitem__(self, index: int) -> Row:
+        return self.rows(np.array([index]))[0]
+
+
+def rows_at(source: Source, indices: np.ndarray) -> list[Row]:
+    """The rows of ``source`` at ``indices`` (B,)."""
+    if isinstance(source, MappedSource):
+        return source.rows(indices)
+    return [source[index] for index in indices.tolist()]
+
+
 # Methods of cutting a language's text into rows; each has ``open(file, lang, cfg, max_positions)``.
 break_modes: Registry = Registry("`--sample-break-mode`")
 
 
 @break_modes.register("sentence")
-class Sentences:
+class Sentences(MappedSource):
     """One sentence a row, cut at ``max_positions`` ids (CLS and SEP included)."""
 
     def __init__(self, file: TokenFile, lang: str, max_positions: int, name: str = ""):
@@ -102,15 +121,16 @@ class Sentences:
         """How many sentences lose tokens."""
         return count_longer(self.file, self.max_positions)
 
-    def __getitem__(self, index: int) -> Row:
-        return Row(Side(frame(self.file[index], self.max_positions), self.languages[0]))
+    def rows(self, indices: np.ndarray) -> list[Row]:
+        sentences = split(*_framed(self.file, indices, self.max_positions))
+        return [Row(Side(tokens, self.languages[0])) for tokens in sentences]
 
 
 BLOCK = 256  # tokens
 
 
 @break_modes.register("none")
-class Stream:
+class Stream(MappedSource):
     """Continuous text: rows of exactly ``tokens_per_sample`` ids including CLS, across sentences.
 
     The concatenated rows without their CLS are the corpus; only the last may be shorter.
@@ -153,13 +173,13 @@ class Stream:
     def num_truncated(self) -> int:
         return 0  # what does not fit in one row starts the next
 
-    def __getitem__(self, index: int) -> Row:
-        start = index * self.step
-        tokens = self.file.tokens[start : start + self.step].astype(np.int64)
-        return Row(Side(np.concatenate(([CLS], tokens)), self.languages[0]))
+    def rows(self, indices: np.ndarray) -> list[Row]:
+        lengths = self.lengths(indices)
+        blocks = split(_after_cls(self.file.tokens, indices * self.step, lengths), lengths)
+        return [Row(Side(tokens, self.languages[0])) for tokens in blocks]
 
 
-class Pairs:
+class Pairs(MappedSource):
     """A sentence and its translation, each cut at ``max_positions``; ``order`` if there is one,
     and ``further`` links if there are any."""
 
@@ -206,17 +226,25 @@ class Pairs:
             found += int((framed - 2 > times * read).sum())
         return found
 
-    def __getitem__(self, index: int) -> Row:
-        source = frame(self.source[index], self.max_positions)
-        target = frame(self.target[index], self.max_positions)
-        order = further = None
+    def rows(self, indices: np.ndarray) -> list[Row]:
+        one, other = self.languages
+        source, lengths = _framed(self.source, indices, self.max_positions)
+        target, sizes = _framed(self.target, indices, self.max_positions)
+        orders = tables = [None] * len(indices)
         if self.order is not None:
-            order = frame_order(self.order[index], len(source), len(target))
+            stored, _ = _framed(self.order, indices, self.max_positions)
+            orders = split(_framed_orders(stored, lengths, sizes), sizes)
         if self.further is not None:
-            stored = self.further[index].reshape(int(self.target.sizes[index]), -1)
-            further = frame_further(stored, len(source), len(target))
-        sides = (Side(source, self.languages[0]), Side(target, self.languages[1]))
-        return Row(*sides, order, further=further)
+            tables = map(self._further, indices, lengths, sizes)
+        columns = split(source, lengths), split(target, sizes), orders, tables
+        return [
+            Row(Side(read, one), Side(written, other), order, further=further)
+            for read, written, order, further in zip(*columns, strict=True)
+        ]
+
+    def _further(self, index: int, source_length: int, target_length: int) -> np.ndarray:
+        stored = self.further[index].reshape(int(self.target.sizes[index]), -1)
+        return frame_further(stored, source_length, target_length)
 
 
 def frame(tokens: np.ndarray, max_positions: int) -> np.ndarray:
@@ -230,6 +258,38 @@ def frame(tokens: np.ndarray, max_positions: int) -> np.ndarray:
     return np.concatenate(([CLS], tokens[: max_positions - 2], [SEP]))
 
 
+def _framed(
+    file: TokenFile, indices: np.ndarray, max_positions: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`frame` of the items ``indices`` (B,), back to back (N,), and their lengths (B,)."""
+    sizes = file.sizes[indices]
+    lengths = np.minimum(sizes + 1, max_positions)
+    ids = _after_cls(file.tokens, file.starts(indices), lengths)
+    ids[lengths.cumsum()[sizes >= max_positions] - 1] = SEP
+    return ids, lengths
+
+
+def _after_cls(tokens: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Rows of ``lengths`` (B,): CLS, and ``tokens`` from ``starts`` (B,) on; back to back (N,)."""
+    ids = tokens[spans(starts - 1, lengths)].astype(np.int64)
+    ids[lengths.cumsum() - lengths] = CLS  # instead of the token before
+    return ids
+
+
+def spans(starts: np.ndarray | int, lengths: np.ndarray) -> np.ndarray:
+    """As many numbers as ``lengths`` (B,), from ``starts`` (B,) on, back to back: (N,).
+
+    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    return np.arange(lengths.sum()) + np.repeat(starts - (lengths.cumsum() - lengths), lengths)
+
+
+def split(values: np.ndarray, lengths: np.ndarray) -> list[np.ndarray]:
+    """``values`` (N,) in pieces of ``lengths`` (B,); `np.split` takes four times as long."""
+    return [values[a:b] for a, b in itertools.pairwise([0, *lengths.cumsum().tolist()])]
+
+
 def frame_order(stored: np.ndarray, source_length: int, target_length: int) -> np.ndarray:
     """The stored alignment (index + 1 of the source token, 0 = none) for framed sentences.
 
@@ -238,10 +298,18 @@ def frame_order(stored: np.ndarray, source_length: int, target_length: int) -> n
     >>> frame_order(np.array([2, 0, 1, 3]), 4, 5).tolist()
     [0, 2, -1, 1, 3]
     """
+    stored = np.concatenate(([CLS], stored))[:target_length]
+    return _framed_orders(stored, np.array([source_length]), np.array([target_length]))
+
+
+def _framed_orders(stored: np.ndarray, lengths: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """`frame_order` of several, (N,) with a place for CLS, of ``lengths`` and ``sizes`` (B,)."""
     # The framed source has CLS in front, so the stored index + 1 is the framed index.
-    order = np.concatenate(([0], np.where(stored > 0, stored, -1)))[:target_length]
-    order[order >= source_length - 1] = -1
-    order[-1] = source_length - 1
+    ends = sizes.cumsum()
+    order = np.where(stored > 0, stored, -1)
+    order[ends - sizes] = 0
+    order[order >= np.repeat(lengths - 1, sizes)] = -1
+    order[ends - 1] = lengths - 1
     return order
 
 
@@ -275,7 +343,7 @@ NOT_NEXT, NEXT = 1, 2  # a row's label; 0 is a row that has none
 _SEED = 1
 
 
-class SegmentPairs:
+class SegmentPairs(MappedSource):
     """Row 2 k holds sentences k and k + 1; row 2 k + 1 holds k and one that does not follow it.
 
     ``renews``: rows after the last are those of further passes (see `data.plan`).
@@ -316,15 +384,14 @@ class SegmentPairs:
         """How many sentences are longer than the room for a second segment."""
         return count_longer(self.file, self._most[1] + 1)
 
-    def __getitem__(self, index: int) -> Row:
-        lang = self.languages[0]
-        second = int(self._seconds(np.array([index]))[0])
-        row = index % len(self)
-        first = np.concatenate(([CLS], _cut(self.file[row // 2], self._most[0])))
-        follows = index % 2 == 0
-        return Row(
-            Side(first, lang), Side(_cut(self.file[second], self._most[1]), lang), follows=follows
-        )
+    def rows(self, indices: np.ndarray) -> list[Row]:
+        lang, after = self.languages[0], (indices % 2 == 0).tolist()
+        firsts = split(*_framed(self.file, self._firsts(indices), self._most[0] + 1))
+        seconds = split(*_framed(self.file, self._seconds(indices), self._most[1] + 1))
+        return [
+            Row(Side(first, lang), Side(second[1:], lang), follows=follows)  # without its CLS
+            for first, second, follows in zip(firsts, seconds, after, strict=True)
+        ]
 
     def _firsts(self, indices: np.ndarray) -> np.ndarray:
         return indices % len(self) // 2
@@ -338,8 +405,3 @@ class SegmentPairs:
         own = (drawn == first) | (drawn == first + 1)
         drawn = np.where(own, (first + 2) % count, drawn)
         return np.where(indices % 2 == 0, first + 1, drawn)
-
-
-def _cut(tokens: np.ndarray, most: int) -> np.ndarray:
-    tokens = tokens.astype(np.int64)
-    return tokens if len(tokens) <= most else np.append(tokens[: most - 1], SEP)
