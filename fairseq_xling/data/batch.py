@@ -23,15 +23,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairseq_xling.data.example import Example
+from fairseq_xling.data.example import Example, Examples
 from fairseq_xling.data.folder import PAD
 
 
 def pad_rows(rows: Sequence[np.ndarray], fill: int) -> torch.Tensor:
     """Rows (n_b,) as one (B, max n_b) tensor of their type, ``fill`` at the end of short ones."""
     lengths = np.array([len(row) for row in rows])
-    padded = np.full((len(rows), lengths.max(initial=0)), fill, dtype=rows[0].dtype)
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = np.concatenate(rows)
+    return pad(np.concatenate(rows).astype(rows[0].dtype), lengths, fill)
+
+
+def pad(values: np.ndarray, lengths: np.ndarray, fill: int) -> torch.Tensor:
+    """Rows of ``lengths`` (B,) back to back, (N,), as `pad_rows`."""
+    padded = np.full((len(lengths), lengths.max(initial=0)), fill, dtype=values.dtype)
+    padded[np.arange(padded.shape[1]) < lengths[:, None]] = values
     return torch.from_numpy(padded)
 
 
@@ -49,53 +54,48 @@ def pad_tables(tables: Sequence[np.ndarray | None], length: int) -> torch.Tensor
 
 
 def collate(
-    examples: Sequence[Example],
+    examples: Sequence[Example] | Examples,
     objective_ids: Sequence[int],
     ids: Sequence[int],
     pair: tuple[str, str] | None,
-    layout: Callable[[Sequence[Example]], dict[str, Any]] | None = None,
+    layout: Callable[[Examples], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """One batch from ``examples``, in their order, as at the top of this file; ``layout`` says
     where its real tokens are, for a model that leaves padding out."""
-    src = _pad_side([example.src for example in examples])
-    tgt = _pad_side([example.tgt for example in examples])
-    further = pad_tables([example.further for example in examples], tgt["tokens"].shape[1])
+    if not isinstance(examples, Examples):
+        examples = Examples.of(examples)
+    src = _pad_side(examples.src, examples.lengths)
+    tgt = _pad_side(examples.tgt, examples.sizes)
+    further = pad_tables(examples.further, tgt["tokens"].shape[1])
     if further is not None:
         tgt["further"] = further
     net_input: dict[str, Any] = {"src": src, "tgt": tgt}
-    if any(example.order is not None for example in examples):
-        orders = [np.arange(len(e.tgt["tokens"])) if e.order is None else e.order for e in examples]
-        net_input["order"] = pad_rows(orders, -1)
+    if examples.order is not None:
+        net_input["order"] = pad(examples.order, examples.sizes, -1)
     if pair is not None:
         net_input["pair"] = pair
     if layout is not None:
         net_input["unpadded"] = layout(examples)
-    extra = {name: array.dtype for example in examples for name, array in example.extra.items()}
-    if extra:
-        net_input["extra"] = {
-            name: pad_rows([e.extra.get(name, np.empty(0, dtype)) for e in examples], 0)
-            for name, dtype in sorted(extra.items())
-        }
+    if examples.extra:
+        net_input["extra"] = {name: pad(*v, 0) for name, v in sorted(examples.extra.items())}
     return {
         "id": torch.tensor(ids, dtype=torch.long),
-        "nsentences": len(examples),
-        "ntokens": sum(len(example.src["tokens"]) for example in examples),
+        "nsentences": len(examples.lengths),
+        "ntokens": int(examples.lengths.sum()),
         "net_input": net_input,
         "target": tgt["tokens"].masked_fill(~tgt["predict"], PAD),
         "objective": torch.tensor(objective_ids, dtype=torch.long),
     }
 
 
-def _pad_side(sides: Sequence[dict[str, np.ndarray]]) -> dict[str, torch.Tensor]:
-    names = {name: None for side in sides for name in side}  # in order, without repeats
-    padded = {}
-    for name in names:  # a field that only some objectives have is 0 in the rows of the others
-        rows = [side[name] if name in side else np.zeros_like(side["tokens"]) for side in sides]
-        padded[name] = pad_rows(rows, PAD if name == "tokens" else 0)
-    lengths = torch.tensor([len(side["tokens"]) for side in sides])
+def _pad_side(fields: dict[str, np.ndarray], lengths: np.ndarray) -> dict[str, torch.Tensor]:
+    padded = {
+        name: pad(values, lengths, PAD if name == "tokens" else 0)
+        for name, values in fields.items()
+    }
     width = padded["tokens"].shape[1]
-    if int(lengths.min()) < width:
-        padded["padding_mask"] = torch.arange(width) >= lengths[:, None]
+    if lengths.min() < width:
+        padded["padding_mask"] = torch.arange(width) >= torch.from_numpy(lengths)[:, None]
     return padded
 
 

@@ -19,10 +19,10 @@ from fairseq.data.iterators import CountingIterator, EpochBatchIterating
 from fairseq_xling.checkpoints import origin
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import collate
-from fairseq_xling.data.example import Example
+from fairseq_xling.data.example import Examples
 from fairseq_xling.data.plan import BatchSpec, Cursor, Feed, Plan, feed_salt
 from fairseq_xling.data.sampling import mix
-from fairseq_xling.data.sources import Row
+from fairseq_xling.data.sources import Row, rows_at
 from fairseq_xling.engine.devices import processors
 
 # Changes the rows of one batch before the objectives see them (code-switching, noise).
@@ -46,7 +46,7 @@ class BatchDataset(FairseqDataset):
         objective_ids: dict[str, int],
         seed: int,
         transforms: Sequence[BatchTransform] = (),
-        layout: Callable[[Sequence[Example]], dict[str, Any]] | None = None,
+        layout: Callable[[Examples], dict[str, Any]] | None = None,
     ):
         self.feeds, self.seed, self.transforms = list(feeds), seed, list(transforms)
         self._layout = layout
@@ -59,25 +59,47 @@ class BatchDataset(FairseqDataset):
     def __getitem__(self, spec: BatchSpec | None) -> dict[str, Any] | None:
         if spec is None:
             return None
-        numbers, counters = spec.feeds.tolist(), spec.counters.tolist()
-        rows = [
-            self.feeds[n].source[i] for n, i in zip(numbers, spec.indices.tolist(), strict=True)
-        ]
+        numbers = spec.feeds.tolist()
+        mine = {n: spec.feeds == n for n in set(numbers)}
+        # Those of one feed are read, and turned into examples, together.
+        read = {n: iter(rows_at(self.feeds[n].source, spec.indices[mine[n]])) for n in mine}
+        rows = [next(read[n]) for n in numbers]
         for place, transform in enumerate(self.transforms):
-            rng = _generator(self.seed, place + 1, self._salts[numbers[0]], counters[0])
-            rows = transform(rows, rng)
-        examples = [
-            self.feeds[n].objective(row, _generator(self.seed, 0, self._salts[n], counter))
-            for n, row, counter in zip(numbers, rows, counters, strict=True)
-        ]
-        pairs = {_pair(self.feeds[n]) for n in set(numbers)}
+            rngs = self._generators(place + 1, numbers[0], spec.counters[:1])
+            rows = transform(rows, next(rngs))
+        made = {}
+        for n in mine:
+            own = [row for row, number in zip(rows, numbers, strict=True) if number == n]
+            rngs = self._generators(0, n, spec.counters[mine[n]])
+            made[n] = self.feeds[n].objective.examples_of(own, rngs)
+        pairs = {_pair(self.feeds[n]) for n in mine}
         return collate(
-            examples,
+            _in_order(made, numbers),
             [self._objective_ids[n] for n in numbers],
             spec.indices.tolist(),
             pairs.pop() if len(pairs) == 1 else None,
             self._layout,
         )
+
+    def _generators(
+        self, use: int, feed: int, counters: np.ndarray
+    ) -> Iterator[np.random.Generator]:
+        """The generator of each of ``counters``; it serves until the next is taken."""
+        # All are one that begins anew, as to make it takes ten times as long. Philox hashes no key.
+        philox = np.random.Philox(key=mix(self.seed, use, self._salts[feed]))
+        rng, state = np.random.Generator(philox), philox.state
+        for counter in counters.tolist():
+            state["state"]["key"][1] = counter
+            philox.state = state
+            yield rng
+
+
+def _in_order(made: dict[int, Examples], numbers: Sequence[int]) -> Examples:
+    """Of the examples ``made`` by feeds, in each row the next of the feed with its number."""
+    if len(made) == 1:
+        return made[numbers[0]]
+    each = {n: iter(examples.each()) for n, examples in made.items()}
+    return Examples.of([next(each[n]) for n in numbers])
 
 
 def _pair(feed: Feed) -> tuple[str, str] | None:
@@ -85,12 +107,6 @@ def _pair(feed: Feed) -> tuple[str, str] | None:
     if feed.objective.mixes_source_languages:
         return None
     return feed.source.languages[0], feed.source.languages[-1]
-
-
-def _generator(seed: int, use: int, salt: int, counter: int) -> np.random.Generator:
-    # Philox uses its key directly (no hashing), which makes one generator per row affordable.
-    key = np.array([mix(seed, use, salt), counter], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key))
 
 
 logger = logging.getLogger(__name__)

@@ -23,14 +23,14 @@ end and belongs to nobody.
     shares (N, K)  float32, how much of each
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
-from fairseq_xling.data.example import Example
+from fairseq_xling.data.example import Examples
+from fairseq_xling.data.sources import spans
 
 _ALIGNED = 128  # the kernel's blocks of a segment
 _SEGMENTS = 64  # the number of segments is a multiple of it
@@ -98,63 +98,53 @@ def _filled(array: np.ndarray, total: int) -> torch.Tensor:
     return torch.from_numpy(padded)
 
 
-def unpadded_layout(examples: Sequence[Example], null: bool) -> dict[str, Any]:
+def unpadded_layout(examples: Examples, null: bool) -> dict[str, Any]:
     """The layout of a batch of ``examples``, see the top of this file.
 
     Args:
         null: whether the model has a TRILayer, and so a null state in each row.
     """
-    lengths = np.array([len(example.src["tokens"]) for example in examples])
-    grouped = any("attn_group" in example.src for example in examples)
-    # Group 0 is that of tokens without a group, and of null states.
-    each = [e.src.get("attn_group", np.zeros(len(e.src["tokens"]), int)) for e in examples]
-    within = [np.append(groups, 0) for groups in each] if null else each
-    source = _side(lengths, np.concatenate(within) if grouped else None, null)
+    lengths, sizes = examples.lengths, examples.sizes
+    groups = examples.src.get("attn_group")
+    if groups is not None and null:  # group 0 is that of null states
+        groups = np.insert(groups, lengths.cumsum(), 0)
+    source = target = _side(lengths, groups, null)
     found: dict[str, Any] = {"src": source.layout}
-    target = source
     if null:
-        orders = [np.arange(len(e.tgt["tokens"])) if e.order is None else e.order for e in examples]
-        groups = [_read(group, order) for group, order in zip(within, orders, strict=True)]
-        sizes = np.array([len(order) for order in orders])
-        target = _side(sizes, np.concatenate(groups) if grouped else None, False)
-        target.layout |= _begun(examples, source, target, lengths, orders)
+        order = _read(examples)
+        null_state, first = (np.repeat(x, sizes)[:, None] for x in (lengths, source.first))
+        begun = first + np.where(order < 0, null_state, order)
+        target = _side(sizes, None if groups is None else groups[begun[:, 0]], False)
+        target.layout |= _begun(order, source.rank[begun], target)
         found["tgt"] = target.layout
-    predict = [example.tgt["predict"] for example in examples]
-    row = np.repeat(np.arange(len(examples)), [int(p.sum()) for p in predict])
-    column = np.concatenate([np.flatnonzero(p) for p in predict])
-    found["predicted"] = torch.from_numpy(target.rank[target.first[row] + column])
-    return {**found, "rows": torch.from_numpy(row), "columns": torch.from_numpy(column)}
+    predicted = np.flatnonzero(examples.tgt["predict"])
+    places = {
+        "predicted": target.rank[predicted],
+        "rows": np.repeat(np.arange(len(sizes)), sizes)[predicted],
+        "columns": spans(0, sizes)[predicted],
+    }
+    return {**found, **{name: torch.from_numpy(place) for name, place in places.items()}}
 
 
-def _read(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """(U,) groups of target positions from those of the source, the null state's (0) last."""
-    return groups[order]  # -1 is the null state
+def _read(examples: Examples) -> np.ndarray:
+    """(M, K) the source positions that target positions begin as, -1 for none."""
+    sizes, tables = examples.sizes, examples.further
+    order = spans(0, sizes) if examples.order is None else examples.order
+    depth = max((table.shape[1] for table in tables if table is not None), default=0)
+    read = np.full((len(order), 1 + depth), -1)
+    read[:, 0] = order
+    for start, table in zip((sizes.cumsum() - sizes).tolist(), tables, strict=False):
+        if table is not None:
+            read[start : start + len(table), 1 : 1 + table.shape[1]] = table
+    return read
 
 
-def _begun(
-    examples: Sequence[Example],
-    source: _Side,
-    target: _Side,
-    lengths: np.ndarray,
-    orders: Sequence[np.ndarray],
-) -> dict[str, torch.Tensor]:
-    """``read`` and perhaps ``shares`` of the target's states."""
+def _begun(order: np.ndarray, read: np.ndarray, target: _Side) -> dict[str, torch.Tensor]:
+    """``read`` (M, K) and, with further links in ``order`` (M, K), ``shares`` of the target."""
     total = len(target.layout["index"])
-    rows = np.repeat(np.arange(len(orders)), [len(order) for order in orders])
-    order = np.concatenate(orders)[:, None]
-    depth = max((e.further.shape[1] for e in examples if e.further is not None), default=0)
-    if depth:
-        more = np.full((len(order), depth), -1)
-        for start, example in zip(target.first, examples, strict=True):
-            if example.further is not None:
-                count, width = example.further.shape
-                more[start : start + count, :width] = example.further
-        order = np.concatenate([order, more], 1)
-    null = lengths[rows, None]
-    read = source.rank[source.first[rows, None] + np.where(order < 0, null, order)]
     in_order = np.empty_like(read)
     in_order[target.rank] = read
-    if not depth:
+    if order.shape[1] == 1:
         return {"read": _filled(in_order[:, 0], total)}
     linked = order >= 0
     linked[:, 0] |= ~linked.any(1)  # the null state

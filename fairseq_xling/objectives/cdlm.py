@@ -4,9 +4,11 @@ Li et al. (2021), TreLM, Section 3.1: S = X in full, A = word alignment from Y t
 of Y, ``<s>``, ``</s>`` and unaligned words included.
 """
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
-from fairseq_xling.data.example import Example, Objective, require_alignment
+from fairseq_xling.data.example import Example, Examples, Objective, ones, require_alignment
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
 
@@ -22,39 +24,47 @@ class CrossLingualLM(Objective):
     reorders = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
-        require_alignment(row, self.name)
-        target = row.target.tokens
-        return Example(
-            src=self.vocabulary.side(row.source),
-            tgt={
-                **self.vocabulary.side(row.target),
-                "predict": np.ones(len(target), dtype=bool),
-            },
-            order=row.order,
-            extra={
-                "reordered": slots_of(row.order),
-                "kept": kept_of(row.order, len(row.source.tokens)),
-            },
-            further=row.further,
-        )
+        return CrossLingualLM.examples_of(self, [row], [rng]).each()[0]
+
+    def examples_of(self, rows: Sequence[Row], rngs: Iterable[np.random.Generator]) -> Examples:
+        for row in rows:
+            require_alignment(row, self.name)
+        examples = self.vocabulary.translations(rows)
+        order = np.concatenate([row.order for row in rows])
+        examples.order, examples.further = order, [row.further for row in rows]
+        examples.extra = {
+            "reordered": slots_of(order, examples.sizes),
+            "kept": kept_of(order, examples.sizes, examples.lengths),
+        }
+        return examples
 
 
-def slots_of(order: np.ndarray) -> np.ndarray:
-    """A 1 for each slot of ``order`` (U,), and at least one: (S,).
+def slots_of(order: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """In each row a 1 for each slot of ``order`` (M,), of ``sizes`` (B,), and at least one.
 
     It marks the rows from which heads learn an order, and its width says how many slots those of a
     batch have, which would otherwise be asked of the device.
     """
-    return np.ones(max(1, np.count_nonzero(order >= 0)), dtype=np.int64)
+    return ones(np.maximum(1, _marked(order >= 0, sizes)))
 
 
-def kept_of(order: np.ndarray, length: int) -> np.ndarray:
-    """A 1 for each of ``length`` source tokens that ``order`` (U,) has, once, or that is the first
-    or the last: (S,). Its width is of use as that of `slots_of`.
+def kept_of(
+    order: np.ndarray, sizes: np.ndarray, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """In each row a 1 for each of its source tokens, ``lengths`` (B,), that its ``order``
+    has, once, or that is the first or the last. Its width is of use as that of `slots_of`.
 
-    >>> kept_of(np.array([0, 2, -1, 2, 4]), 6).tolist()  # 0, 2, 4 and 5
-    [1, 1, 1, 1]
+    >>> kept_of(np.array([0, 2, -1, 2, 4]), np.array([5]), np.array([6]))  # 0, 2, 4 and 5
+    (array([1, 1, 1, 1]), array([4]))
     """
-    kept = np.zeros(length, dtype=bool)
-    kept[order[order >= 0]] = kept[[0, -1]] = True
-    return np.ones(np.count_nonzero(kept), dtype=np.int64)
+    linked, firsts = order >= 0, lengths.cumsum() - lengths
+    kept = np.zeros(lengths.sum(), dtype=bool)
+    kept[(np.repeat(firsts, sizes) + order)[linked]] = True
+    kept[firsts] = kept[firsts + lengths - 1] = True
+    return ones(_marked(kept, lengths))
+
+
+def _marked(marks: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """How many of ``marks`` (N,) the rows of ``lengths`` (B,) have, (B,)."""
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    return np.bincount(rows[marks], minlength=len(lengths))

@@ -12,10 +12,16 @@ def choose(tokens: np.ndarray, share: float, rng: np.random.Generator) -> np.nda
     average however short the sentence is.
     """
     candidates = (tokens >= SPECIALS).nonzero()[0]  # `flatnonzero` takes six times as long
-    count = int(share * len(candidates) + rng.random())
     chosen = np.zeros(len(tokens), dtype=bool)
-    chosen[rng.permutation(candidates)[:count]] = True
+    chosen[draw_places(candidates, share, rng)] = True
     return chosen
+
+
+def draw_places(candidates: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """The chosen ones of ``candidates`` (n,), which are shuffled."""
+    count = int(share * len(candidates) + rng.random())
+    rng.shuffle(candidates)
+    return candidates[:count]
 
 
 def corrupt(
@@ -36,15 +42,36 @@ def corrupt(
         replacements: the ids to draw random ones from, or the vocabulary's size for all of it
             (specials are never drawn).
     """
-    corrupted = tokens.copy()
-    where = chosen.nonzero()[0]
-    draw = rng.random(len(where))
-    masked = where[draw >= leave + random]
-    swapped = where[draw < random]
-    corrupted[masked] = MASK
-    if len(swapped):
-        if isinstance(replacements, np.ndarray):
-            corrupted[swapped] = rng.choice(replacements, len(swapped))
-        else:
-            corrupted[swapped] = rng.integers(SPECIALS, replacements, len(swapped))
-    return corrupted
+    drawn = draw_ids(np.count_nonzero(chosen), replacements, random, rng)
+    return replace(tokens, chosen, *drawn, leave, random)
+
+
+_NONE = np.empty(0, dtype=np.int64)
+
+
+def draw_ids(
+    count: int, replacements: np.ndarray | int, random: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """``count`` numbers in [0, 1), one a chosen position, and ids for those below ``random``."""
+    draw = rng.random(count)
+    swapped = np.count_nonzero(draw < random)
+    if not swapped:
+        return draw, _NONE
+    if isinstance(replacements, np.ndarray):
+        return draw, rng.choice(replacements, swapped)
+    return draw, rng.integers(SPECIALS, replacements, swapped)
+
+
+def replace(
+    tokens: np.ndarray,
+    chosen: np.ndarray,
+    draw: np.ndarray,
+    ids: np.ndarray,
+    leave: float,
+    random: float,
+) -> np.ndarray:
+    """S, by what `draw_ids` gave for the ``chosen`` (n,) of ``tokens`` (n,)."""
+    replaced, where = tokens.copy(), chosen.nonzero()[0]
+    replaced[where[draw >= leave + random]] = MASK
+    replaced[where[draw < random]] = ids
+    return replaced

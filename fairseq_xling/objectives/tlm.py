@@ -4,11 +4,11 @@ Lample and Conneau (2019), Section 3.3. Languages are marked per token and posit
 at 0 with Y.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fairseq_xling.data.example import Example
+from fairseq_xling.data.example import Example, Examples
 from fairseq_xling.data.sources import Row, Side
 from fairseq_xling.objectives import objectives
 from fairseq_xling.objectives.mlm import MaskedLM
@@ -24,8 +24,11 @@ class TranslationLM(MaskedLM):
     mixes_source_languages = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
-        sides = [side for side in (row.source, row.target) if side is not None]
+        sides = _sides(row)
         return self.concatenate(sides, [self.choose(side.tokens, rng) for side in sides], rng)
+
+    def examples_of(self, rows: Sequence[Row], rngs: Iterable[np.random.Generator]) -> Examples:
+        return self.masked([_sides(row) for row in rows], rngs)
 
     def concatenate(
         self, sides: Sequence[Side], chosen: Sequence[np.ndarray], rng: np.random.Generator
@@ -41,3 +44,7 @@ class TranslationLM(MaskedLM):
 
     def max_length(self, length: np.ndarray) -> np.ndarray:
         return 2 * length
+
+
+def _sides(row: Row) -> list[Side]:
+    return [side for side in (row.source, row.target) if side is not None]

@@ -5,10 +5,12 @@ over the ways in which its slots can write Y, so that no alignment A has to be p
 translations that a teacher has written will do.
 """
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.data.example import Example, Objective
+from fairseq_xling.data.example import Example, Examples, Objective, ones
 from fairseq_xling.data.sources import Row
 from fairseq_xling.objectives import objectives
 
@@ -23,15 +25,12 @@ class Translation(Objective):
     emits = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:
-        if row.target is None:
+        return Translation.examples_of(self, [row], [rng]).each()[0]
+
+    def examples_of(self, rows: Sequence[Row], rngs: Iterable[np.random.Generator]) -> Examples:
+        if any(row.target is None for row in rows):
             raise UserError(f"objective {self.name!r} needs parallel text")
-        target = row.target.tokens
-        return Example(
-            src=self.vocabulary.side(row.source),
-            tgt={
-                **self.vocabulary.side(row.target),
-                "predict": np.ones(len(target), dtype=bool),
-            },
-            order=np.full(len(target), -1, dtype=np.int64),
-            extra={"reordered": np.ones(1, dtype=np.int64)},
-        )
+        examples = self.vocabulary.translations(rows)
+        examples.order = np.full(examples.sizes.sum(), -1)
+        examples.extra = {"reordered": ones(np.ones_like(examples.sizes))}
+        return examples

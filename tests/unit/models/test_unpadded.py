@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate
-from fairseq_xling.data.example import Vocabulary
+from fairseq_xling.data.example import Examples, Vocabulary
 from fairseq_xling.data.sources import Row
 from fairseq_xling.data.unpadded import rounded, unpadded_layout
 from fairseq_xling.models.auxiliary import auxiliary_heads
@@ -191,7 +191,7 @@ def test_every_state_has_its_place(options):
     """The arrays of a layout, against loops."""
     names = ("brlm-attn", "cdlm", "mlm", "tlm")
     found = examples(options, *zip(names, rows(4), strict=True))
-    layout = unpadded_layout(found, null=True)
+    layout = unpadded_layout(Examples.of(found), null=True)
     src, tgt = layout["src"], layout["tgt"]
     width = max(len(e.src["tokens"]) for e in found)
     states, groups = [], []
