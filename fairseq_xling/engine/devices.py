@@ -41,9 +41,9 @@ def processors() -> int:
 def loader_processes_by_default(on_gpu: bool) -> int:
     """How many processes make a training's batches where nothing is said.
 
-    A GPU waits for less than four; a CPU has enough of one, which makes half a
-    million tokens a second of short sentences, and more of long ones.
-    None on one processor. Processes of one training share the machine.
+    A GPU waits for less than four; a CPU has enough of one, which makes 400,000 tokens a second of
+    sentences of 12, and more of longer ones (`benchmarks/feed.py`). None on one processor.
+    Processes of one training share the machine.
     """
     share = processors() // max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     return max(0, min(4 if on_gpu else 1, share - 1))
