@@ -45,7 +45,7 @@ from fairseq_xling.models.unpadded import source_grid, target_grid
 
 RECOMPUTES = (
     "keep only the input of each layer for the backward pass and compute the rest again: less "
-    "memory, about a third more time"
+    "memory, about a quarter more time"
 )
 # Of checkpoints that do not record their activation, as those from before the option.
 _OLDEST = "gelu"
