@@ -38,6 +38,11 @@ def processors() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def several_processes() -> bool:
+    """Whether this process is one of several of a training."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
 def loader_processes_by_default(on_gpu: bool) -> int:
     """How many processes make a training's batches where nothing is said.
 

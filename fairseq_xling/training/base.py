@@ -11,6 +11,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import check_fields, option_name
 from fairseq_xling.engine.commands import check_hydra_options
 from fairseq_xling.engine.compat import task_config
+from fairseq_xling.engine.devices import several_processes
 from fairseq_xling.training.precision import InPrecision
 from fairseq_xling.training.private import leaving_alone, unreached_anywhere
 
@@ -82,7 +83,7 @@ def _inside(
     """
     loss, size, logs = model(step=lambda own: criterion(own, sample))
     logs = {name: _as_tensor(value, loss) for name, value in logs.items()}
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
+    if several_processes():
         size = _as_tensor(size, loss)  # one process divides by it, and need not wait for a GPU
     if ignored:
         loss, size, logs = loss * 0, size * 0, {name: log * 0 for name, log in logs.items()}

@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from fairseq_xling.engine.devices import several_processes
+
 
 def unreached_anywhere(
     model: nn.Module, unreached: Sequence[nn.Parameter]
@@ -21,7 +23,7 @@ def unreached_anywhere(
 
     All processes must call it, with the same trained parameters of ``model`` in the same order.
     """
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+    if not several_processes():
         return unreached
     from fairseq.distributed import utils as distributed  # only now: it would set up logs
 

@@ -35,6 +35,7 @@ from torch import Tensor, nn
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.engine.devices import several_processes
 from fairseq_xling.papers.clcr.encoder import LayerEncoder
 from fairseq_xling.papers.clcr.modules import Loss, Module, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import ENCODERS, FINETUNE, FROZEN
@@ -141,7 +142,7 @@ class Extractor(nn.Module):
         """Move the rates towards the mean of those of the update's batches, in all processes."""
         if self.known or not hasattr(self, "plain"):
             return
-        if torch.distributed.is_available() and torch.distributed.is_initialized():
+        if several_processes():
             torch.distributed.all_reduce(self.seen)
         moved = self.rates.lerp(self.seen[:2] / self.seen[2], 1 - MEMORY)
         self.rates.copy_(torch.where(self.seen[2] > 0, moved, self.rates))
