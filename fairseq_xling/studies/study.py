@@ -1,35 +1,32 @@
 """A study in one class: its options, its plan, what it measures, its page.
 
-A subclass is registered twice, as a study of `fairseq-xling ablate` and as a kind of result. It has
+A subclass is registered as a study of `fairseq-xling ablate`. It has
 
 - ``config``: a frozen dataclass of its options;
 - ``plan(run, config)``: the steps, and the `Cell`s that they leave;
-- ``read(cell)``: what was measured there, row by row of the frame;
-- ``sections(frame, record)``: the tables and figures of its page.
+- ``read(cell)``: what was measured there, row by row;
+- ``sections(rows, config)``: the tables and figures of its page.
 
 Everything else is done here: presets and YAML files, number format, launchers, dry runs, resuming,
-the step of the table, the record with its frame and provenance, and the page.
+the step of the table, the record with its provenance, and the page.
 """
 
 import argparse
 import dataclasses
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.results.page import RESULTS, Measured, Page, Result, caption, seeds_in_words
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import Kind, write_results
+from fairseq_xling.reports.page import write_run
+from fairseq_xling.reports.record import RESULTS, Record, Section, made
+from fairseq_xling.reports.rows import Row
 from fairseq_xling.runs.launcher import add_run_arguments, run_steps
 from fairseq_xling.runs.options import add_options, load_config
 from fairseq_xling.runs.settled import settle_config
-from fairseq_xling.runs.step import Step
+from fairseq_xling.runs.step import Step, seconds_taken
 
-if TYPE_CHECKING:
-    import pandas
-
-Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
 # The files of a study with a table and one figure.
 ONE_FIGURE = ("table.md", "table.csv", RESULTS, "plot.svg", "report.html")
 
@@ -65,12 +62,7 @@ class Plan:
         return list(self.steps.values()), self.cells
 
 
-def tabled(title: str, table: Table, *notes: str) -> Section:
-    """A section with a table."""
-    return Section(title, header=table[0], rows=table[1], notes=notes)
-
-
-class Study(Kind):
+class Study:
     """The base of studies; see the module.
 
     Attributes:
@@ -78,7 +70,6 @@ class Study(Kind):
         title, source, lead: of the page; help: what the list of studies says.
         presets: values of the options by name, where ``config`` has a field ``preset``.
         spec_rows: rows of the specification that it implements.
-        drawn: how figures show several seeds, as in `seeds_in_words`.
         files: that the table's step leaves; a column in braces stands for each of its values.
     """
 
@@ -90,7 +81,6 @@ class Study(Kind):
     config: ClassVar[type]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     spec_rows: ClassVar[tuple[str, ...]] = ()
-    drawn: ClassVar[str] = "bands"
     files: ClassVar[tuple[str, ...]] = ("table.md", "table.csv", RESULTS, "report.html")
 
     # ---- what a study says
@@ -107,19 +97,13 @@ class Study(Kind):
         """The steps, all of whose files are in ``run``, and what they measure."""
         raise NotImplementedError(type(self).__name__)
 
-    def read(self, cell: Cell) -> Iterable[Mapping[str, Any]]:
+    def read(self, cell: Cell) -> Iterable[Row]:
         """What was measured: at least ``measure`` and ``value`` of each row."""
         raise NotImplementedError(type(self).__name__)
 
-    def arrange(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
+    def arrange(self, rows: list[Row]) -> list[Row]:
         """What was read, in the order in which it is recorded."""
-        return frame
-
-    def recorded(
-        self, config: Any, cells: Sequence[Cell], frame: "pandas.DataFrame"
-    ) -> Mapping[str, Any]:
-        """What the record has as well as the frame and the settings."""
-        return {}
+        return rows
 
     def inputs(self, cells: Sequence[Cell]) -> Mapping[str, Path]:
         """The files that the record has digests of, by what they are."""
@@ -130,24 +114,12 @@ class Study(Kind):
                 roles.setdefault(path, " ".join([*about, name]))
         return {role: path / RESULTS if path.is_dir() else path for path, role in roles.items()}
 
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        """The page's tables and figures, in their order.
+    def sections(self, rows: Sequence[Row], config: Any) -> Iterator[Section]:
+        """The page's tables and figures, declared over the rows, in their order.
 
-        The first table is printed at the end of a run. What a figure's notes say stands instead of
-        its seeds.
+        The first section with a table is printed at the end of a run.
         """
         raise NotImplementedError(type(self).__name__)
-
-    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
-        """Every number, unrounded, by the name of its CSV file."""
-        from fairseq_xling.results.frame import listed
-
-        known = [name for name in frame.columns if name not in ("paper", "study")]
-        return {"table": listed(frame, [name for name in known if frame[name].notna().any()])}
-
-    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterable[Measured]:
-        """Figures for the index; ``table`` is the first one."""
-        return ()
 
     # ---- what is the same for all
 
@@ -179,38 +151,30 @@ class Study(Kind):
         )
         return [*steps, table]
 
-    def frame(self, cells: Iterable[Cell]) -> "pandas.DataFrame":
+    def rows(self, cells: Iterable[Cell]) -> list[Row]:
         """All that was measured."""
-        from fairseq_xling.results.frame import make_frame
-
-        rows = [{**cell.about, **row} for cell in cells for row in self.read(cell)]
-        return self.arrange(make_frame(rows, paper=self.paper, study=self.name))
+        of = {"paper": self.paper, "study": self.name}
+        every = [{**of, **cell.about, **row} for cell in cells for row in self.read(cell)]
+        return self.arrange([{k: v for k, v in row.items() if v is not None} for row in every])
 
     def write(self, run: Path, config: Any, cells: Sequence[Cell], steps: Sequence[Step]) -> None:
-        """Write the record with its frame, and the page, into ``run``."""
-        frame = self.frame(cells)
-        record = {"config": dataclasses.asdict(config), **self.recorded(config, cells, frame)}
-        write_results(type(self), run, record, self.inputs(cells), steps, frame)
+        """Write the record, and its page, into ``run``."""
+        record = made(self.record(self.rows(cells), config), self.inputs(cells))
+        write_run(run, with_steps(record, run, steps))
 
-    def page(self, result: Result) -> Page:
-        frame, record = result.frame, result.record
-        seeds = record["config"].get("seeds", "")
-        facts = [seeds_in_words(seeds, self.drawn)] if seeds else []
-        sections: list[Section] = []
-        first = Section("")
-        for one in self.sections(frame, record):
-            if one.figure:
-                notes = caption(result, self.source, *(one.notes or facts))
-                one = dataclasses.replace(one, notes=notes)
-            elif one.header and not first.header:
-                notes = [*one.notes, f"{result.machine}."]
-                first = one = dataclasses.replace(one, name="table", notes=notes)
-            sections.append(one)
-        return Page(
-            title=self.title,
+    def record(self, rows: Sequence[Row], config: Any) -> Record:
+        """The record of what was measured."""
+        return Record(
+            self.title,
+            rows,
+            tuple(self.sections(rows, config)),
             source=self.source,
             lead=[self.lead],
-            sections=sections,
-            tables=self.csv(frame, record),
-            measured=list(self.measured(frame, first)),
+            config=dataclasses.asdict(config),
         )
+
+
+def with_steps(record: Record, run: Path, steps: Sequence[Step]) -> Record:
+    """``record`` with the commands of the steps of a run, and the seconds that these took."""
+    commands = [shlex.join(map(str, command)) for step in steps for command in step.commands]
+    return dataclasses.replace(record, commands=commands, seconds=seconds_taken(run, steps))

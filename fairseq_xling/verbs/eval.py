@@ -21,14 +21,15 @@ from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, OutputFile
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.verbs.measures import MEASURES, Findings, parse_measures
+from fairseq_xling.reports.record import Record, Section, made, write_record
+from fairseq_xling.verbs.measures import MEASURES, parse_measures
+from fairseq_xling.verbs.parts.output import as_text
 
 if TYPE_CHECKING:
     from fairseq_xling.data.folder import DataFolder
 
 GROUP = "Analyse"
 SPEC_ROWS = ("S16", "T17", "S13")
-FORMAT = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.analysis.subject import Subject
-    from fairseq_xling.core.files import write_json
-    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.data.folder import DataFolder
     from fairseq_xling.text.encoder import TextEncoder
 
@@ -71,25 +70,57 @@ def run(args: argparse.Namespace) -> None:
     folder = DataFolder(args.data)
     source, targets = choose_languages(folder, args.source, args.targets)
     load_text = functools.cache(lambda lang: TextEncoder.load(folder.path, lang))
-    results = []
-    for checkpoint in args.checkpoint:
+    rows: list[dict[str, Any]] = []
+    sections: dict[str, Section] = {}
+    for checkpoint, called in zip(args.checkpoint, short_names(args.checkpoint), strict=True):
         encoder = load_encoder(checkpoint, args.data, args.device, [source, *targets])
         subject = Subject(encoder, folder, source, targets, load_text)
-        measures: dict[str, Any] = {}
         print(f"{checkpoint}")
         for name in names:
             with about(checkpoint, f"`--measure {name}`"):
                 findings = MEASURES[name]().run(subject, args)
-            print("\n" + describe(findings), flush=True)
-            measures[name] = dataclasses.asdict(findings)
+            own = [{"study": "eval", "task": name, "row": called, **row} for row in findings.rows]
+            section = findings.section(name)
+            print("\n" + as_text(Record(findings.title, own, (section,))), flush=True)
+            sections.setdefault(name, section)
+            rows += own
         print()
-        results.append({"checkpoint": str(checkpoint), "measures": measures})
     if args.output:
-        files = {"data": folder.path / "meta.json"}
-        files.update({f"checkpoint {n}": path for n, path in enumerate(args.checkpoint)})
-        record = {"format": FORMAT, "provenance": provenance(files), "results": results}
-        write_json(args.output, record)
+        several = len(args.checkpoint) > 1
+        record = Record(
+            f"Measures of {', '.join(short_names(args.checkpoint))}",
+            rows,
+            tuple(_of_checkpoints(section, several) for section in sections.values()),
+            lead=[f"Checkpoints: {', '.join(args.checkpoint)}."],
+        )
+        files: dict[str, str | Path] = {"data": folder.path / "meta.json"}
+        files |= {f"checkpoint {n}": path for n, path in enumerate(args.checkpoint)}
+        write_record(args.output, made(record, files))
         print(f"written to {args.output}")
+
+
+def _of_checkpoints(section: Section, several: bool) -> Section:
+    """The section of a measure with the checkpoints' names, in the figure if there are several."""
+    table, chart = section.table, section.chart
+    if table is not None:
+        table = dataclasses.replace(table, rows={"checkpoint": "row", **table.rows})
+    if chart is not None and not several:
+        chart = dataclasses.replace(chart, row=chart.row.removeprefix("{row}, "))
+    return dataclasses.replace(section, table=table, chart=chart)
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Names that tell files apart: the last parts of their paths, as many as it takes.
+
+    >>> short_names(["runs/a/best.pt"]), short_names(["runs/a/best.pt", "runs/b/best.pt"])
+    (['a/best.pt'], ['a/best.pt', 'b/best.pt'])
+    """
+    parts = [Path(path).parts for path in paths]
+    for keep in range(1 + (len(paths) == 1), max(map(len, parts))):
+        names = ["/".join(part[-keep:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return list(paths)
 
 
 def choose_languages(
@@ -125,12 +156,3 @@ def check_languages(checkpoint: str, known: Sequence[str], wanted: Sequence[str]
     for lang in wanted:
         if lang not in known:
             raise UserError(f"{checkpoint}: trained on {', '.join(known)}, not on {lang!r}")
-
-
-def describe(findings: Findings) -> str:
-    """Title, table and notes as printed."""
-    from fairseq_xling.results.tables import text_table
-
-    table = text_table(findings.header, findings.rows)
-    notes = "\n".join(f"({note})" for note in findings.notes)
-    return "\n".join(part for part in (findings.title, table, notes) if part)

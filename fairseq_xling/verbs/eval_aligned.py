@@ -92,5 +92,5 @@ def compare(sides: Sides, options: Options) -> Comparison:
             "random: each word with that of another link of the same 128 lines",
             "ratio: aligned by random; 1 if an alignment says nothing about the states",
         ],
-        details={"links": pairs.count, "seed": options.seed, **pairs.facts},
+        facts={"links": pairs.count, "seed": options.seed, **pairs.facts},
     )

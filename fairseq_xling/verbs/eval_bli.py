@@ -180,7 +180,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
             "a word with several translations is scored by the best of them; a tie counts as wrong",
             *[warning] * bool(seen),
         ],
-        details={
+        facts={
             "source words": queries,
             "candidates": count,
             "entries": {"used": entries.used, "all": entries.all, "alike": entries.left_out},

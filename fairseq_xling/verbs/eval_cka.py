@@ -72,7 +72,7 @@ def compare(sides: Sides, options: Options) -> Comparison:
     # Not that of SVCCA and PWCCA, which are higher.
     found.chance, found.chance_is = chance, "CKA of independent Gaussians"
     found.notes = [f"independent Gaussian vectors of these widths would have CKA {chance:.3f}"]
-    found.details = {"rows": sides.x.rows, "widths": [sides.x.width, sides.y.width]}
+    found.facts = {"rows": sides.x.rows, "widths": [sides.x.width, sides.y.width]}
     return found
 
 

@@ -9,18 +9,20 @@ over all points.
 """
 
 import dataclasses
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json
 from fairseq_xling.core.named_files import Input
 from fairseq_xling.core.options import argument, option
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.verbs.parts.comparison import FORMAT, OutputOptions, check_output, finish
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, read_record
+from fairseq_xling.reports.rows import GIVEN, distinct, select
+from fairseq_xling.verbs.parts.output import OutputOptions, check_output, finish
 
 GROUP = "Analyse"
+POINT = "a layer"  # the measure of a point of the scatter plot
 SPEC_ROWS = ("S9",)
 # Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.2 and Figure 7: the correlation
 # of CKA with sentence retrieval over the layers of each pair.
@@ -56,8 +58,6 @@ class Pair:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.verbs.parts.eval_result import draw_points
-
     check_output(options)
     if len(options.results) % 2:
         raise UserError(f"RESULTS must come in twos, got {len(options.results)} files")
@@ -77,61 +77,74 @@ def run(options: Options) -> None:
     rows = [_row(pair.label, pair.x, pair.y) for pair in pairs]
     if len(pairs) > 1:
         rows.append(_row("all", *([v for p in pairs for v in getattr(p, side)] for side in "xy")))
+    lines = [
+        {"pair": label, "measure": name, "value": value}
+        for label, *values in rows
+        for name, value in zip(("points", "Pearson", "Spearman"), values, strict=True)
+        if value is not None
+    ]
     points = [
-        {"pair": pair.label, "layer": layer, "x": x, "y": y}
+        {"pair": pair.label, "layer": layer, "x": x, "measure": POINT, "value": y}
         for pair in pairs
         for layer, x, y in zip(pair.layers, pair.x, pair.y, strict=True)
     ]
-    header = ["pair", "points", "Pearson", "Spearman"]
-    record = {
-        "measure": "correlate",
-        "x": names[0],
-        "y": names[1],
-        "correlations": [dict(zip(header, row, strict=True)) for row in rows],
-        "points": points,
-    }
-    files = {f"results {n}": Path(path) for n, path in enumerate(options.results)}
     notes = ["a point is a layer; nothing is printed if a measure is the same at all layers"]
-    figure = partial(draw_points, record) if options.figure else None
-    title = f"Correlation of {names[0]} with {names[1]}"
-    finish(options, title, header, rows, notes, record, files, figure)
+    chart = Chart("scatter", {"measure": POINT}, row="pair", x="x", label="layer")
+    section = Section(
+        "Correlation",
+        Table({"pair": "pair"}, order=("points", "Pearson", "Spearman"), where={"x": None}),
+        dataclasses.replace(chart, xlabel=names[0], ylabel=names[1]),
+        notes,
+    )
+    record = Record(
+        f"Correlation of {names[0]} with {names[1]}",
+        [{"study": "correlate", **row} for row in (*lines, *points)],
+        (section,),
+        source="Emerging Cross-lingual Structure (Conneau et al., 2020), 5.2 and Figure 7",
+        lead=["Do more similar layers also retrieve more translations?"],
+    )
+    finish(options, record, {f"results {n}": path for n, path in enumerate(options.results)})
 
 
 def _pair(first: str, second: str, options: Options) -> Pair:
     from fairseq_xling.analysis.correlation import LEAST
 
-    records = [_read(path) for path in (first, second)]
-    if records[0]["pair"] != records[1]["pair"]:
+    records = [read_record(path) for path in (first, second)]
+    labels = ["-".join(_pair_of(record)) for record in records]
+    if labels[0] != labels[1]:
         raise UserError(
-            f"{first} and {second}: must be of one pair of languages, "
-            f"got {records[0]['pair']} and {records[1]['pair']}"
+            f"{first} and {second}: must be of one pair of languages, got {labels[0]} and "
+            f"{labels[1]}"
         )
     values, names = [], []
     for path, record, wanted in zip((first, second), records, (options.x, options.y), strict=True):
-        name = wanted or record["headline"]
-        if name not in record["curves"]:
-            raise UserError(f"{path}: {unknown_name('curve', name, list(record['curves']))}")
-        values.append(dict(zip(record["layers"], record["curves"][name], strict=True)))
-        names.append(name if name.lower() == record["measure"] else f"{record['measure']} {name}")
+        study = str(record.rows[0].get("study"))
+        name = wanted or record.facts["main curve"]
+        own = select(record.rows, {"measure": name, "layer": GIVEN})
+        if not own:
+            raise UserError(
+                f"{path}: {unknown_name('curve', name, distinct(record.rows, 'measure'))}"
+            )
+        values.append({row["layer"]: row["value"] for row in own})
+        names.append(name if name.lower() == study else f"{study} {name}")
     layers = [layer for layer in values[0] if layer in values[1]]
     if len(layers) < LEAST:
         raise UserError(
             f"{first} and {second}: a correlation needs {LEAST} layers in both, got {len(layers)}"
         )
     points = ([side[layer] for layer in layers] for side in values)
-    return Pair(records[0]["pair"], layers, *points, (names[0], names[1]))
+    return Pair(labels[0], layers, *points, (names[0], names[1]))
 
 
-def _read(path: str) -> dict[str, Any]:
-    record = read_json(path)
-    wanted = {"pair": str, "layers": list, "curves": dict, "headline": str, "measure": str}
-    if not isinstance(record, dict) or not all(
-        isinstance(record.get(name), kind) for name, kind in wanted.items()
-    ):
-        raise UserError(f"{path}: not results by layer, as `eval cka --output` writes them")
-    if record.get("format") != FORMAT:
-        raise UserError(f"{path}: format must be {FORMAT}, got {record.get('format')!r}")
-    return record
+def _pair_of(record: Record) -> tuple[str, str]:
+    """The languages of results by layer."""
+    sides = {
+        (row.get("source"), row.get("target")) for row in select(record.rows, {"layer": GIVEN})
+    }
+    if len(sides) != 1 or not isinstance(record.facts.get("main curve"), str):
+        raise UserError(f"{record.path}: not results by layer, as `eval cka --output` writes them")
+    ((source, target),) = sides
+    return str(source), str(target)
 
 
 def _row(label: str, x: list[float], y: list[float]) -> list[Any]:

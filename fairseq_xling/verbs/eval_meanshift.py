@@ -73,6 +73,6 @@ def compare(sides: Sides, options: Options) -> Comparison:
             f"as wrong; after: with {added} added",
             f"chance: {1 / tested:.3g}; split of seed {options.seed}",
         ],
-        details={"learnt from": learnt, "tested on": tested, "seed": options.seed}
+        facts={"learnt from": learnt, "tested on": tested, "seed": options.seed}
         | ({} if control is None else {"random direction": control}),
     )

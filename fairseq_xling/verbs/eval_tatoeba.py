@@ -66,5 +66,5 @@ def compare(sides: Sides, options: Options) -> Comparison:
             f"{sides.y.path}",
             f"chance: {1 / count:.3g}; a tie counts as wrong",
         ],
-        details={"sentences": count},
+        facts={"sentences": count},
     )

@@ -13,6 +13,7 @@ from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
 from tests.extracted_folder import write_extracted
+from tests.records import by_layer
 
 
 def normal(*shape, seed=0):
@@ -35,8 +36,7 @@ def fails(capsys, *arguments):
     return lines[0]
 
 
-def result(path):
-    return json.loads(path.read_text())
+result = by_layer
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -19,6 +19,8 @@ from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.core.options import NoOptions, add_fields
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.reports.pivot import Table, plain_table
+from fairseq_xling.reports.record import Chart, Section, plain_chart
 
 if TYPE_CHECKING:
     from fairseq_xling.data.mmap import TokenFile
@@ -30,21 +32,25 @@ class Findings:
 
     Attributes:
         title: heading of the printed table, with what was measured on what.
-        header: column names.
-        rows: the printed table; numbers stay numbers.
-        scores: ``{language: {score name: value}}``, the figures that studies collect.
-        chance: ``{language: {score name: value}}`` at chance level, where defined.
+        rows: what was measured, see `fairseq_xling.reports.rows`: at least ``target``, ``measure``
+            and ``value`` of each; where one layer is chosen, its rows have ``best``.
+        table: how it is shown (default: `plain_table`); chart: likewise (default: `plain_chart`).
         notes: what a reader needs to interpret the figures.
-        details: anything else a report shows (JSON values).
     """
 
     title: str
-    header: list[str]
-    rows: list[list[Any]]
-    scores: dict[str, dict[str, float]]
-    chance: dict[str, dict[str, float]] = dataclasses.field(default_factory=dict)
-    notes: list[str] = dataclasses.field(default_factory=list)
-    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rows: list[dict[str, Any]]
+    table: Table | None = None
+    chart: Chart | None = None
+    notes: Sequence[str] = ()
+
+    def section(self, measure: str) -> Section:
+        """Its table and its figure, of its rows among others; these are of the task ``measure``."""
+        table, chart = self.table or plain_table(self.rows), self.chart or plain_chart(self.rows)
+        of = {"task": measure}
+        table = dataclasses.replace(table, where={**table.where, **of})
+        chart = dataclasses.replace(chart, where={**chart.where, **of})
+        return Section(self.title, table, chart, self.notes)
 
 
 class Measure(Protocol):
@@ -63,6 +69,24 @@ class Measure(Protocol):
 MEASURES: Registry[type[Measure]] = Registry(
     "measure", "fairseq_xling.verbs.measures", needs=("add_arguments", "run")
 )
+
+
+def by_layer(after: Mapping[str, str], *measures: str) -> Table:
+    """A line for each pair and layer, with the columns ``after`` its figures."""
+    where = {"measure": list(measures)}
+    return Table({"pair": "{source}-{target}", "layer": "layer"}, where=where, after=after)
+
+
+def curves(ylabel: str, *measures: str) -> Chart:
+    """A panel for each measure by layer, a line for each checkpoint and pair."""
+    return Chart(
+        "curve",
+        {"measure": list(measures)},
+        row="{row}, {source}-{target}",
+        ylabel=ylabel,
+        xlabel="layer (0 = embedding output)",
+        chance="chance",
+    )
 
 
 def parse_measures(text: str) -> list[str]:

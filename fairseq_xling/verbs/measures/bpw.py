@@ -7,6 +7,8 @@ import math
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option, seed
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart
 from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, masked_sentences
 
 
@@ -28,9 +30,12 @@ class BitsPerWord(Measure):
 
         found = Findings(
             title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
-            header=["language", "bits per word", "uniform model", "masked subwords"],
             rows=[],
-            scores={},
+            table=Table(
+                {"language": "target"},
+                after={"uniform model": "chance", "masked subwords": "subwords"},
+            ),
+            chart=Chart("bars", row="target", series="row", chance="uniform model"),
             notes=["comparable between models with the same subwords"],
         )
         for lang in (subject.source, *subject.targets):
@@ -43,7 +48,6 @@ class BitsPerWord(Measure):
             log_probs = list(subject.encoder.masked_log_probs(sentences, masks, lang))
             score = bits_per_word(log_probs)
             uniform = math.log2(subject.folder.vocab_sizes[lang])
-            found.rows.append([lang, score, uniform, sum(map(len, log_probs))])
-            found.scores[lang] = {"bpw": score}
-            found.chance[lang] = {"bpw": uniform}
+            row = {"target": lang, "measure": "bits per word", "value": score, "chance": uniform}
+            found.rows.append({**row, "subwords": sum(map(len, log_probs))})
         return found

@@ -10,6 +10,8 @@ import dataclasses
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option, seed
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart
 from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, masked_sentences
 
 
@@ -51,16 +53,20 @@ class LanguageLeakage(Measure):
         found = Findings(
             title=f"Probability mass at masked positions, {args.langmass_split!r} split, masks of "
             f"seed {args.langmass_seed}",
-            header=["text", *(f"{lang} only" for lang in langs), "several or none", "masked"],
             rows=[],
-            scores={},
+            table=Table({"text": "target"}, after={"masked": "masked"}),
+            chart=Chart(
+                "bars",
+                row="target",
+                series="row",
+                ylabel="mass, {measure}",
+            ),
             notes=[
                 "columns: subwords that occur in the "
                 f"{args.langmass_vocabulary!r} text of one language alone, "
                 + ", ".join(f"{n:,} of {x}" for n, x in zip(own.tolist(), langs, strict=True)),
                 f"chance: {', '.join(f'{n / size:.3f}' for n in own.tolist())}",
             ],
-            details={"exclusive": dict(zip(langs, own.tolist(), strict=True)), "vocabulary": size},
         )
         for lang in (subject.source, *subject.targets):
             file = folder.mono(args.langmass_split, lang)
@@ -74,15 +80,18 @@ class LanguageLeakage(Measure):
                     "to mask"
                 )
             values = mass.value().tolist()
-            found.rows.append([lang, *values, 1 - sum(values), mass.count])
-            place = langs.index(lang)
-            found.scores[lang] = {
-                "langmass_own": values[place],
-                "langmass_others": sum(values) - values[place],
-            }
             uniform = [n / size for n in own.tolist()]
-            found.chance[lang] = {
-                "langmass_own": uniform[place],
-                "langmass_others": sum(uniform) - uniform[place],
-            }
+            found.rows += [
+                {
+                    **{"target": lang, "measure": name, "of": of, "value": value},
+                    **{"chance": chance, "masked": mass.count},
+                }
+                for name, of, value, chance in zip(
+                    [*(f"{one} only" for one in langs), "several or none"],
+                    [*langs, None],
+                    [*values, 1 - sum(values)],
+                    [*uniform, None],
+                    strict=True,
+                )
+            ]
         return found

@@ -12,7 +12,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import Input
 from fairseq_xling.core.options import option
 from fairseq_xling.core.sentences import read_sentences
-from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, by_layer, curves
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,15 +51,16 @@ class Retrieval(Measure):
         where = "two files" if args.retrieval_text else f"{args.retrieval_split!r} split"
         found = Findings(
             title=f"Sentence retrieval, P@1 by cosine ({where})",
-            header=["pair", "layer", "forward", "backward", "mean", "chance", "sentences"],
             rows=[],
-            scores={},
+            table=by_layer(
+                {"chance": "chance", "sentences": "sentences"}, "forward", "backward", "mean"
+            ),
+            chart=curves("sentence P@1 (share), {measure}", "mean"),
             notes=[
                 "layer 0 is the embedding output; a tie counts as wrong; the best layer is chosen "
                 "by the mean of both directions on the same sentences"
             ],
         )
-        layers: dict[str, list[list[float]]] = {}
         for target in subject.targets:
             sides = _sentences(subject, target, args)
             vectors = [
@@ -70,16 +71,16 @@ class Retrieval(Measure):
             ]
             accuracy = retrieval_accuracy(*vectors)
             mean, count = accuracy.mean(1), len(sides[0])
-            pair = f"{subject.source}-{target}"
-            for layer, (forward, backward) in enumerate(accuracy.tolist()):
-                found.rows.append(
-                    [pair, layer, forward, backward, float(mean[layer]), 1 / count, count]
-                )
+            both = {"source": subject.source, "target": target}
+            about = {**both, "chance": 1 / count, "sentences": count}
             best = int(mean.argmax())
-            found.scores[target] = {"retrieval": float(mean[best]), "retrieval_layer": best}
-            found.chance[target] = {"retrieval": 1 / count}
-            layers[target] = accuracy.tolist()
-        found.details = {"layers": layers}
+            for layer, (forward, backward) in enumerate(accuracy.tolist()):
+                of = {"forward": forward, "backward": backward, "mean": float(mean[layer])}
+                found.rows += [
+                    {**about, "layer": layer, "measure": name, "value": value}
+                    | ({"best": 1} if layer == best else {})
+                    for name, value in of.items()
+                ]
         return found
 
 

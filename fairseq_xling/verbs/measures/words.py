@@ -7,7 +7,7 @@ from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import Input
 from fairseq_xling.core.options import option
-from fairseq_xling.verbs.measures import MEASURES, Findings, Measure
+from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, by_layer, curves
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +27,9 @@ class Options:
     neighbours: int = option(25, "source words to list", least=1)
 
 
+NEIGHBOUR = "cosine of a near word"
+
+
 @MEASURES.register("words")
 class Words(Measure):
     """MRR and P@1 of a dictionary's translations among its targets, per layer."""
@@ -42,15 +45,22 @@ class Words(Measure):
             raise UserError("`--measure words` needs `--dictionary` (a TSV file or a folder)")
         found = Findings(
             title=f"Word retrieval ({args.words_split!r} split)",
-            header=["pair", "layer", "MRR", "P@1", "chance MRR", "source words", "target words"],
             rows=[],
-            scores={},
+            table=by_layer(
+                {
+                    "chance MRR": "chance",
+                    "source words": "source words",
+                    "target words": "target words",
+                },
+                "MRR",
+                "P@1",
+            ),
+            chart=curves("word retrieval, {measure}", "MRR", "P@1"),
             notes=[
                 "a word is the mean of its subwords, a type the mean of its occurrences; a tie "
                 "counts as wrong; identical pairs are left out; the best layer is chosen by MRR"
             ],
         )
-        details = {}
         for target in subject.targets:
             path = dictionary_path(args.dictionary, subject.source, target)
             pairs = read_dictionary(path)
@@ -66,16 +76,27 @@ class Words(Measure):
             ]
             sizes = len(lexicon.source_words), len(lexicon.target_words)
             chance = chance_mrr(sizes[1])
-            for layer, (mrr, top) in enumerate(scores):
-                pair = f"{subject.source}-{target}"
-                found.rows.append([pair, layer, mrr, top, chance, *sizes])
             best = max(range(len(scores)), key=lambda layer: scores[layer])
-            mrr, top = scores[best]
-            found.scores[target] = {"word_mrr": mrr, "word_p1": top, "word_layer": best}
-            found.chance[target] = {"word_mrr": chance, "word_p1": 1 / sizes[1]}
-            details[target] = {
-                "layers": [list(pair) for pair in scores],
-                "neighbours": lexicon.neighbours(best, args.neighbours),
-            }
-        found.details = details
+            about = {"source": subject.source, "target": target}
+            about |= dict(zip(("source words", "target words"), sizes, strict=True))
+            for layer, (mrr, top) in enumerate(scores):
+                chosen = {"best": 1} if layer == best else {}
+                found.rows += [
+                    {**about, "layer": layer, "measure": name, "value": value, "chance": by_chance}
+                    | chosen
+                    for name, value, by_chance in (
+                        ("MRR", mrr, chance),
+                        ("P@1", top, 1 / sizes[1]),
+                    )
+                ]
+            found.rows += [
+                {
+                    **{"source": subject.source, "target": target, "layer": best},
+                    **{"measure": NEIGHBOUR, "word": one["word"], "rank": rank},
+                    **{"nearest": near["word"], "value": near["cosine"]},
+                    "right": "yes" if near["right"] else "no",
+                }
+                for one in lexicon.neighbours(best, args.neighbours)
+                for rank, near in enumerate(one["nearest"], start=1)
+            ]
         return found

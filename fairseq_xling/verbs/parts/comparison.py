@@ -8,47 +8,38 @@ Symbols: ``L`` layers, ``N`` rows of the first folder, ``M`` of the second, ``D`
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.analysis.extracted import Extracted, common_layers
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.files import refuse_files_above
-from fairseq_xling.core.named_files import FILE, NEW_FILE, NEW_RESULTS, Input
-from fairseq_xling.core.options import add_fields, argument, option
+from fairseq_xling.core.named_files import FILE, Input
+from fairseq_xling.core.options import argument, option
 from fairseq_xling.core.progress import progress
 from fairseq_xling.mapping.nearest import WAYS
-from fairseq_xling.results.figure_file import WIDTHS
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section
+from fairseq_xling.verbs.parts.output import OutputOptions, check_output, finish
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from fairseq_xling.mapping.fitted import FittedMap
-    from fairseq_xling.results.figure_file import Drawing
 
-FORMAT = 1
-
-
-@dataclasses.dataclass(frozen=True)
-class OutputOptions:
-    """Files of the results."""
-
-    output: str | None = option(
-        None, "file for the results; the table is next to it as .csv", metavar=NEW_RESULTS
-    )
-    figure: str | None = option(None, "figure to draw, .svg, .png or .pdf", metavar=NEW_FILE)
-    figure_width: float | None = option(
-        None,
-        "width of the figure, such as 3.3 for a column and 6.9 for a page, with letters of 8 "
-        "points (default: as wide as it likes)",
-        range=WIDTHS,
-        metavar="INCHES",
-    )
+LAYER = "layer (0 = embedding output)"
+_EMERGING = "Emerging Cross-lingual Structure (Conneau et al., 2020)"
+# Where the papers have a measure.
+SOURCES = {
+    "bli": f"{_EMERGING}, 5.1.1",
+    "tatoeba": f"{_EMERGING}, 5.1.3",
+    "cka": f"{_EMERGING}, 5.2 and Figure 7",
+    "meanshift": "Pires et al. (2019), 5",
+    "aligned": "TreLM (Li et al., 2021), Table 9",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,11 +65,6 @@ class SearchOptions:
     )
     nearest: str = option(",".join(WAYS), "nearest-neighbour criteria", metavar="WAYS")
     k: int = shared.neighbours()
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """`OutputOptions` of a verb that declares its arguments itself."""
-    add_fields(parser, OutputOptions)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,9 +127,9 @@ class Comparison:
         unit: of the values, as figures are labelled.
         panels: of the figure: by title, the names of the curves to draw.
         chance: the value at chance level; chance_is: its name.
-        matrix: a value for each layer of x (rows) and each of y (columns), if requested.
+        matrix: a value for each layer of x (rows) and each of y (columns), instead of curves.
         notes: what a reader needs to interpret the figures.
-        details: anything else (JSON values).
+        facts: anything else.
     """
 
     title: str
@@ -156,12 +142,46 @@ class Comparison:
     chance_is: str | None = None
     matrix: list[list[float]] | None = None
     notes: list[str] = dataclasses.field(default_factory=list)
-    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
-    @property
-    def means(self) -> dict[str, float]:
-        """The mean over the layers of each curve."""
-        return {name: sum(values) / len(values) for name, values in self.curves.items() if values}
+    def rows(self, sides: Sides) -> list[dict[str, Any]]:
+        """What was measured, as rows of a record."""
+        about: dict[str, Any] = {"source": sides.x.lang, "target": sides.y.lang}
+        about["unit"] = self.unit
+        if self.matrix is not None:
+            (name,) = self.curves
+            return [
+                {**about, "layer": x, "layer of Y": y, "measure": name, "value": value}
+                for x, values in zip(sides.x.layers, self.matrix, strict=True)
+                for y, value in zip(sides.y.layers, values, strict=True)
+            ]
+        panels = {name: title for title, names in self.panels.items() for name in names}
+        about |= {} if self.chance is None else {"chance": self.chance}
+        return [
+            {**about, "panel": panels.get(name), "layer": layer, "measure": name, "value": value}
+            for name, values in self.curves.items()
+            for layer, value in zip(self.layers, values, strict=True)
+        ]
+
+    def section(self, sides: Sides) -> Section:
+        """Its table, and its figure."""
+        if self.matrix is not None:
+            table = Table({"layer of X": "layer"}, "Y {layer of Y}")
+            chart = Chart("heat", row="layer", x="layer of Y", unit=self.unit)
+            words = {"xlabel": "layer of Y ({target})", "ylabel": "layer of X ({source})"}
+            return Section(
+                "Every layer with every layer",
+                table,
+                dataclasses.replace(chart, **words),
+                self.notes,
+            )
+        where = {"panel": list(self.panels)}
+        chart = Chart("bars", where, row="measure", panel="unit", ylabel=self.unit)
+        if len(self.layers) > 1:
+            chart = Chart("curve", where, row="measure", panel="panel", ylabel=self.unit)
+            said = f"{self.chance_is} ({{chance}})"
+            chart = dataclasses.replace(chart, xlabel=LAYER, chance=said)
+        return Section("By layer", Table({"layer": "layer"}, mean=True), chart, self.notes)
 
 
 def run_comparison(
@@ -172,13 +192,6 @@ def run_comparison(
     Args:
         measure: the name in the file of the results.
     """
-    from fairseq_xling.verbs.parts.eval_result import (
-        curve_table,
-        draw_curves,
-        draw_matrix,
-        matrix_table,
-    )
-
     check_output(options)
     x, y = Extracted(options.x), Extracted(options.y)
     files = {"X": x.path / "meta.json", "Y": y.path / "meta.json"}
@@ -196,19 +209,15 @@ def run_comparison(
         found = compare(sides, options)
     if mapping is not None:
         found.notes += [*_other_languages(mapping, x, y), *_same_texts(mapping, x, y)]
-    record = {
-        "measure": measure,
-        "folders": [str(x.path), str(y.path)],
-        "pair": sides.pair,
-        **dataclasses.asdict(found),
-        "layers": list(found.layers),
-        "means": found.means,
-        "matrix_layers": [list(side.layers) for side in (x, y)],
-    }
-    header, rows = matrix_table(record) if found.matrix is not None else curve_table(record)
-    draw = draw_curves if found.matrix is None else draw_matrix
-    figure = partial(draw, record) if options.figure else None
-    finish(options, found.title, header, rows, found.notes, record, files, figure)
+    record = Record(
+        found.title,
+        [{"study": measure, **row} for row in found.rows(sides)],
+        (found.section(sides),),
+        source=SOURCES.get(measure, ""),
+        lead=[f"Compared: {x.path} and {y.path}."],
+        facts={"main curve": found.headline, **found.facts},
+    )
+    finish(options, record, files)
 
 
 def _other_languages(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str]:
@@ -229,48 +238,3 @@ def _same_texts(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str]:
     if not mapping.fitted_on(text_keys(x, y)):
         return []
     return [f"WARNING: the map was fitted on these {x.unit}; measure it on other text"]
-
-
-def check_output(args: Any) -> None:
-    """Reject names of files that cannot be written, before anything is computed."""
-    from fairseq_xling.results.figure_file import check_figure
-
-    if args.output and Path(args.output).suffix != ".json":
-        raise UserError(f"`--output` must end in .json, got {args.output!r}")
-    if args.figure:
-        check_figure(args.figure)
-    for which, name in (("output", args.output), ("figure", args.figure)):
-        if name and Path(name).is_dir():
-            raise UserError(f"`--{which}` {name}: is a folder, not a file")
-        if name:
-            refuse_files_above(f"--{which}", name)
-
-
-def finish(
-    args: Any,
-    title: str,
-    header: list[str],
-    rows: list[list[Any]],
-    notes: list[str],
-    record: dict[str, Any],
-    files: dict[str, Path],
-    figure: Drawing | None,
-) -> None:
-    """Print the table; write results with their provenance, the table as CSV, and the figure."""
-    from fairseq_xling.core.files import write_json
-    from fairseq_xling.core.provenance import provenance
-    from fairseq_xling.results.figure_file import write_figure
-    from fairseq_xling.results.tables import text_table, write_csv
-
-    print("\n".join([title, text_table(header, rows), *(f"({note})" for note in notes)]))
-    written = []
-    if figure is not None:
-        write_figure(args.figure, figure, args.figure_width)
-        written.append(args.figure)
-    if args.output:
-        csv = Path(args.output).with_suffix(".csv")
-        write_csv(csv, header, rows)
-        write_json(args.output, {"format": FORMAT, **record, "provenance": provenance(files)})
-        written += [args.output, str(csv)]
-    if written:
-        print(f"written to {', '.join(written)}")
