@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairseq_xling.core.files import atomic_write
-from fairseq_xling.results.claims import (
+from fairseq_xling.reports.claims import (
     STATES,
     Verdict,
     counts,

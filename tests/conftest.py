@@ -19,7 +19,6 @@ from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import best_dtype, write_items
 
 pytest_plugins = [
-    "tests.rows_plugin",
     "tests.slow_parts",
     # What the tests of several rooms share.
     "tests.fixtures.planted_encoder",

@@ -77,7 +77,7 @@ def _ordered(wanted: Sequence[Any], rows: Sequence[Row], words: str) -> list[Any
 
 
 def _curve(chart: Chart, rows: Sequence[Row]) -> Figure:
-    styles = _ordered(chart.rows, rows, chart.row)
+    styles = list(chart.rows) or distinct(rows, chart.row)
     panels = []
     for name, own, words in _panels(chart, rows):
         lines = []

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import atomic_write
-from fairseq_xling.reports.pivot import OverSeeds, Shown, pivot
+from fairseq_xling.reports.pivot import OverSeeds, Shown, pivot, plain_table
 from fairseq_xling.reports.record import (
     RESULTS,
     Record,
     Section,
     dumped,
+    plain_chart,
     read_record,
     write_record,
 )
@@ -102,9 +103,8 @@ def damage(record: Record, what: str) -> Iterator[None]:
 
 def parts(record: Record) -> list[Part]:
     """The sections of a record; without any, one of all rows."""
-    from fairseq_xling.reports.pivot import plain_table
-
-    sections = record.sections or [Section("Results", plain_table(record.rows))]
+    plain = Section("Results", plain_table(record.rows), plain_chart(record.rows))
+    sections = record.sections or [plain]
     return [Part(record, section) for section in sections]
 
 
@@ -192,8 +192,15 @@ def unrounded(value: Any) -> Any:
     return value
 
 
-def write_page(path: Path, record: Record) -> None:
-    """Write the page of a record, self-contained, without network access, atomically."""
+def write_index(path: Path, records: Mapping[str, Record]) -> None:
+    """Write a list of the pages ``NAME.html`` of records beside ``path``, atomically."""
+    links = [
+        (f"{name}.html", one.title, one.date[:10], one.source) for name, one in records.items()
+    ]
+    _write(path, title="Results", lead=[], links=links)
+
+
+def _write(path: Path, **values: Any) -> None:
     import jinja2
 
     environment = jinja2.Environment(
@@ -202,6 +209,14 @@ def write_page(path: Path, record: Record) -> None:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
     )
+    empty: dict[str, Any] = dict.fromkeys(("parts", "downloads", "pairs", "commands", "links"), ())
+    text = environment.get_template("page.html.jinja").render({**empty, **values})
+    with atomic_write(path, "w") as file:
+        file.write(text)
+
+
+def write_page(path: Path, record: Record) -> None:
+    """Write the page of a record, self-contained, without network access, atomically."""
     facts = [[name, fact(value)] for name, value in record.facts.items()]
     settings = [[n, str(v)] for n, v in record.config.items() if v not in ("", (), [], None)]
     origin = record.provenance
@@ -212,7 +227,8 @@ def write_page(path: Path, record: Record) -> None:
     inputs = [
         [role, one["path"], one["sha256"][:16]] for role, one in origin.get("inputs", {}).items()
     ]
-    text = environment.get_template("page.html.jinja").render(
+    _write(
+        path,
         title=record.title,
         lead=record.lead,
         parts=parts(record),
@@ -220,8 +236,6 @@ def write_page(path: Path, record: Record) -> None:
         pairs=[("About", facts), ("Settings", settings), ("Provenance", made), ("Inputs", inputs)],
         commands=record.commands,
     )
-    with atomic_write(path, "w") as file:
-        file.write(text)
 
 
 def fact(value: Any) -> str:

@@ -349,6 +349,47 @@ def _fits(value: Any, wanted: Any) -> bool:
     return isinstance(value, wanted)
 
 
+def joined(records: Mapping[str, Record]) -> dict[str, Record]:
+    """Records by name, with those of one measure, whose sections show the same, as one: a line or
+    a curve for each, told apart by the name in a column ``results``. Studies stay alone."""
+    groups: dict[Any, list[str]] = {}
+    for name, record in records.items():
+        shape = [
+            (one.table and one.table.rows, one.chart and one.chart.kind) for one in record.sections
+        ]
+        study = record.rows[0].get("study") if record.rows else None
+        alone = name if record.config or not study else ""
+        groups.setdefault((study, str(shape), alone), []).append(name)
+    return {
+        names[0] if len(names) == 1 else f"{study}-together": records[names[0]]
+        if len(names) == 1
+        else _together(str(study), {name: records[name] for name in names})
+        for (study, _, _), names in groups.items()
+    }
+
+
+def _together(study: str, records: Mapping[str, Record]) -> Record:
+    first, *_ = records.values()
+    sections = []
+    for section in first.sections:
+        table, chart = section.table, section.chart
+        if table is not None:
+            table = dataclasses.replace(table, rows={"results": "results", **table.rows})
+        if chart is not None:
+            row = chart.row if "{" in chart.row else f"{{{chart.row}}}"
+            chart = dataclasses.replace(chart, row=f"{{results}}: {row}", rows=())
+        sections.append(dataclasses.replace(section, table=table, chart=chart))
+    commands = "; ".join(one.command for one in records.values() if one.command)
+    return Record(
+        f"{study}: {len(records)} results together",
+        [{"results": name, **row} for name, one in records.items() for row in one.rows],
+        tuple(sections),
+        source=first.source,
+        lead=[f"{name}: {one.title}." for name, one in records.items()],
+        provenance={**first.provenance, "command": commands},
+    )
+
+
 def plain_chart(rows: Sequence[Row]) -> Chart:
     """The figure of rows of which nothing else is said: curves where there are several layers,
     dots where there are several seeds, else bars."""

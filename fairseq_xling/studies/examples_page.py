@@ -7,22 +7,27 @@ a run with one result, a folder for one that left several.
 import argparse
 import dataclasses
 import re
-import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_json, write_json
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.named_files import NEW_FILE, RUN
-from fairseq_xling.results.page import RESULTS, Result
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import find_results, kind_of, make_page
-from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.pages.rows import spec_rows
+from fairseq_xling.reports.page import Part, parts
+from fairseq_xling.reports.record import (
+    RESULTS,
+    Record,
+    find_records,
+    from_record,
+    to_record,
+    write_record,
+)
+from fairseq_xling.reports.tables import markdown_table
+from fairseq_xling.runs.display import clock
 
-Body = Callable[[dict[str, Any]], list[str]]
-Several = Callable[[Sequence[Result]], list[str]]
+Body = Callable[[Record], list[str]]
+Several = Callable[[Sequence[Record]], list[str]]
 _IMAGE = re.compile(r"!\[(.*)\]\((.+)\)")
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[^\s/,=:;'\"]+/)+")
 _KEPT = "results"
@@ -74,18 +79,22 @@ def update_page(
     renewed = {run.name for run in runs}
     for kept in sorted(folder.glob("*")):
         if kept.stem not in renewed and (kept.is_dir() or kept.suffix == ".json"):
-            found, lines = _results(kept, kept, body, several)
+            lines = _lines(kept, body, several)
+            found = find_records(kept)
             sections[kept.stem] = _section(kept.stem, found, lines, page.parent, None)
     for run in runs:
-        found, lines = _results(run, run / RESULTS, body, several)
-        found = [dataclasses.replace(one, record=_portable(one.record)) for one in found]
+        lines = _lines(run, body, several)
+        found = [_portable(record) for record in find_records(run)]
         sections[run.name] = _section(run.name, found, lines, page.parent, run)
+        names = set()
         for one in found:
-            name = Path(run.name, one.path.name)
-            kept = folder / (f"{run.name}.json" if one.path.name == RESULTS else name)
+            if one.path is not None and one.path.name != RESULTS:
+                kept = folder / run.name / one.path.name
+                names.add(kept.name)
+            else:
+                kept = folder / f"{run.name}.json"
             kept.parent.mkdir(parents=True, exist_ok=True)
-            write_json(kept, one.record)
-        names = {one.path.name for one in found}
+            write_record(kept, one)
         for old in (folder / run.name).glob("*.json"):  # of a measure that has another name now
             if old.name not in names:
                 old.unlink()
@@ -93,15 +102,13 @@ def update_page(
         file.write("\n".join([head, *sections.values()]))
 
 
-def _results(
-    run: Path, only: Path, body: Body, several: Several | None
-) -> tuple[list[Result], Several]:
-    """The results of a run, and what makes their lines; ``only`` is the file of a single one."""
-    if only.is_file():
-        return [Result(only, read_json(only))], lambda found: body(_as_shown(found[0].record))
+def _lines(run: Path, body: Body, several: Several | None) -> Several:
+    """What makes the lines of a run with one record, or with several."""
+    if run.is_file() or (run / RESULTS).is_file():
+        return lambda found: body(found[0])
     if several is None or not run.is_dir():
         raise UserError(f"{run}: contains no finished run (no {RESULTS})")
-    return find_results(run), several
+    return several
 
 
 def _sections(page: Path) -> dict[str, str]:
@@ -112,50 +119,46 @@ def _sections(page: Path) -> dict[str, str]:
     return {text.split("\n", 1)[0][3:]: text.rstrip("\n") + "\n" for text in sections}
 
 
-def _portable(found: Any) -> Any:
-    """A record without folders of the machine that it comes from.
+def _portable(record: Record) -> Record:
+    """A record without folders of the machine that it comes from."""
+    path, found = record.path or Path(RESULTS), _without_folders(to_record(record))
+    return dataclasses.replace(from_record(path, found), path=path)
 
-    >>> _portable({"inputs": {"run /home/me/a": 1}, "command": "train /a/b,c=/tmp/c.pt --lr 1/3"})
+
+def _without_folders(found: Any) -> Any:
+    """JSON without folders of the machine that it comes from.
+
+    >>> found = {"inputs": {"run /home/me/a": 1}, "command": "train /a/b,c=/tmp/c.pt --lr 1/3"}
+    >>> _without_folders(found)
     {'inputs': {'run a': 1}, 'command': 'train b,c=c.pt --lr 1/3'}
     """
     if isinstance(found, dict):
-        return {_portable(key): _portable(value) for key, value in found.items()}
+        return {_without_folders(key): _without_folders(value) for key, value in found.items()}
     if isinstance(found, list):
-        return [_portable(value) for value in found]
+        return [_without_folders(value) for value in found]
     return _FOLDERS.sub("", found) if isinstance(found, str) else found
 
 
 def _section(
-    name: str, found: Sequence[Result], lines: Several, folder: Path, run: Path | None
+    name: str,
+    found: Sequence[Record],
+    lines: Several,
+    folder: Path,
+    run: Path | None,
 ) -> str:
     """What was run, and the results; figures of ``run`` are copied to ``folder``."""
-    origin = found[0].record["provenance"]
+    origin = found[0].provenance
     version = ", ".join(f"{name} {number}" for name, number in origin["versions"].items())
     where = f"{origin['date'][:10]}, {origin['machine']}"
-    if seeds := found[0].record.get("config", {}).get("seeds"):
+    if seeds := found[0].config.get("seeds"):
         where += f", seeds {seeds}"
-    if found[0].took:
-        where += f"; its steps took {found[0].took}"
+    if found[0].seconds:
+        where += f"; its steps took {clock(found[0].seconds)}"
     try:
         placed = [_placed(line, name, folder, run) for line in lines(found)]
     except UserError as error:
         raise UserError(f"{run or name}: {error}") from None
     return "\n".join([f"## {name}", "", f"{where}; {version}.", "", *placed]) + "\n"
-
-
-def _as_shown(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of a run; where its page has the table and notes, with these."""
-    if kind_of(record) is None or {"header", "notes"} <= record.keys():
-        return dict(record)
-    for section in make_page(Result(Path(RESULTS), record), figures=False).sections:
-        if section.name == "table":
-            return {
-                **record,
-                "header": section.header,
-                "rows": section.rows,
-                "notes": section.notes,
-            }
-    return dict(record)
 
 
 def _placed(line: str, name: str, folder: Path, run: Path | None) -> str:
@@ -173,42 +176,22 @@ def _placed(line: str, name: str, folder: Path, run: Path | None) -> str:
     return f"![{title}]({copy.name})"
 
 
-def measured_table(found: Sequence[Result], named: bool = False) -> str:
-    """What results measured of rows of the specification, in its order, next to the papers'.
+def part_named(record: Record, name: str = "table") -> Part:
+    """The section of a record that a run also leaves as ``NAME.md``.
 
-    Args:
-        named: also say which result a figure is of; the mean of those that it calls by one name.
+    Raises:
+        UserError: if there is none.
     """
-    measured: dict[tuple[str, str, str], list[float]] = {}
-    for result in found:
-        for one in make_page(result, figures=False).measured:
-            key = one.row, result.name if named else "", one.what
-            measured.setdefault(key, []).append(one.value)
-    rows = [
-        [code, row.title, *([name] if named else []), what, statistics.fmean(values), row.paper]
-        for code, row in spec_rows().items()
-        for (of, name, what), values in measured.items()
-        if of == code
-    ]
-    of = ["of"] if named else []
-    return markdown_table(["row", "title", *of, "measured", "value", "paper"], rows)
+    for part in parts(record):
+        if part.section.name == name and part.section.table is not None:
+            return part
+    raise UserError(f"{record.path}: has no table `{name}`")
 
 
-def table_lines(record: dict[str, Any]) -> list[str]:
-    """The table of a study and its notes."""
-    table = markdown_table(record["header"], record["rows"])
-    return [table, "", *(f"- {note}" for note in record["notes"])]
-
-
-def section_lines(section: Section | None) -> list[str]:
-    """The table of a part of a report and its notes, after an empty line; none without it."""
-    if section is None:
-        return []
-    notes = ["", *(f"- {note}" for note in section.notes)] if section.notes else []
-    return ["", markdown_table(section.header, section.rows), *notes]
-
-
-def table_section(record: dict[str, Any]) -> Section:
-    """The section of its page that a run also leaves as ``table.md``."""
-    page = make_page(Result(Path(RESULTS), record), figures=False)
-    return next(section for section in page.sections if section.name == "table")
+def table_lines(part: Part) -> list[str]:
+    """A table and its notes."""
+    where = part.record.provenance.get("machine")
+    first = part.section.name == "table"
+    notes = [*part.section.notes, *([f"{where}."] if where and first else [])]
+    listed = ["", *(f"- {note}" for note in notes)] if notes else []
+    return [markdown_table(*part.shown), *listed]

@@ -1,16 +1,13 @@
-"""Make pages of finished runs, and an index of everything that is tested and measured.
+"""Make pages of finished runs and measures, a page each, and an index of them.
 
   fairseq-xling report runs/ablation eval.json --output pages --jsonl scores.jsonl
   fairseq-xling report runs/ablation --figures figures --figure-width 3.3
-  pytest --rows tests.json tests
-  fairseq-xling report --index --tests tests.json runs/* --output pages
 
-RUN is the folder of a run (`trelm run`, `ablate`, `eval transfer`, `eval matrix`, `eval overlap`,
-`translate mds`, `probe`, `embed inspect`, `clcr run`, `clcr classify`, `clcr probe`, `demo`), or a
-JSON file of results (`eval`, `eval cka`, `map`, `clcr report`). Each page is one self-contained
-HTML file: figures redrawn from the JSON, every number as CSV and JSON to download, and the command
-that made it. `--index` lists every row of the specification with its tests and their outcome, the
-command to run for it, and the latest measured figure.
+RECORD is the folder of a run (of a study, `trelm run`, `clcr run`, `eval transfer`, `probe`,
+`demo`) or a JSON file that a verb wrote with `--output` (`eval`, `eval cka`, `clcr measure`), also
+of a verb of your own. Each page is one self-contained HTML file: figures redrawn from the record,
+every number as CSV and JSON to download, and the command that made it. Records of the same measure
+share a page, with a line each.
 """
 
 from __future__ import annotations
@@ -23,13 +20,13 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, refuse_files_above
-from fairseq_xling.core.named_files import FILE, NEW_FILE, NEW_FOLDER, RUN, Input
+from fairseq_xling.core.named_files import NEW_FILE, NEW_FOLDER, Input
 from fairseq_xling.core.options import argument, option
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.results.figure_file import DPI, SUFFIXES, WIDTHS, Drawing, figure_data
+from fairseq_xling.reports.figure_file import DPI, SUFFIXES, WIDTHS, Drawing, figure_data
 
 if TYPE_CHECKING:
-    from fairseq_xling.results.page import Page, Result
+    from fairseq_xling.reports.record import Record
 
 GROUP = "Studies and reports"
 INDEX = "index.html"
@@ -39,8 +36,10 @@ _LONGEST = 60  # letters of a section in a name
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    runs: tuple[str, ...] = argument("folder of a finished run, or its JSON file", RUN, words="*")
-    output: str | None = option(None, "folder for the pages", metavar=NEW_FOLDER)
+    records: tuple[str, ...] = argument(
+        "folder of a finished run, or a JSON file of results", Input("RECORD"), words="+"
+    )
+    output: str | None = option(None, "folder for the pages and their index", metavar=NEW_FOLDER)
     jsonl: str | None = option(
         None,
         "file for every score as a line of JSON: model, seed, task, language, metric, value, "
@@ -62,103 +61,80 @@ class Options:
         range=WIDTHS,
         metavar="INCHES",
     )
-    index: bool = option(False, "also write index.html, the page of all rows")
-    tests: tuple[str, ...] = option(
-        (), "test outcomes, from `pytest --rows FILE`; repeatable", metavar=FILE
-    )
-    recipes: tuple[str, ...] = option(
-        (),
-        "recipe (YAML) or folder of them that names rows, such as examples; repeatable",
-        metavar=Input("PATH"),
-    )
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.results.exports import write_lines
-    from fairseq_xling.results.page import write_page
-    from fairseq_xling.results.result import find_results, make_joined, make_page
-    from fairseq_xling.studies.pages.index import make_entries, read_tests, summary, write_index
-    from fairseq_xling.studies.pages.presets import find_presets
+    from fairseq_xling.reports.page import parts, write_index, write_lines, write_page
+    from fairseq_xling.reports.record import find_records, joined
 
-    if not options.runs and not options.index:
-        raise UserError("RUN must name at least one finished run, or give `--index`")
-    if not options.index and (options.tests or options.recipes):
-        raise UserError("`--tests` and `--recipes` require `--index`")
     if options.figures is None and (options.figure_format or options.figure_width):
         raise UserError("`--figure-format` and `--figure-width` require `--figures`")
-    if options.output is None and (
-        options.index or (options.jsonl is None and options.figures is None)
-    ):
-        raise UserError(
-            "`--output` must name a folder for the pages, or give RUN and `--jsonl` or `--figures`"
-        )
+    if options.output is None and options.jsonl is None and options.figures is None:
+        raise UserError("give `--output` for pages, or `--jsonl` or `--figures`")
     output = Path(options.output or "")
     if output.exists() and not output.is_dir():
         raise UserError(f"`--output` must be a folder, got the file {output}")
-    results = [result for run in options.runs for result in find_results(Path(run))]
+    found = [record for given in options.records for record in find_records(given)]
+    names = page_names(found)
+    shown = joined(dict(zip(names, found, strict=True)))
     drawn = options.output is not None or options.figures is not None
-    made = [(result, make_page(result, drawn)) for result in results]
-    made += make_joined(results, drawn)
-    names = page_names([result for result, _ in made])
-    pages = [(*one, f"{name}.html") for one, name in zip(made, names, strict=True)]
-    figures = named_figures((name, page) for name, (_, page) in zip(names, made, strict=True))
+    for record in shown.values() if drawn else ():
+        for part in parts(record):  # damage shows before anything is written
+            part.shown, part.svg  # noqa: B018
+    figures = named_figures(shown) if options.figures is not None else {}
     form = options.figure_format or "pdf"
     if options.figures is not None:
         check_folder(Path(options.figures), figures, form)
-    entries = []
-    if options.index:
-        tests = read_tests([Path(path) for path in options.tests])
-        entries = make_entries(tests, find_presets(map(Path, options.recipes)), pages)
     if options.output is not None:
         output.mkdir(parents=True, exist_ok=True)  # where it cannot be, nothing else is written
     if options.jsonl is not None:
-        print(f"scores: {options.jsonl}, {write_lines(options.jsonl, made):,} lines")
+        print(f"scores: {options.jsonl}, {write_lines(options.jsonl, found):,} lines")
     if options.figures is not None:
         write_figures(Path(options.figures), figures, form, options.figure_width)
         print(f"figures: {options.figures}, {len(figures):,} as {form.upper()}")
-    for result, page, link in pages if options.output is not None else ():
-        write_page(output / link, result, page)
-        print(f"page: {output / link}")
-    if options.index:
-        write_index(output / INDEX, entries, pages, bool(options.tests))
-        print(f"{summary(entries)}\nindex: {output / INDEX}")
+    if options.output is not None:
+        for name, record in shown.items():
+            write_page(output / f"{name}.html", record)
+            print(f"page: {output / name}.html")
+        write_index(output / INDEX, shown)
+        print(f"index: {output / INDEX}")
 
 
-def page_names(results: Sequence[Result]) -> list[str]:
-    """A name for each page: that of its results, with enough parent folders to be unique."""
-    paths = [result.path.resolve() for result in results]
+def page_names(records: Sequence[Record]) -> list[str]:
+    """A name for each page: that of its record, with enough parent folders to be unique."""
+    paths = [(record.path or Path()).resolve() for record in records]
     for path in paths:
         if paths.count(path) > 1:
             raise UserError(f"{path}: named twice")
     taken = {Path(INDEX).stem}
     names = []
-    for result, path in zip(results, paths, strict=True):
-        name = result.name
+    for record, path in zip(records, paths, strict=True):
+        name = record.name
         parents = list((path.parent.parent if name == path.parent.name else path.parent).parts)
-        while name in taken or [r.name for r in results].count(name) > 1:
+        while name in taken or [r.name for r in records].count(name) > 1:
             name = f"{parents.pop()}-{name}".replace("/", "")
+            if not parents:
+                break
         taken.add(name)
         names.append(name)
     return names
 
 
-def named_figures(pages: Iterable[tuple[str, Page]]) -> dict[str, Drawing]:
-    """What draws every figure of ``pages``, by ``PAGE-SECTION``, a name for its file.
+def named_figures(records: Mapping[str, Record]) -> dict[str, Drawing]:
+    """What draws every figure of ``records``, by ``RECORD-SECTION``, a name for its file."""
+    from fairseq_xling.reports.page import parts
 
-    Args:
-        pages: each with its name.
-    """
     found: dict[str, Drawing] = {}
-    for name, page in pages:
-        for section in page.sections:
-            if section.figure is None:
+    for name, record in records.items():
+        for part in parts(record):
+            if part.section.chart is None:
                 continue
-            first = f"{name}-{section.name or slug(section.title)}"
+            first = f"{name}-{part.section.name or slug(part.section.title)}"
             unique, number = first, 1
             while unique in found:
                 number += 1
                 unique = f"{first}-{number}"
-            found[unique] = section.figure
+            found[unique] = part.figure
     return found
 
 
@@ -178,7 +154,7 @@ def check_folder(folder: Path, names: Iterable[str], form: str) -> None:
         raise UserError(f"`--figure-format`: {unknown_name('format', form, list(FORMATS))}")
     names = list(names)
     if not names:
-        raise UserError("`--figures` requires a RUN with figures, got none")
+        raise UserError("`--figures` requires a RECORD with figures, got none")
     refuse_files_above("--figures", folder / names[0])
     taken = [f"{name}.{form}" for name in names if (folder / f"{name}.{form}").exists()]
     if taken:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from matplotlib.text import Text
 
-from fairseq_xling.results.figures import new_figure, styled
-from fairseq_xling.results.result import find_results, make_page
+from fairseq_xling.reports.figures import new_figure, styled
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import read_record
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 RECORDS = sorted(EXAMPLES.rglob("results/**/*.json"))
@@ -59,7 +60,6 @@ def test_texts_that_overlap_or_leave_the_canvas_are_found():
 @pytest.mark.slow
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: str(path.relative_to(EXAMPLES)))
 def test_all_that_a_page_writes_can_be_read(path):
-    for result in find_results(path):
-        for section in make_page(result).sections:
-            if section.figure is not None:
-                assert faults(styled(section.figure)()) == [], section.title
+    for part in parts(read_record(path)):
+        if part.section.chart is not None:
+            assert faults(styled(part.figure)()) == [], part.section.title

@@ -1,6 +1,6 @@
 import csv
 
-from fairseq_xling.results.tables import markdown_table, text_table, write_csv
+from fairseq_xling.reports.tables import csv_text, markdown_table, text_table
 
 
 def test_columns_of_a_text_table_are_aligned():
@@ -13,8 +13,7 @@ def test_a_table_without_rows_still_has_its_header():
     assert markdown_table(["a", "b"], []).splitlines() == ["| a | b |", "|:---|:---|"]
 
 
-def test_csv_keeps_every_digit(tmp_path):
-    write_csv(tmp_path / "t.csv", ["a", "b, c"], [[0.1234567890123, 'say "hi"'], [None, 3]])
-    with open(tmp_path / "t.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.reader(file))
+def test_csv_keeps_every_digit():
+    text = csv_text(["a", "b, c"], [[0.1234567890123, 'say "hi"'], [None, 3]])
+    rows = list(csv.reader(text.splitlines()))
     assert rows == [["a", "b, c"], ["0.1234567890123", 'say "hi"'], ["", "3"]]

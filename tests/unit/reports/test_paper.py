@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from matplotlib.text import Text
 
-from fairseq_xling.results.figure_file import figure_data
-from fairseq_xling.results.figures import (
+from fairseq_xling.reports.figure_file import figure_data
+from fairseq_xling.reports.figures import (
     DotPanel,
     Line,
     Panel,
@@ -18,8 +18,8 @@ from fairseq_xling.results.figures import (
     draw_scatter,
     styled,
 )
-from fairseq_xling.results.paper import fit, paper
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_heat_map
+from fairseq_xling.reports.paper import fit, paper
+from fairseq_xling.reports.plots import BarPanel, Bars, HeatPanel, draw_bars, draw_heat_maps
 
 LONG = "without shared layers and embeddings, with the identity of the language"
 LAYERS = range(13)
@@ -39,12 +39,15 @@ DOTS = [
 SERIES = [Bars("found by the adversary", [0.1, 0.5]), Bars("refined by Procrustes", [0.2, 0.7])]
 FIGURES = {
     "lines": partial(draw, [PANEL, PANEL]),
-    "lines with one legend": partial(draw, [PANEL, PANEL], common=True),
+    "lines with one legend": partial(draw, [PANEL, PANEL]),
     "dots": partial(draw_dots, DOTS),
     "bars": partial(draw_bars, [BarPanel(["seed 1", LONG], SERIES, UNIT, LONG)]),
-    "heat map": partial(draw_heat_map, MATRIX, LAYERS, LAYERS, UNIT, UNIT, "CKA", LONG),
+    "heat map": partial(
+        draw_heat_maps, [HeatPanel(MATRIX, LAYERS, LAYERS, UNIT, UNIT, LONG, "CKA")]
+    ),
     "names of columns": partial(
-        draw_heat_map, [[0.5] * 8] * 3, [LONG] * 3, [f"language-{k}" for k in range(8)], "", "", "x"
+        draw_heat_maps,
+        [HeatPanel([[0.5] * 8] * 3, [LONG] * 3, [f"language-{k}" for k in range(8)], unit="x")],
     ),
     "scatter": partial(
         draw_scatter,
@@ -55,7 +58,7 @@ FIGURES = {
 }
 
 
-HEAT = partial(draw_heat_map, MATRIX, LAYERS, LAYERS, "x", "y", "CKA")
+HEAT = partial(draw_heat_maps, [HeatPanel(MATRIX, LAYERS, LAYERS, "x", "y", unit="CKA")])
 
 
 @functools.cache
@@ -120,7 +123,7 @@ def test_letters_have_eight_points_at_every_width():
     for width in (3.3, 6.9):
         axis = on_paper(FIGURES["lines"], width).axes[0]
         assert axis.xaxis.label.get_fontsize() == axis.get_xticklabels()[0].get_fontsize() == 8
-        assert axis.get_legend().get_texts()[0].get_fontsize() == pytest.approx(6.4)
+        assert axis.figure.legends[0].get_texts()[0].get_fontsize() == pytest.approx(6.4)
 
 
 def test_height_is_in_proportion_where_nothing_needs_more():

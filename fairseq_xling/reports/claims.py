@@ -16,12 +16,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas
-
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json
-from fairseq_xling.results.frame import by_seed, frame_from_json
-from fairseq_xling.results.paired import paired_difference, shown_p
+from fairseq_xling.reports.paired import paired_difference, shown_p
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, select
 
 HIGHER, LOWER, ALIKE = "higher", "lower", "alike"
 KEPT, NOT_KEPT, UNDECIDED, EQUAL, NOT_RUN = STATES = (
@@ -208,7 +206,9 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
             are recorded (a column ``updates`` or ``budget``) and differ.
     """
     frames = functools.cache(
-        lambda paths: pandas.concat(map(_frame, (folder / path for path in paths.split(" + "))))
+        lambda paths: [
+            row for path in paths.split(" + ") for row in read_record(folder / path).rows
+        ]
     )
     found: dict[str, tuple[Difference, list[Difference]]] = {}
     for claim in claims:
@@ -229,14 +229,6 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
     return verdicts
 
 
-def _frame(path: Path) -> pandas.DataFrame:
-    record = read_json(path)
-    try:
-        return frame_from_json(record["frame"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: no frame of this version ({error!r})") from None
-
-
 def _state(claim: Claim, found: Difference, p: float) -> str:
     if p >= LEVEL:
         return UNDECIDED
@@ -245,14 +237,14 @@ def _state(claim: Claim, found: Difference, p: float) -> str:
     return KEPT if (found.mean > 0) == (claim.direction == HIGHER) else NOT_KEPT
 
 
-def _differences(claim: Claim, frame: pandas.DataFrame) -> tuple[Difference, list[Difference]]:
+def _differences(claim: Claim, frame: Sequence[Row]) -> tuple[Difference, list[Difference]]:
     """What decides, and the difference by each measure."""
     _check_budgets(frame, claim)
     every: dict[str, tuple[dict[Any, float], dict[Any, float]]] = {}
     units: dict[str, str] = {}
     for name in (*claim.measures, *claim.also):
         every[name] = _of(frame, claim.ours, name, claim), _of(frame, claim.theirs, name, claim)
-        found = {unit for unit in frame.loc[frame["measure"] == name, "unit"] if unit is not None}
+        found = {row["unit"] for row in select(frame, {"measure": name, "unit": GIVEN})}
         units[name] = found.pop().strip(" ()") if len(found) == 1 else ""
     decide = [every[name] for name in claim.measures]
     seeds = [s for s in decide[0][0] if all(s in row for pair in decide for row in pair)]
@@ -308,7 +300,7 @@ def paired(
     return Difference(measure, unit, *means, mean, low, high, p, tuple(found["gaps"]), margin)
 
 
-def _of(frame: pandas.DataFrame, selection: str, measure: str, claim: Claim) -> dict[Any, float]:
+def _of(frame: Sequence[Row], selection: str, measure: str, claim: Claim) -> dict[Any, float]:
     """By seed the figure of the rows that ``selection`` names: a mean over all that it leaves
     open."""
     parts = [
@@ -321,28 +313,26 @@ def _of(frame: pandas.DataFrame, selection: str, measure: str, claim: Claim) -> 
     return {seed: first[seed] - second[seed] for seed in first if seed in second}
 
 
-def _selected(
-    frame: pandas.DataFrame, selection: str, measure: str, claim: Claim
-) -> pandas.DataFrame:
+def _selected(frame: Sequence[Row], selection: str, measure: str, claim: Claim) -> Sequence[Row]:
     """The rows that ``selection`` names, of ``measure`` unless it names another."""
     if "measure=" not in selection:
-        known = ", ".join(map(str, dict.fromkeys(frame["measure"])))
-        frame = frame[frame["measure"] == measure]
-        if frame.empty:
+        known = ", ".join(map(str, distinct(frame, "measure")))
+        frame = select(frame, {"measure": measure})
+        if not frame:
             raise UserError(f"measure {measure!r} is not in {claim.frame}; it has {known}")
     for part in selection.split(";"):
         if part.strip() == "chance":
-            frame = frame.assign(value=frame["chance"])
+            frame = [{**row, "value": row.get("chance")} for row in frame]
             continue
         column, _, value = part.strip().partition("=")
         if column == _TIMES:
             continue
-        if column not in frame.columns:
+        if not select(frame, {column: GIVEN}):
             raise UserError(f"{claim.frame} has no column {column!r}")
-        found, values = frame[column].map(str), value.split("|")
-        if not {*values} <= {*found}:
+        values = value.split("|")
+        if not {*values} <= {str(one) for one in distinct(frame, column)}:
             raise UserError(f"rows {selection!r} are not in {claim.frame}")
-        frame = frame[found.isin(values)]
+        frame = [row for row in frame if str(row.get(column)) in values]
     return frame
 
 
@@ -352,16 +342,16 @@ def _times(selection: str) -> float:
     return math.prod(float(value) for column, _, value in parts if column == _TIMES)
 
 
-def _check_budgets(frame: pandas.DataFrame, claim: Claim) -> None:
+def _check_budgets(frame: Sequence[Row], claim: Claim) -> None:
     for column in _BUDGETS:
-        if column not in frame.columns:
+        if not select(frame, {column: GIVEN}):
             continue
         totals = []
         for selection in (claim.ours, claim.theirs):
             for part in selection.split(" - "):
-                values = _selected(frame, part, claim.measures[0], claim)[column].dropna()
-                if len(values):
-                    totals.append(statistics.fmean(map(float, values)) / _times(part))
+                own = select(_selected(frame, part, claim.measures[0], claim), {column: GIVEN})
+                if own:
+                    totals.append(statistics.fmean(row[column] for row in own) / _times(part))
         if totals and max(totals) - min(totals) > BUDGET * max(totals):
             raise UserError(
                 f"{column} of both rows must not differ by more than {BUDGET:.0%}, got "

@@ -1,7 +1,6 @@
 """Claims as data: what a verdict follows from, and what is refused."""
 
 import dataclasses
-import json
 from contextlib import nullcontext
 
 import numpy as np
@@ -9,8 +8,8 @@ import pytest
 from scipy import stats
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.results import claims
-from fairseq_xling.results.claims import (
+from fairseq_xling.reports import claims
+from fairseq_xling.reports.claims import (
     EQUAL,
     KEPT,
     NOT_KEPT,
@@ -22,7 +21,7 @@ from fairseq_xling.results.claims import (
     paired,
     read_claims,
 )
-from fairseq_xling.results.frame import frame_to_json, make_frame
+from fairseq_xling.reports.record import Record, write_record
 
 CLAIM = Claim(
     *("X-1", "Table 1", True, "Maps help.", "mapped", "unmapped", "LAS", "higher", "3 / 1"),
@@ -41,7 +40,7 @@ def write(folder, figures, name="a.json", **columns):
         for (row, measure), values in figures.items()
         for seed, value in enumerate(values, 1)
     ]
-    (folder / name).write_text(json.dumps({"frame": frame_to_json(make_frame(rows))}))
+    write_record(folder / name, Record("Maps", rows))
 
 
 MAP, NONE = ("map", "LAS"), ("none", "LAS")
@@ -112,8 +111,7 @@ def test_measures_share_their_seeds_whatever_their_order(tmp_path):
         for measure, factor, seeds in (("LAS", 1, (1, 2, 3)), ("F1", 2, (4, 3, 2, 1)))
         for seed in seeds
     ]
-    record = {"frame": frame_to_json(make_frame(rows))}
-    (tmp_path / "a.json").write_text(json.dumps(record))
+    write_record(tmp_path / "a.json", Record("Maps", rows))
     (verdict,) = judge([changed(measures=("LAS", "F1"))], tmp_path)
     assert verdict.decides.gaps == pytest.approx([1.0, 1.0, 1.0])
     assert verdict.decides.better == pytest.approx(1 + 1.5 * (3.0 + 4.1 + 5.0) / 3)
@@ -125,8 +123,7 @@ def test_rows_may_be_differences_and_means_over_other_columns(tmp_path):
         for row, target, value in [("a", "de", 9), ("a", "fr", 7), ("b", "de", 5), ("b", "fr", 1)]
         for seed in (1, 2, 3)
     ]
-    record = {"frame": frame_to_json(make_frame(rows))}
-    (tmp_path / "a.json").write_text(json.dumps(record))
+    write_record(tmp_path / "a.json", Record("Maps", rows))
     (verdict,) = judge([changed(ours="row=a", theirs="row=b")], tmp_path)
     assert verdict.decides.gaps == (5.0, 5.0, 5.0)
     gains = {"ours": "row=a;target=fr - row=b;target=fr", "theirs": "row=a;target=de - row=b"}
@@ -169,7 +166,7 @@ def write_budgets(folder, **updates):
         for row, count in updates.items()
         for seed in (1, 2, 3)
     ]
-    (folder / "budgets.json").write_text(json.dumps({"frame": frame_to_json(make_frame(rows))}))
+    write_record(folder / "budgets.json", Record("Budgets", rows))
 
 
 @pytest.mark.parametrize("count, fits", [(206, True), (250, False), (100, False)])
@@ -184,7 +181,7 @@ def test_a_claim_may_give_rows_more_updates(count, fits, tmp_path):
     "claim, message",
     [
         ({"frame": "b.json"}, r"^X-1: .*b\.json"),
-        ({"frame": "old.json"}, r"^X-1: .*old\.json: no frame of this version"),
+        ({"frame": "old.json"}, r"^X-1: .*old\.json: is no record"),
         ({"ours": "row=other"}, "^X-1: rows 'row=other' are not in a.json"),
         ({"ours": "line=map"}, "^X-1: a.json has no column 'line'"),
         ({"measures": ("UAS",)}, "^X-1: measure 'UAS' is not in a.json; it has LAS"),

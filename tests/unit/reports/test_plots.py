@@ -3,8 +3,8 @@ import re
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.results.figure_file import check_figure, write_figure
-from fairseq_xling.results.plots import BarPanel, Bars, draw_bars, draw_heat_map
+from fairseq_xling.reports.figure_file import check_figure, write_figure
+from fairseq_xling.reports.plots import BarPanel, Bars, HeatPanel, draw_bars, draw_heat_maps
 
 PANEL = BarPanel(
     ["en", "de"],
@@ -54,7 +54,8 @@ MATRIX = [[0.0, 0.25, 1.0], [0.5, 0.75, 0.125]]
 
 
 def drawn():
-    return draw_heat_map(MATRIX, [0, 3], [1, 2, 4], "layer of Y", "layer of X", "linear CKA")
+    words = {"xlabel": "layer of Y", "ylabel": "layer of X", "unit": "linear CKA"}
+    return draw_heat_maps([HeatPanel(MATRIX, [0, 3], [1, 2, 4], **words)])
 
 
 def test_axes_cells_and_colours_are_named():
@@ -66,16 +67,16 @@ def test_axes_cells_and_colours_are_named():
     cells = {text.get_position(): text.get_text() for text in axis.texts}
     assert cells[2, 0] == "1.00" and cells[0, 1] == ".50" and cells[1, 0] == ".25"
     bottom, top = axis.get_ylim()
-    assert bottom < top  # the first row at the bottom
+    assert bottom > top  # the first row at the top, as in a table
 
 
 def test_a_cell_that_was_not_measured_stays_empty():
-    figure = draw_heat_map([[0.5, float("nan")]], ["a"], ["b", "c"], "x", "y", "share")
+    figure = draw_heat_maps([HeatPanel([[0.5, float("nan")]], ["a"], ["b", "c"])])
     assert [text.get_text() for text in figure.axes[0].texts] == [".50"]
 
 
 def test_large_matrices_have_no_numbers():
-    figure = draw_heat_map([[0.5] * 30] * 2, range(2), range(30), "x", "y", "CKA")
+    figure = draw_heat_maps([HeatPanel([[0.5] * 30] * 2, range(2), range(30))])
     assert not figure.axes[0].texts
 
 

@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 
-from fairseq_xling.results.figures import (
+from fairseq_xling.reports.figures import (
     COLOURS,
     DotPanel,
     Line,
@@ -35,7 +35,7 @@ PANEL = Panel(
 def test_axes_are_labelled_and_every_line_stands_in_the_legend():
     axis = draw([PANEL]).axes[0]
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("update", "loss (bits)")
-    legend = [text.get_text() for text in axis.get_legend().get_texts()]
+    legend = [text.get_text() for text in axis.figure.legends[0].get_texts()]
     assert legend == ["en", "de", "chance", "chosen"]
     assert list(axis.get_xticks()) == [0, 1, 2]
 
@@ -43,24 +43,20 @@ def test_axes_are_labelled_and_every_line_stands_in_the_legend():
 def test_a_common_legend_is_no_wider_than_the_figure():
     lines = [Line(f"a line of a long name, {n}", [1, 2], [1, 2], n) for n in range(6)]
     for panels in (1, 2):
-        figure = draw([Panel(lines, "x", "y")] * panels, common=True)
+        figure = draw([Panel(lines, "x", "y")] * panels)
         (legend,) = figure.legends
         assert len(legend.get_texts()) == 6
         assert legend.get_window_extent().width <= figure.bbox.width
 
 
-@pytest.mark.parametrize("log", [False, True])
-def test_no_line_crosses_the_legend(log):
-    heights = [[0.9, 0.2, 0.8], [0.3, 0.9, 0.3], [0.5, 0.5, 0.5]]
-    lines = [Line(f"a model, {n}", [0, 1, 2], heights[n], n) for n in range(3)]
-    figure = draw([Panel(lines, "layer", "P@1", chance=(0.1, "chance"), log=log)] * 2)
-    figure.draw_without_rendering()
-    for axis in figure.axes:
-        box = axis.get_legend().get_window_extent()
-        assert axis.bbox.x0 <= box.x0 and box.y1 <= axis.bbox.y1
-        for line in axis.get_lines():
-            path = line.get_transform().transform_path(line.get_path())
-            assert not path.intersects_bbox(box, filled=False), line.get_label()
+def test_a_share_is_drawn_up_to_what_it_is_and_panels_of_one_unit_alike():
+    low, high = (Panel([Line("a", [0, 1], [0.1, top])], "layer", "P@1") for top in (0.3, 0.9))
+    other = Panel([Line("a", [0, 1], [0.1, 9.0])], "layer", "bits")
+    limits = [axis.get_ylim() for axis in draw([low, high, other]).axes[:3]]
+    assert limits[0] == limits[1] and limits[0][0] == 0 and limits[0][1] < 1
+    assert limits[2][1] > 9
+    falling = draw([Panel([Line("a", [0, 1], [-0.5, 0.5])], "layer", "Pearson")])
+    assert falling.axes[0].get_ylim()[0] <= -0.5
 
 
 def test_of_many_whole_numbers_some_are_ticks():
@@ -136,7 +132,7 @@ import sys
 {before}
 import matplotlib
 settings = matplotlib.rcParams.copy()
-from fairseq_xling.results.figures import Line, Panel, draw, to_svg
+from fairseq_xling.reports.figures import Line, Panel, draw, to_svg
 assert "<svg" in to_svg(draw([Panel([Line("a", [0, 1], [0, 1])], "x", "y")]))
 assert matplotlib.rcParams == settings
 print("matplotlib.pyplot" in sys.modules, matplotlib.get_backend())

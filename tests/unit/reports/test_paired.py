@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairseq_xling.results.paired import (
+from fairseq_xling.reports.paired import (
     RowClaim,
     claim_verdicts,
     claims_table,

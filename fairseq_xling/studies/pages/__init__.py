@@ -1,1 +1,0 @@
-"""Pages of finished runs, redrawn from their JSON, and the index of the specification's rows."""
