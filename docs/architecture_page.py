@@ -13,7 +13,7 @@ import grimp
 from matplotlib.figure import Figure
 
 from fairseq_xling.core.files import atomic_write
-from fairseq_xling.results.figures import COLOURS, to_svg
+from fairseq_xling.reports.figures import COLOURS, to_svg
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "fairseq_xling"
@@ -30,7 +30,7 @@ LEAD = """# Architecture
 Each folder of `fairseq_xling` is a package. A package imports only packages below it in the
 drawing; those that share a box import each other, too. `make test` checks this, by `lint-imports`
 in a finer order. To understand a package, you therefore only need to know those below it. What is
-added by name (verbs, studies, kinds of results, registered components) is looked up by name from
+added by name (verbs, studies, registered components) is looked up by name from
 below. No module of the mathematics (`analysis`, `mapping`) imports argparse or fairseq, and text
 is prepared without torch.
 
@@ -46,7 +46,7 @@ study](../contributing/verb.md). To follow one sentence from text to loss, read 
 `text/binarize.py`, `data/mmap.py`, `data/sources.py`, `data/iterator.py`, `objectives/mlm.py`,
 `data/batch.py`, `models/encoder.py` and `training/criterion.py`, in this order. To follow a run,
 read `papers/trelm/run.py`, `papers/trelm/migration.py`, `runs/step.py`, `runs/launcher.py`,
-`runs/runner.py`, `runs/launchers/local.py` and `results/result.py`."""
+`runs/runner.py`, `runs/launchers/local.py` and `reports/record.py`."""
 
 
 def architecture_pages() -> dict[str, str]:

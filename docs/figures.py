@@ -14,7 +14,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from fairseq_xling.core.files import atomic_write, read_json
-from fairseq_xling.results.figures import COLOURS, new_figure, styled, to_svg
+from fairseq_xling.reports.figures import COLOURS, new_figure, styled, to_svg
 from fairseq_xling.studies.demo.migration import translations
 from fairseq_xling.studies.demo.result import NAMES
 from fairseq_xling.studies.demo.transfer import SHOWN

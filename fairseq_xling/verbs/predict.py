@@ -86,7 +86,7 @@ def predict_files(
     """
     from fairseq_xling.core.files import same_place, write_json
     from fairseq_xling.core.provenance import provenance
-    from fairseq_xling.results.tables import text_table
+    from fairseq_xling.reports.tables import text_table
     from fairseq_xling.tasks.items import parse_files
     from fairseq_xling.tasks.predict import Predictor
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.reports.record import read_record
 from tests.end_to_end.engine import BIN, launch, run
+from tests.records import rows, value
 
 SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
 
@@ -61,12 +63,12 @@ def test_every_measure_prints_a_table_and_lands_in_the_file(study):
     for title in ("Sentence retrieval, P@1", "Word retrieval", "Bits per word"):
         assert title in done.stdout
     record = json.loads(output.read_text())
-    measures = record["results"][0]["measures"]
-    assert len(measures["retrieval"]["rows"]) == 3  # embeddings and two layers
-    assert measures["retrieval"]["chance"]["de"]["retrieval"] == pytest.approx(1 / 60)
-    uniform = measures["bpw"]["chance"]["en"]["bpw"]
-    assert abs(measures["bpw"]["scores"]["en"]["bpw"] - uniform) < 1  # hardly trained
-    assert 0 < measures["words"]["scores"]["de"]["word_mrr"] < 1
+    retrieval = rows(output, task="retrieval", measure="mean")
+    assert [row["layer"] for row in retrieval] == [0, 1, 2]  # embeddings and two layers
+    assert retrieval[0]["chance"] == pytest.approx(1 / 60)
+    (bits,) = rows(output, task="bpw", target="en")
+    assert abs(bits["value"] - bits["chance"]) < 1  # hardly trained
+    assert 0 < value(output, task="words", measure="MRR", best=1) < 1
     assert set(record["provenance"]) == {"command", "date", "inputs", "machine", "versions"}
     assert len(record["provenance"]["inputs"]["checkpoint 0"]["sha256"]) == 64
 
@@ -181,14 +183,15 @@ def test_language_mass_is_the_softmax_over_each_languages_words(study, capsys):
     options = ["--measure", "langmass", "--langmass-limit", "20", "--output", str(output)]
     assert main(["eval", str(checkpoint), "--data", str(study / "data"), *options]) == 0
     assert "Probability mass at masked positions" in capsys.readouterr().out
-    found = json.loads(output.read_text())["results"][0]["measures"]["langmass"]
+    (found,) = rows(output, task="langmass", target="en", of="en")
+    (note, _) = read_record(output).sections[0].notes
     encoder = Encoder.load(checkpoint)
     seen = {
         lang: set(encoder.folder.mono("train", lang).tokens.tolist()) - set(range(6))
         for lang in ("en", "de")
     }
     own = sorted(seen["en"] - seen["de"])
-    assert found["details"]["exclusive"]["en"] == len(own) > 50
+    assert f"{len(own):,} of en" in note and len(own) > 50
     file = encoder.folder.mono("valid", "en")
     total, count = 0.0, 0
     for index in range(20):
@@ -198,10 +201,9 @@ def test_language_mass_is_the_softmax_over_each_languages_words(study, capsys):
         assert gold.tolist() == file[index][chosen].tolist()
         total += float(logits.softmax(-1)[:, torch.tensor(own)].sum())
         count += len(gold)
-    assert found["scores"]["en"]["langmass_own"] == pytest.approx(total / count, abs=1e-5)
+    assert found["value"] == pytest.approx(total / count, abs=1e-5)
     # Hardly trained: close to what knowing nothing gives.
-    chance = found["chance"]["en"]["langmass_own"]
-    assert found["scores"]["en"]["langmass_own"] == pytest.approx(chance, rel=0.3)
+    assert found["value"] == pytest.approx(found["chance"], rel=0.3)
 
 
 def extract(study, *options):
@@ -229,8 +231,7 @@ def test_extracted_sentences_give_the_retrieval_that_eval_measures(study, capsys
     output = study / "again.json"
     options = ["--measure", "retrieval", "--retrieval-split", "valid", "--output", str(output)]
     assert main(["eval", checkpoint, "--data", str(study / "data"), *options]) == 0
-    measured = json.loads(output.read_text())["results"][0]["measures"]["retrieval"]
-    assert measured["details"]["layers"]["de"][2][0] == pytest.approx(found, abs=1e-9)
+    assert value(output, measure="forward", layer=2) == pytest.approx(found, abs=1e-9)
 
 
 @pytest.mark.row("S4")
@@ -253,9 +254,8 @@ def test_static_embeddings_serve_lexicon_induction(study, capsys):
     dictionary, output = study / "text" / "dictionary" / "en-de.tsv", study / "bli.json"
     options = ["--dictionary", str(dictionary), "--output", str(output)]
     assert main(["eval", "bli", *folders, *options]) == 0
-    record = json.loads(output.read_text())
-    assert record["layers"] == [0] and record["details"]["candidates"] == len(words)
-    assert 0 <= record["curves"]["P@1 cosine"][0] < 0.5  # hardly trained
+    assert read_record(output).facts["candidates"] == len(words)
+    assert 0 <= value(output, measure="P@1 cosine", layer=0) < 0.5  # hardly trained
 
 
 @pytest.mark.parametrize(

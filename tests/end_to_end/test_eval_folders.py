@@ -1,8 +1,8 @@
 """The verbs that compare two folders of `extract`, on vectors with a planted answer."""
 
 import csv
+import dataclasses
 import gzip
-import json
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -12,8 +12,9 @@ import torch
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, write_map
+from fairseq_xling.reports.record import Record, read_record, write_record
 from tests.extracted_folder import write_extracted
-from tests.records import by_layer
+from tests.records import by_layer, rows, value
 
 
 def normal(*shape, seed=0):
@@ -76,7 +77,7 @@ def test_a_planted_rotation_is_found_with_its_map_and_not_without(rotated, capsy
             curve = mapped["curves"][f"{way} {direction}"]
             assert curve[2] == 1.0 and curve[0] < 0.2
             assert without["curves"][f"{way} {direction}"][2] < 0.2
-    assert mapped["pair"] == "en-de" and mapped["layers"] == [0, 1, 2]
+    assert mapped["layers"] == [0, 1, 2]
     assert mapped["chance"] == pytest.approx(1 / 60)
     assert mapped["means"]["cosine mean"] == pytest.approx(np.mean(mapped["curves"]["cosine mean"]))
     assert set(mapped["provenance"]["inputs"]) == {"X", "Y", "map"}
@@ -175,7 +176,6 @@ def test_every_layer_is_compared_with_every_layer_of_another_depth_and_width(tmp
     matrix = np.array(found["matrix"])
     assert matrix.shape == (4, 2) and matrix[3, 0] == pytest.approx(1)
     assert matrix[:3].max() < 0.5 and matrix[:, 1].max() < 0.5
-    assert found["layers"] == [1] and found["curves"]["CKA"] == [pytest.approx(matrix[1, 0])]
     assert figure.read_bytes().startswith(b"\x89PNG")
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["layer", "of", "X", "Y", "1", "Y", "5"]
@@ -190,7 +190,8 @@ def test_its_predecessors_stand_beside_it_and_see_no_linear_map(tmp_path, capsys
     write_extracted(tmp_path / "y", {0: x @ normal(12, 12, seed=4), 1: normal(400, 12, seed=5)})
     folders = tmp_path / "x", tmp_path / "y"
     assert evaluate("cka", *folders, "--cca", "--output", tmp_path / "r.json") == 0
-    assert json.loads((tmp_path / "r.json").read_text())["chance_is"].startswith("CKA of ")
+    chart = read_record(tmp_path / "r.json").sections[0].chart
+    assert chart.chance.startswith("CKA of ")
     curves = result(tmp_path / "r.json")["curves"]
     assert set(curves) == {"CKA", "SVCCA", "PWCCA"}
     for name in ("SVCCA", "PWCCA"):
@@ -306,8 +307,8 @@ def test_scores_are_those_of_ranks_by_hand(types):
     ranks = np.array(ranks)
     expected = {f"P@{k}": (ranks <= k).mean() for k in (1, 5, 10)} | {"MRR": (1 / ranks).mean()}
     assert set(found["curves"]) == {f"{name} cosine" for name in expected}
-    for name, value in expected.items():
-        assert found["curves"][f"{name} cosine"] == [pytest.approx(value)]
+    for name, share in expected.items():
+        assert found["curves"][f"{name} cosine"] == [pytest.approx(share)]
     assert 0 < expected["P@1"] < expected["P@10"] < 1
 
 
@@ -342,6 +343,14 @@ def test_candidates_case_and_words_spelt_alike(types, capsys):
 # --- eval correlate
 
 
+def in_french(name, folder, values=None):
+    """Write the results ``name`` again, of another pair, with other values."""
+    record = read_record(folder / f"{name}.json")
+    values = iter(values or [row["value"] for row in record.rows])
+    lines = [{**row, "target": "fr", "value": next(values)} for row in record.rows]
+    write_record(folder / f"{name}-fr.json", dataclasses.replace(record, rows=lines))
+
+
 @pytest.mark.row("S9")
 def test_two_measures_are_correlated_by_pair_and_together(rotated, capsys):
     folders = rotated / "en", rotated / "de"
@@ -350,10 +359,8 @@ def test_two_measures_are_correlated_by_pair_and_together(rotated, capsys):
     mapped = ["--map", rotated / "map", "--output", rotated / "tatoeba.json"]
     assert evaluate("tatoeba", *folders, *mapped) == 0
     cka, tatoeba = (result(rotated / f"{name}.json") for name in ("cka", "tatoeba"))
-    other = {**cka, "pair": "en-fr", "curves": {"CKA": [0.1, 0.5, 0.2]}}
-    again = {**tatoeba, "pair": "en-fr"}
-    (rotated / "cka-fr.json").write_text(json.dumps(other))
-    (rotated / "tatoeba-fr.json").write_text(json.dumps(again))
+    in_french("cka", rotated, [0.1, 0.5, 0.2])
+    in_french("tatoeba", rotated)
     capsys.readouterr()
     files = [rotated / name for name in ("cka.json", "tatoeba.json")]
     files += [rotated / name for name in ("cka-fr.json", "tatoeba-fr.json")]
@@ -365,9 +372,9 @@ def test_two_measures_are_correlated_by_pair_and_together(rotated, capsys):
         "en-fr": np.corrcoef([0.1, 0.5, 0.2], y)[0, 1],
         "all": np.corrcoef(cka["curves"]["CKA"] + [0.1, 0.5, 0.2], y + y)[0, 1],
     }
-    found = {row["pair"]: row for row in result(output)["correlations"]}
-    assert {name: row["Pearson"] for name, row in found.items()} == pytest.approx(expected)
-    assert found["all"]["points"] == 6 and len(result(output)["points"]) == 6
+    found = {row["pair"]: row["value"] for row in rows(output, measure="Pearson")}
+    assert found == pytest.approx(expected)
+    assert value(output, measure="points", pair="all") == 6 == len(rows(output, layer="*"))
     assert "Correlation of CKA with tatoeba cosine mean" in capsys.readouterr().out
     assert "tatoeba cosine mean" in figure.read_text()
     assert evaluate("correlate", *files[:2], "--y", "csls forward") == 0
@@ -381,15 +388,15 @@ def test_results_that_cannot_be_correlated_are_refused(rotated, capsys):
     assert "RESULTS must come in twos, got 1 files" in fails(capsys, "correlate", cka)
     line = fails(capsys, "correlate", cka, cka, "--x", "cks")
     assert "cka.json: unknown curve 'cks'" in line and "known: CKA" in line
-    (rotated / "other.json").write_text("{}")
+    write_record(rotated / "other.json", Record("Other", [{"row": "a", "value": 1}]))
     line = fails(capsys, "correlate", cka, rotated / "other.json")
     assert "other.json: not results by layer, as `eval cka --output` writes them" in line
     assert evaluate("cka", *folders, "--layers", "1-2", "--output", rotated / "two.json") == 0
     capsys.readouterr()
     line = fails(capsys, "correlate", cka, rotated / "two.json")
     assert "a correlation needs 3 layers in both, got 2" in line
-    (rotated / "fr.json").write_text(json.dumps({**result(cka), "pair": "en-fr"}))
-    line = fails(capsys, "correlate", cka, rotated / "fr.json")
+    in_french("cka", rotated)
+    line = fails(capsys, "correlate", cka, rotated / "cka-fr.json")
     assert "must be of one pair of languages, got en-de and en-fr" in line
     assert evaluate("tatoeba", *folders, "--output", rotated / "t.json") == 0
     capsys.readouterr()

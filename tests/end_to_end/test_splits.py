@@ -12,7 +12,9 @@ from fairseq_xling.papers.trelm.autoregressive import (
     autoregressive_step,
     link_translation_data,
 )
+from fairseq_xling.reports.record import read_record
 from tests.end_to_end.engine import in_process, load, logged
+from tests.records import rows
 
 WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
 SIZES = {"train": 40, "valid": 8, "valid1": 5, "test": 9, "test1": 6}  # found in a folder
@@ -129,10 +131,10 @@ def test_measures_read_the_split_that_they_are_given(study, tmp_path):
     arguments = [str(study.checkpoint), "--data", str(study.data), "--measure", "retrieval,bpw"]
     arguments += ["--retrieval-split", "test1", "--bpw-split", "valid1"]
     assert main(["eval", *arguments, "--output", str(tmp_path / "e.json")]) == 0
-    measures = read_json(tmp_path / "e.json")["results"][0]["measures"]
-    assert "'test1' split" in measures["retrieval"]["title"]
-    assert measures["retrieval"]["chance"]["de"]["retrieval"] == pytest.approx(1 / SIZES["test1"])
-    assert "'valid1' split" in measures["bpw"]["title"]
+    retrieval, bits = (one.title for one in read_record(tmp_path / "e.json").sections)
+    assert "'test1' split" in retrieval and "'valid1' split" in bits
+    (first, *_) = rows(tmp_path / "e.json", task="retrieval", target="de")
+    assert first["chance"] == pytest.approx(1 / SIZES["test1"])
 
 
 def test_the_ordinary_translation_model_reads_the_same_sets(study, tmp_path):

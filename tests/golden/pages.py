@@ -1,6 +1,6 @@
 """Goldens of the pages of results: Markdown, CSV, JSON lines and HTML of kept records.
 
-Records are `records/*.json`, one of each kind, and the results that the examples keep.
+Records are `records/*.json`, one of each verb and study, and those that the examples keep.
 """
 
 import html
@@ -9,11 +9,9 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fairseq_xling.core.errors import UserError
-from fairseq_xling.results.exports import scores
-from fairseq_xling.results.page import Page, Result, csv_text, write_page
-from fairseq_xling.results.result import KINDS, find_results, make_joined, make_page
-from fairseq_xling.results.tables import markdown_table
+from fairseq_xling.reports.page import every_number, parts, scores, write_page
+from fairseq_xling.reports.record import Record, joined, read_record
+from fairseq_xling.reports.tables import csv_text, markdown_table
 from tests.golden.text import ROOT, digest, normalise
 from tests.golden.world import scratch
 
@@ -32,32 +30,30 @@ def _short(lines: list[str], long: int) -> Iterator[str]:
         yield f"lines {first + 1} to {first + len(part)}: {digest(chr(10).join(part))}"
 
 
-def _page(result: Result, page: Page, long: int = _LONG) -> Iterator[str]:
-    yield from ("== page", page.title, page.source, *page.lead)
-    for section in page.sections:
+def _page(record: Record, long: int = _LONG) -> Iterator[str]:
+    yield from ("== page", record.title, record.source, *record.lead)
+    for part in parts(record):
+        section = part.section
         yield f"== section {section.title} {section.name}".rstrip()
-        yield from filter(None, (section.text, *section.notes))
+        yield from filter(None, (section.text, *part.notes))
         if section.code:
             yield f"code: {digest(section.code)}"
-        if section.figure:
-            yield "figure"
-        if section.header:
-            yield from _short(markdown_table(section.header, section.rows).splitlines(), long)
-    for name, (header, rows) in page.tables.items():
-        yield f"== csv {name}"
-        yield from _short(csv_text(header, rows).splitlines(), long)
-    yield "== measured"
-    yield from (f"{one.row}: {one.what}: {one.value!r}" for one in page.measured)
+        if section.chart:
+            yield f"figure: {section.chart.kind}"
+        if section.table:
+            yield from _short(markdown_table(*part.shown).splitlines(), long)
+    yield "== csv"
+    yield from _short(csv_text(*every_number(record)).splitlines(), long)
     yield "== lines"
-    made = [{**one, "provenance": "as recorded"} for one in scores(result, page)]
+    made = [{**one, "provenance": "as recorded"} for one in scores(record)]
     yield from _short([json.dumps(one, ensure_ascii=False) for one in made], long)
 
 
-def _html(result: Result, page: Page) -> Iterator[str]:
+def _html(record: Record) -> Iterator[str]:
     """Digests of the page: of its figures and files, its markup, and what a reader sees."""
     yield "== html"
     path = scratch() / "page.html"
-    write_page(path, result, page)
+    write_page(path, record)
     text = path.read_text(encoding="utf-8")
     yield f"figures: {[digest(svg) for svg in _SVG.findall(text)]}"
     yield f"files: {[digest(link) for link in _DATA.findall(text)]}"
@@ -69,33 +65,27 @@ def _html(result: Result, page: Page) -> Iterator[str]:
 
 
 def _text(path: Path, long: int = _LONG) -> str:
-    (result,) = find_results(path)
-    lines = list(_page(result, make_page(result, figures=False), long))
-    return normalise("\n".join(lines) + "\n", ROOT)
+    return normalise("\n".join(_page(read_record(path), long)) + "\n", ROOT)
 
 
 def _drawn(path: Path) -> str:
-    (result,) = find_results(path)
-    lines = list(_html(result, make_page(result)))
-    return normalise("\n".join(lines) + "\n", ROOT)
+    return normalise("\n".join(_html(read_record(path))) + "\n", ROOT)
 
 
 def _joined() -> str:
-    """Pages that are made of several of the kept records together."""
-    results = [result for path in sorted(RECORDS.glob("*.json")) for result in find_results(path)]
+    """Pages that several of the examples' records of one measure share."""
+    paths = sorted((ROOT / "examples").glob("*/results/measures/*.json"))
+    records = {f"{path.parts[-4]}-{path.stem}": read_record(path) for path in paths}
     lines: list[str] = []
-    for result, page in make_joined(results):
-        lines += [f"== joined {result.name}", *_page(result, page), *_html(result, page)]
+    for name, record in joined(records).items():
+        if name not in records:
+            lines += [f"== joined {name}", *_page(record), *_html(record)]
     return normalise("\n".join(lines) + "\n", ROOT)
-
-
-def _kinds() -> str:
-    return "".join(f"{kind}\n" for kind in KINDS)
 
 
 def goldens() -> dict[str, Callable[[], str]]:
     """A golden for each kept record."""
-    made: dict[str, Callable[[], str]] = {"pages/kinds": _kinds}
+    made: dict[str, Callable[[], str]] = {}
     for path in sorted(RECORDS.glob("*.json")):
         made[f"pages/{path.stem}"] = lambda path=path: _text(path)
     return made
@@ -108,12 +98,5 @@ def slow_goldens() -> dict[str, Callable[[], str]]:
         made[f"pages-html/{path.stem}"] = lambda path=path: _drawn(path)
     for path in sorted((ROOT / "examples").glob("*/results/**/*.json")):
         name = path.relative_to(ROOT / "examples").with_suffix("").as_posix()
-        made[f"pages-examples/{name.replace('/results', '')}"] = lambda path=path: _example(path)
+        made[f"pages-examples/{name.replace('/results', '')}"] = lambda path=path: _text(path, _LONG_EXAMPLE)
     return made
-
-
-def _example(path: Path) -> str:
-    try:
-        return _text(path, _LONG_EXAMPLE)
-    except UserError as error:  # no results with a page
-        return normalise(f"{error}\n", ROOT)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.files import sha256
-from fairseq_xling.results.frame import frame_from_json
+from fairseq_xling.reports.rows import from_json
 from tests.end_to_end.engine import checked, command, differences, kill, load, start
 
 
@@ -87,10 +87,10 @@ def _compared(value: Any, patterns: Sequence[str], names: Mapping[str, str], pat
 
 def frame_rows(found: dict[str, Any]) -> Any:
     """A frame as its rows, without the figures of those whose measure is one of `TIMES`."""
-    if found.keys() != {"rows", "columns"}:
+    if found.keys() != {"count", "columns"}:
         return found
-    rows = frame_from_json(found).to_dict("records")
-    return [row | {"value": None} if re.search(TIMES, str(row["measure"])) else row for row in rows]
+    rows = from_json(found)
+    return [row | {"value": None} if re.search(TIMES, str(row.get("measure"))) else row for row in rows]
 
 
 def _checkpoint(path: Path) -> Any:

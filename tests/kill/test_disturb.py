@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fairseq_xling.core.files import sha256, write_json
-from fairseq_xling.results.frame import frame_to_json, make_frame
+from fairseq_xling.reports.record import Record, write_record
 from tests.kill.disturb import unlike
 
 
@@ -24,11 +24,11 @@ def test_rows_of_a_frame_are_compared_but_for_their_times(measure, differ, runs)
     # However often a value occurs, which changes how the frame is written.
     for run, values in zip(runs, ((4.0, 4.0, 4.0), (4.0, 5.0, 6.0)), strict=True):
         rows = [{"measure": measure, "seed": n, "value": value} for n, value in enumerate(values)]
-        frame = make_frame([*rows, {"measure": "LAS", "value": 7.0}])
-        write_json(run / "results.json", {"frame": frame_to_json(frame)})
+        rows.append({"measure": "LAS", "value": 7.0})
+        write_record(run / "results.json", Record("Losses", rows))
     found = unlike(*runs)
     assert [line.partition(": ")[2] for line in found] == (
-        ["/frame/1/value: 4.0 and 5.0", "/frame/2/value: 4.0 and 6.0"] if differ else []
+        ["/rows/1/value: 4.0 and 5.0", "/rows/2/value: 4.0 and 6.0"] if differ else []
     )
 
 

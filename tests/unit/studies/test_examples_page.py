@@ -5,11 +5,9 @@ import shutil
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import write_json
-from fairseq_xling.results.page import Page
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS, Kind
-from fairseq_xling.studies.examples_page import table_lines, update_page
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Record, Section, write_record
+from fairseq_xling.studies.examples_page import part_named, table_lines, update_page
 
 
 def body(record):
@@ -17,6 +15,11 @@ def body(record):
 
 
 ORIGIN = {"versions": {"torch": "2"}, "date": "2026-01-02T03", "machine": "here"}
+
+
+def write(path, rows=(), **fields):
+    """A record of a run."""
+    write_record(path, Record(**{"title": "Runs", "rows": rows, "provenance": ORIGIN, **fields}))
 
 
 def lines_of(page, runs, body=body):
@@ -30,7 +33,7 @@ def run(tmp_path):
     folder = tmp_path / "study"
     (folder / "de").mkdir(parents=True)
     config = {"seeds": "1", "text": "/home/someone/text.txt"}
-    write_json(folder / "results.json", {"provenance": ORIGIN, "config": config})
+    write(folder / "results.json", config=config)
     return folder
 
 
@@ -59,52 +62,39 @@ def test_a_page_is_made_again_without_the_runs_and_others_sections_stay(run, tmp
     assert lines_of(page, []) == made
 
     def longer(record):
-        return [*body(record), record["config"]["text"]]
+        return [*body(record), record.config["text"]]
 
     assert lines_of(page, [], longer) == [*made, "text.txt"]
 
 
-class Planted(Kind):
-    """Its record has notes of its own, and its page the table."""
-
-    name = "planted"
-
-    def page(self, result):
-        notes = [*result.record["notes"], "what the page adds"]
-        table = Section("Table", header=["row"], rows=[["a"]], notes=notes, name="table")
-        return Page(title="Planted", source="", lead=[], sections=[table], tables={}, measured=[])
-
-
-def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path, monkeypatch):
-    monkeypatch.setitem(KINDS._entries, "planted", Planted)
-    record = {"kind": "planted", "provenance": ORIGIN, "config": {"seeds": "1"}, "notes": ["own"]}
-    write_json(tmp_path / "results.json", record)
-    lines = lines_of(tmp_path / "README.md", [tmp_path], table_lines)
-    assert lines[6:8] == ["| row |", "|:---|"]
-    assert lines[-2:] == ["- own", "- what the page adds"]
+def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path):
+    section = Section("Table", Table({"row": "row"}, ""), notes=["own"], name="table")
+    write(tmp_path / "results.json", sections=(section,), rows=[{"row": "a"}])
+    lines = lines_of(
+        tmp_path / "README.md", [tmp_path], lambda found: table_lines(part_named(found))
+    )
+    assert lines[6:9] == ["| row |", "|:---|", "| a |"]
+    assert lines[-2:] == ["- own", "- here."]
 
 
 def test_a_section_says_how_long_its_run_took_where_that_is_known(tmp_path):
-    record = {"provenance": ORIGIN, "config": {"seeds": "1"}}
-    write_json(tmp_path / "results.json", {**record, "seconds_of_steps": 200.4})
+    write(tmp_path / "results.json", config={"seeds": "1"}, seconds=200.4)
     found = lines_of(tmp_path / "a.md", [tmp_path], lambda record: ["a line"])
     (about,) = (x for x in found if "seeds 1" in x)
     assert "seeds 1; its steps took 3 min 20 s; " in about
-    write_json(tmp_path / "results.json", record)
+    write(tmp_path / "results.json", config={"seeds": "1"})
     found = lines_of(tmp_path / "b.md", [tmp_path], lambda record: ["a line"])
     assert not any("took" in x for x in found)
 
 
-def test_a_run_with_several_results_is_one_section_and_kept_as_a_folder(tmp_path, monkeypatch):
-    monkeypatch.setitem(KINDS._entries, "planted", Planted)
+def test_a_run_with_several_results_is_one_section_and_kept_as_a_folder(tmp_path):
     run, page = tmp_path / "measures", tmp_path / "README.md"
     run.mkdir()
     for name in ("first", "second"):
-        record = {"kind": "planted", "provenance": ORIGIN, "notes": [f"of {name}"]}
-        write_json(run / f"{name}.json", record)
+        write(run / f"{name}.json", lead=[f"of {name}"])
 
     def several(found):
-        return [f"{one.name}: {one.record['notes'][0]}" for one in found]
+        return [f"{one.name}: {one.lead[0]}" for one in found]
 
     update_page(page, "# Runs\n", body, [run], several)
     made = page.read_text()

@@ -8,6 +8,7 @@ import torch
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.reports.rows import select
 from fairseq_xling.verbs.measures.langmass import LanguageLeakage
 
 
@@ -51,18 +52,17 @@ def test_planted_masses_are_found(tiny_corpus):
     }
     share = {lang: len(seen[lang]) / len(tiny_corpus.ids[lang]) for lang in seen}
     assert all(0.3 < value <= 1 for value in share.values())
-    for row, (lang, other) in zip(found.rows, (("en", "de"), ("de", "en")), strict=True):
+    size = DataFolder(tiny_corpus.path).vocab_sizes["en"]
+    for lang, other in (("en", "de"), ("de", "en")):
         own, leaked = 0.7 * share[lang], 0.2 * share[other]
-        assert row[0] == lang and sum(row[1:4]) == pytest.approx(1)
-        by_column = {"en": row[1], "de": row[2]}
-        assert by_column == pytest.approx({lang: own, other: leaked}, abs=1e-6)
-        assert found.scores[lang] == pytest.approx(
-            {"langmass_own": own, "langmass_others": leaked}, abs=1e-6
-        )
-        assert row[4] == sum(map(len, encoder.masked[lang]))
-    size = found.details["vocabulary"]
-    assert found.chance["en"]["langmass_own"] == pytest.approx(len(seen["en"]) / size)
-    assert found.details["exclusive"] == {lang: len(ids) for lang, ids in seen.items()}
+        rows = select(found.rows, {"target": lang})
+        assert sum(row["value"] for row in rows) == pytest.approx(1)
+        by_language = {row["of"]: row["value"] for row in rows if row.get("of")}
+        assert by_language == pytest.approx({lang: own, other: leaked}, abs=1e-6)
+        assert {row["masked"] for row in rows} == {sum(map(len, encoder.masked[lang]))}
+        chance = {row["of"]: row["chance"] for row in rows if row["of"]}
+        assert chance == pytest.approx({one: len(ids) / size for one, ids in seen.items()})
+        assert f"{len(seen[lang]):,} of {lang}" in found.notes[0]
 
 
 def test_masks_are_fixed_by_their_seed_and_only_words_are_masked(tiny_corpus):

@@ -6,7 +6,24 @@ import torch
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
+from fairseq_xling.reports.pivot import pivot
+from fairseq_xling.reports.rows import distinct, select
 from fairseq_xling.verbs.measures import MEASURES, parse_measures
+from fairseq_xling.verbs.measures.words import NEIGHBOUR
+
+
+def table(found):
+    """The lines of its table, figures as numbers."""
+    section = found.section("x")
+    lines = pivot([{**row, "task": "x"} for row in found.rows], section.table)[1]
+    return [[getattr(cell, "mean", cell) for cell in line] for line in lines]
+
+
+def score(found, measure, target="de"):
+    """The value of a measure at the chosen layer, if there are layers."""
+    rows = select(found.rows, {"measure": measure, "target": target})
+    (row,) = select(rows, {"best": 1}) or rows
+    return row["value"]
 
 
 def test_every_measure_is_found_by_its_file():
@@ -29,11 +46,12 @@ def test_a_measure_named_twice_or_none_at_all_is_refused():
 
 def test_retrieval_finds_the_planted_layer(measure):
     found = measure("retrieval")
-    assert found.rows[0][2:5] == [0.0, 0.0, 0.0]  # all vectors tied
-    assert found.rows[1][:5] == ["en-de", 1, 1.0, 1.0, 1.0]
-    assert found.scores == {"de": {"retrieval": 1.0, "retrieval_layer": 1}}
-    assert found.chance["de"]["retrieval"] == pytest.approx(0.2)
-    assert found.details["layers"]["de"] == [[0.0, 0.0], [1.0, 1.0]]
+    chance = pytest.approx(0.2)
+    assert table(found) == [
+        ["en-de", 0, 0.0, 0.0, 0.0, chance, 5],  # all vectors tied
+        ["en-de", 1, 1.0, 1.0, 1.0, chance, 5],
+    ]
+    assert {row["layer"] for row in select(found.rows, {"best": 1})} == {1}
 
 
 def test_retrieval_reads_two_text_files(measure, tmp_path):
@@ -41,11 +59,11 @@ def test_retrieval_reads_two_text_files(measure, tmp_path):
     source.write_text("the house\nred tree\n")
     target.write_text("rot baum\ndas haus\n")
     found = measure("retrieval", "--retrieval-text", source, target)
-    assert found.scores["de"]["retrieval"] == 0.0
+    assert score(found, "mean") == 0.0
     target.write_text("das haus\nrot baum\n")
     found = measure("retrieval", "--retrieval-text", source, target)
-    assert found.scores["de"]["retrieval"] == 1.0
-    assert found.rows[0][-1] == 2
+    assert score(found, "mean") == 1.0
+    assert table(found)[0][-1] == 2
 
 
 def test_retrieval_counts_unknown_words_if_it_is_asked_to(measure, tmp_path):
@@ -53,9 +71,9 @@ def test_retrieval_counts_unknown_words_if_it_is_asked_to(measure, tmp_path):
     source.write_text("the house\nred tree\nzzz\n")
     target.write_text("das haus\nrot baum\nzzz\n")
     texts = ("--retrieval-text", source, target)
-    assert measure("retrieval", *texts).scores["de"]["retrieval"] == pytest.approx(2 / 3)
+    assert score(measure("retrieval", *texts), "mean") == pytest.approx(2 / 3)
     found = measure("retrieval", *texts, "--retrieval-unknown")
-    assert found.scores["de"]["retrieval"] == 1.0
+    assert score(found, "mean") == 1.0
 
 
 def test_unequal_files_are_named_with_both_counts(measure, tmp_path):
@@ -92,10 +110,9 @@ def test_a_missing_split_is_named(measure):
 
 def test_bpw_of_a_uniform_model_is_log2_of_its_choices(measure):
     found = measure("bpw")
-    assert found.scores["en"]["bpw"] == pytest.approx(2.0)
-    assert found.scores["de"]["bpw"] == pytest.approx(3.0)
-    assert found.chance["en"]["bpw"] == pytest.approx(math.log2(12))
-    assert [row[-1] for row in found.rows] == [5, 5]  # one of each sentence
+    uniform = pytest.approx(math.log2(12))
+    assert table(found)[0] == ["en", pytest.approx(2.0), uniform, 5]  # one of each sentence
+    assert score(found, "bits per word") == pytest.approx(3.0)
 
 
 def test_special_symbols_are_never_masked(measure, subject):
@@ -106,11 +123,12 @@ def test_special_symbols_are_never_masked(measure, subject):
                 yield torch.zeros(len(chosen))
 
     for seed in range(20):
-        assert measure("bpw", "--mask-seed", seed, encoder=Watch()).scores["en"]["bpw"] == 0.0
+        found = measure("bpw", "--mask-seed", seed, encoder=Watch())
+        assert score(found, "bits per word", "en") == 0.0
 
 
 def test_bpw_limits_and_seeds_are_checked(measure, capsys):
-    assert measure("bpw", "--bpw-limit", 2).rows[0][-1] == 2
+    assert table(measure("bpw", "--bpw-limit", 2))[0][-1] == 2
     with pytest.raises(SystemExit):
         measure("bpw", "--mask-seed", -2)
     assert "--mask-seed: must lie in [0, 4294967295], got -2" in capsys.readouterr().err
@@ -125,24 +143,25 @@ def dictionary(tmp_path):
 
 def test_word_retrieval_finds_the_planted_translations(measure, dictionary):
     found = measure("words", "--dictionary", dictionary)
-    assert found.rows[1][:4] == ["en-de", 1, 1.0, 1.0]
-    assert found.rows[1][5:] == [4, 4]  # without the unknown word, and without "." spelt alike
-    assert found.rows[0][2:4] == [pytest.approx(0.25), 0.0]
-    assert found.scores["de"] == {"word_mrr": 1.0, "word_p1": 1.0, "word_layer": 1}
-    assert found.chance["de"]["word_mrr"] == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+    chance = pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+    assert table(found) == [
+        ["en-de", 0, pytest.approx(0.25), 0.0, chance, 4, 4],
+        ["en-de", 1, 1.0, 1.0, chance, 4, 4],  # without the unknown word, and "." spelt alike
+    ]
+    assert (score(found, "MRR"), score(found, "P@1")) == (1.0, 1.0)
 
 
 def test_neighbours_are_listed_by_frequency_with_the_right_ones_marked(measure, dictionary):
-    table = measure("words", "--dictionary", dictionary, "--neighbours", 2).details["de"]
-    words = [row["word"] for row in table["neighbours"]]
-    assert words == ["house", "red"]  # three times each, in alphabetical order
-    first = table["neighbours"][0]["nearest"]
-    assert first[0] == {"word": "haus", "cosine": pytest.approx(1.0), "right": True}
-    assert not first[1]["right"]
+    found = measure("words", "--dictionary", dictionary, "--neighbours", 2)
+    near = select(found.rows, {"measure": NEIGHBOUR})
+    assert distinct(near, "word") == ["house", "red"]  # three times each, in alphabetical order
+    first, second = near[:2]
+    assert (first["nearest"], first["right"]) == ("haus", "yes")
+    assert first["value"] == pytest.approx(1.0) and second["right"] == "no"
 
 
 def test_a_folder_of_dictionaries_serves_every_pair(measure, dictionary):
-    assert measure("words", "--dictionary", dictionary.parent).scores["de"]["word_p1"] == 1.0
+    assert score(measure("words", "--dictionary", dictionary.parent), "P@1") == 1.0
     with pytest.raises(UserError, match=r"has no dictionary en-fr.tsv"):
         measure("words", "--dictionary", dictionary.parent, targets=["fr"])
 
