@@ -101,7 +101,8 @@ class Record:
         sections: of the page.
         source: paper and figure, table or section that is redrawn.
         lead: opening sentences.
-        facts: what else a reader may ask, such as how many words there were.
+        facts: what else a reader may ask, such as how many words there were; ``main curve`` is
+            the measure that is drawn where records share a page.
         config: the options of a study.
         commands: of its steps; seconds: that they took.
         provenance: command, date, machine, versions, inputs.
@@ -370,15 +371,20 @@ def joined(records: Mapping[str, Record]) -> dict[str, Record]:
 
 def _together(study: str, records: Mapping[str, Record]) -> Record:
     first, *_ = records.values()
+    main = {one.facts.get("main curve") for one in records.values()}
     sections = []
     for section in first.sections:
         table, chart = section.table, section.chart
         if table is not None:
-            table = dataclasses.replace(table, rows={"results": "results", **table.rows})
-        if chart is not None:
+            rows = {"results": "results", **table.rows}
+            table = dataclasses.replace(table, rows=rows, mean=False)
+        if chart is not None and None not in main and len(main) == 1:
+            where = {**chart.where, "measure": [*main]}
+            chart = dataclasses.replace(chart, row="results", where=where, rows=())
+        elif chart is not None:
             row = chart.row if "{" in chart.row else f"{{{chart.row}}}"
             chart = dataclasses.replace(chart, row=f"{{results}}: {row}", rows=())
-        sections.append(dataclasses.replace(section, table=table, chart=chart))
+        sections.append(dataclasses.replace(section, table=table, chart=chart, notes=()))
     commands = "; ".join(one.command for one in records.values() if one.command)
     return Record(
         f"{study}: {len(records)} results together",
@@ -387,6 +393,7 @@ def _together(study: str, records: Mapping[str, Record]) -> Record:
         source=first.source,
         lead=[f"{name}: {one.title}." for name, one in records.items()],
         provenance={**first.provenance, "command": commands},
+        path=Path(f"{study}-together.json"),
     )
 
 
