@@ -52,7 +52,7 @@ def _panels(chart: Chart, rows: Sequence[Row]) -> Iterator[tuple[Any, list[Row],
         own = [row for row in rows if told(row, chart.panel) == name]
         title = chart.title or (chart.panel if several else "")
         words = {
-            key: str(told(own[0], text) or "") if "{" in text or key == "title" else text
+            key: _said(own[0], text) if "{" in text or key == "title" else text
             for key, text in (
                 ("title", title),
                 ("xlabel", chart.xlabel),
@@ -62,6 +62,10 @@ def _panels(chart: Chart, rows: Sequence[Row]) -> Iterator[tuple[Any, list[Row],
         if words["title"] in (words["xlabel"], words["ylabel"]):
             words["title"] = ""
         yield name, own, words
+
+
+def _said(row: Row, words: str) -> str:
+    return "" if not words or (found := told(row, words)) is None else str(found)
 
 
 def _chance(chart: Chart, rows: Sequence[Row]) -> tuple[float, str] | None:
@@ -174,9 +178,8 @@ def _scatter(chart: Chart, rows: Sequence[Row]) -> Figure:
     for style, name in enumerate(distinct(rows, chart.row)):
         own = [row for row in rows if told(row, chart.row) == name]
         places = [row[chart.x] for row in own], [row["value"] for row in own]
-        groups.append(
-            Points(str(name), *places, [str(told(row, chart.label) or "") for row in own], style)
-        )
+        labels = [_said(row, chart.label) for row in own]
+        groups.append(Points(str(name), *places, labels, style))
     ((_, _, words),) = _panels(_in_one_panel(chart), rows)
     whole = all(isinstance(row[chart.x], int) for row in rows)
     return draw_scatter(groups, words["xlabel"], words["ylabel"], whole=whole)

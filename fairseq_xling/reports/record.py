@@ -379,8 +379,8 @@ def _together(study: str, records: Mapping[str, Record]) -> Record:
             rows = {"results": "results", **table.rows}
             table = dataclasses.replace(table, rows=rows, mean=False)
         if chart is not None and None not in main and len(main) == 1:
-            where = {**chart.where, "measure": [*main]}
-            chart = dataclasses.replace(chart, row="results", where=where, rows=())
+            one = {"row": "results", "panel": "measure", "where": {"measure": [*main]}, "rows": ()}
+            chart = dataclasses.replace(chart, **one)
         elif chart is not None:
             row = chart.row if "{" in chart.row else f"{{{chart.row}}}"
             chart = dataclasses.replace(chart, row=f"{{results}}: {row}", rows=())
