@@ -24,7 +24,7 @@ _DATA = re.compile(r'href="data:[^"]*"')
 _SVG = re.compile(r"<svg.*?</svg>", re.S)
 
 
-def _short(lines: list[str], long: int) -> Iterator[str]:
+def short(lines: list[str], long: int) -> Iterator[str]:
     """All lines, or the first ones with a digest for every ten of the others."""
     yield from lines[:long]
     for first in range(long, len(lines), 10):
@@ -42,15 +42,15 @@ def _page(result: Result, page: Page, long: int = _LONG) -> Iterator[str]:
         if section.figure:
             yield "figure"
         if section.header:
-            yield from _short(markdown_table(section.header, section.rows).splitlines(), long)
+            yield from short(markdown_table(section.header, section.rows).splitlines(), long)
     for name, (header, rows) in page.tables.items():
         yield f"== csv {name}"
-        yield from _short(csv_text(header, rows).splitlines(), long)
+        yield from short(csv_text(header, rows).splitlines(), long)
     yield "== measured"
     yield from (f"{one.row}: {one.what}: {one.value!r}" for one in page.measured)
     yield "== lines"
     made = [{**one, "provenance": "as recorded"} for one in scores(result, page)]
-    yield from _short([json.dumps(one, ensure_ascii=False) for one in made], long)
+    yield from short([json.dumps(one, ensure_ascii=False) for one in made], long)
 
 
 def _html(result: Result, page: Page) -> Iterator[str]:
