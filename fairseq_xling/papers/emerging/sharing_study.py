@@ -134,11 +134,11 @@ class EmergingStructure(Study):
             panel="{target}: {measure}",
             title="{target}: {measure}",
             ylabel="{measure}, {unit}",
-            chance="chance ({chance})",
+            chance="chance",
         )
         yield Section("Table", table, notes=_notes(rows, first, compared, config), name="table")
         steps = describe_steps(dataclasses.asdict(config))
-        facts = [f"{config.arch}, {config.layers} layers, {steps}."]
+        facts = [f"{config.layers} layers ({config.arch}), {steps}."]
         yield Section("Single seeds", chart=chart, notes=facts, name="plot")
 
 

@@ -122,7 +122,7 @@ class Similarity(Study):
         order = [name for name in (*_CURVES, PEARSON) if name in found]
         table = Table({"encoders": "title", "pair": "pair"}, order=order)
         yield Section("Means over layers", table, notes=_notes(config), name="table")
-        chart = Chart("curve", {"measure": list(PANELS)}, chance="chance ({chance})")
+        chart = Chart("curve", {"measure": list(PANELS)}, chance="chance")
         yield from by_pair(chart, rows)
 
 
@@ -216,7 +216,11 @@ def by_pair(chart: Chart, rows: Sequence[Row]) -> Iterator[Section]:
     given = {"row": "title", "title": "{pair}", "rows": distinct(rows, "title"), "xlabel": LAYER}
     for pair in distinct(rows, "pair"):
         own = dataclasses.replace(chart, where={**chart.where, "pair": pair}, **given)
-        yield Section(f"By layer, {pair}", chart=own, name=f"plot-{pair}")
+        chances = ", ".join(
+            distinct(select(rows, {**own.where, "chance": GIVEN}), "{measure} {chance}")
+        )
+        notes = [f"Chance: {chances}"] if chances else []
+        yield Section(f"By layer, {pair}", chart=own, notes=notes, name=f"plot-{pair}")
 
 
 def _notes(config: SimilarityConfig) -> list[str]:
