@@ -30,7 +30,7 @@ from fairseq_xling.papers.emerging.similarity_config import (
     check_encoders,
 )
 from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
-from fairseq_xling.papers.emerging.similarity_study import FILES, by_pair
+from fairseq_xling.papers.emerging.similarity_study import FILES, LAYER, by_pair
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
 from fairseq_xling.reports.rows import Row, arranged, distinct, select
@@ -197,8 +197,8 @@ class MappedLayers(Study):
         return rows
 
     def sections(self, rows: Sequence[Row], config: MappedLayersConfig) -> Iterator[Section]:
-        kind = "curve" if len(distinct(rows, "layer")) > 1 else "dots"
-        yield from by_pair(Chart(kind, ylabel="{measure} (%)"), rows)
+        kind, xlabel = ("curve", LAYER) if len(distinct(rows, "layer")) > 1 else ("dots", "")
+        yield from by_pair(Chart(kind, xlabel=xlabel, ylabel="{measure} (%)"), rows)
         lines = {"task": "measure", "pair": "pair", "encoders": "title"}
         table = Table(lines, "layer {layer}", digits=1)
         yield Section("Table", table, notes=_notes(config), name="table")
