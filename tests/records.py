@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import Record, read_record
 from fairseq_xling.reports.rows import distinct, select
+from fairseq_xling.reports.tables import cell
 
 
 def rows(path: Path, **where: Any) -> list[Any]:
@@ -39,3 +41,10 @@ def by_layer(path: Path) -> dict[str, Any]:
         **{"headline": record.facts.get("main curve"), "provenance": record.provenance},
         "means": {name: sum(found) / len(found) for name, found in curves.items()},
     }
+
+
+def table(record: Record, name: str = "table") -> tuple[list[str], list[list[str]]]:
+    """Header and lines of the table with this name, as displayed."""
+    (part,) = (part for part in parts(record) if part.section.name == name and part.shown[0])
+    header, lines = part.shown
+    return header, [list(map(cell, line)) for line in lines]

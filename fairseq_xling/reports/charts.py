@@ -81,6 +81,7 @@ def _ordered(wanted: Sequence[Any], rows: Sequence[Row], words: str) -> list[Any
 
 
 def _curve(chart: Chart, rows: Sequence[Row]) -> Figure:
+    # Lines of a given order look alike in every chart of it, whichever are there.
     styles = list(chart.rows) or distinct(rows, chart.row)
     panels = []
     for name, own, words in _panels(chart, rows):

@@ -277,7 +277,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
     },
     Table: {
         **{"rows": _HEADINGS, "column": str, "where": dict, "order": _TEXTS, "digits": _DIGITS},
-        **{"after": _HEADINGS, "contrast": Contrast, "mean": bool},
+        **{"signed": _TEXTS, "after": _HEADINGS, "contrast": Contrast, "mean": bool},
     },
     Contrast: {"to": _ANY, "column": str, "measures": _TEXTS},
     Chart: {

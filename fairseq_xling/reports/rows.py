@@ -38,17 +38,18 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 
 def told(row: Row, words: str) -> Any:
-    """The value of the column ``words``; or, if it has braces, the text that it says of ``row``.
+    """The value of the column ``words``; or, if it has braces, the text that it says of ``row``,
+    without commas at its ends, where something is not given.
 
     >>> row = {"measure": "P@1", "target": "de", "chance": 0.00125, "words": 5000}
     >>> told(row, "target"), told(row, "{measure}, {target}"), told(row, "chance {chance}")
     ('de', 'P@1, de', 'chance 0.00125')
-    >>> told(row, "{words} words"), told(row, "{none}")
-    ('5,000 words', '')
+    >>> told(row, "{words} words"), told(row, "{measure}, {none}")
+    ('5,000 words', 'P@1')
     """
     if "{" not in words:
         return row.get(words)
-    return _NAMED.sub(lambda match: _shown(row.get(match[1])), words)
+    return _NAMED.sub(lambda match: _shown(row.get(match[1])), words).strip(", ")
 
 
 def _shown(value: Any) -> str:
