@@ -47,7 +47,7 @@ class Chart:
         xlabel, ylabel: of the axes, likewise; of a heat map, what is in its rows and columns.
         unit: of the colours of a heat map.
         label: of the points of a scatter plot.
-        chance: what a dotted line at the first row's ``chance`` is called; ``{chance}`` is its
+        chance: what a dotted line at the first ``chance`` of a row is called; ``{chance}`` is its
             height.
         marks: by panel the place of a vertical line, and its label.
         log: ``x``, ``y`` or ``xy``, the logarithmic axes.
