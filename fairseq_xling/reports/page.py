@@ -126,7 +126,11 @@ def seeds_in_words(seeds: Sequence[Any], kind: str) -> str:
 
 
 def _seeds(record: Record, section: Section) -> list[Any]:
-    rows = select(record.rows, section.chart.where) if section.chart else record.rows
+    """Those of a figure that does not name them itself."""
+    chart = section.chart
+    if chart and "{seed}" in chart.row + chart.series + chart.panel + chart.x:
+        return []
+    rows = select(record.rows, chart.where) if chart else record.rows
     return dataclasses.replace(record, rows=rows).seeds
 
 

@@ -96,13 +96,13 @@ class AdversarialTagging(Study):
     def recorded(
         self, config: AdversarialTaggingConfig, cells: Sequence[Cell], frame: "pandas.DataFrame"
     ) -> Mapping[str, Any]:
-        keep = ("seeds", "best_seed", "criterion", "chance")
-        reports = {
-            cell.about["target"]: read_json(cell.files["map"])
+        from fairseq_xling.mapping.job import read_outcome
+
+        maps = {
+            cell.about["target"]: read_outcome(cell.files["map"])
             for cell in cells
             if "map" in cell.files
         }
-        maps = {target: {name: one[name] for name in keep} for target, one in reports.items()}
         return {"metric": read_json(cells[0].files["result"])["metric"], "maps": maps}
 
     def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
@@ -455,6 +455,5 @@ def _notes(record: Mapping[str, Any], frame: "pandas.DataFrame") -> list[str]:
 
 def map_note(name: str, report: Mapping[str, Any]) -> str:
     """Whether the map that was used is one, by what `fairseq-xling map` reports of it."""
-    failure = report["seeds"][str(report["best_seed"])]["failure"]
-    state = f"failed: {failure}" if failure else "better than chance"
+    state = f"failed: {report['failure']}" if report["failure"] else "better than chance"
     return f"{name}: criterion {report['criterion']:.3f}, chance {report['chance']:.3f}; {state}."
