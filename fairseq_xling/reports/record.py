@@ -380,7 +380,12 @@ def _together(study: str, records: Mapping[str, Record]) -> Record:
             rows = {"results": "results", **table.rows}
             table = dataclasses.replace(table, rows=rows, mean=False)
         if chart is not None and None not in main and len(main) == 1:
-            alone: dict[str, Any] = {"row": "results", "panel": "measure", "where": {"measure": [*main]}, "rows": ()}
+            alone: dict[str, Any] = {
+                "row": "results",
+                "panel": "measure",
+                "where": {"measure": [*main]},
+                "rows": (),
+            }
             chart = dataclasses.replace(chart, **alone)
         elif chart is not None:
             row = chart.row if "{" in chart.row else f"{{{chart.row}}}"
