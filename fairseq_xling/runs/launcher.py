@@ -16,7 +16,7 @@ from fairseq_xling.runs.settled import Settled
 from fairseq_xling.runs.step import Step
 
 ONE = "--only-step"
-_OWN = ("--launcher", "--launcher-args", "--launcher-config", "--export", ONE)
+_OWN = ("--launcher", "--launcher-args", "--launcher-config", ONE)
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
