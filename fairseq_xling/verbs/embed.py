@@ -65,7 +65,8 @@ _INSPECT = """\
 Show a word among all others: a histogram of its cosines, and its nearest neighbours on the plane
 that explains most of their variance (TreLM, appendix A.2).
 
-Writes results.json, report.html, table.csv, nearest.md, histogram.svg, and plane-N.svg of each file.
+Writes results.json, report.html, table.csv, nearest.md, histogram.svg, and plane-N.svg of every
+file.
 """
 
 

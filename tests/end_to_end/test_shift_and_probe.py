@@ -87,17 +87,18 @@ def test_one_translation_with_given_means_or_with_those_of_the_split(study, tmp_
     options = ["--layer", 2, "--alpha", 1, *reference, "--means", *files]
     assert translate(study, tmp_path / "b.txt", *options) == 0
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
-    first, second = (json.loads((tmp_path / f"{x}.txt.json").read_text()) for x in "ab")
-    assert first["scores"] == second["scores"]
+    first, second = (read_record(tmp_path / f"{x}.txt.json") for x in "ab")
+    assert first.rows == second.rows
     assert len((tmp_path / "a.txt").read_text().splitlines()) == 40
-    scores, summary = first["scores"], first["summary"]
-    assert scores["convert_rate"] == pytest.approx(
+    own = select(first.rows, {"setting": None})
+    scores = {row["measure"]: row["value"] for row in own}
+    assert scores["convert rate"] == pytest.approx(
         scores["converted"] / (scores["tokens"] - scores["shared"])
     )
-    assert 0 < summary["common"] < min(summary["sizes"])
-    (third,) = scores["other_languages"].items()
-    assert third[0] == "id" and 0 < third[1] <= scores["neither"] < scores["tokens"]
-    assert set(first["provenance"]) == {"command", "date", "inputs", "machine", "versions"}
+    assert 0 < first.facts["common"] < min(first.facts["sizes"])
+    (third,) = select(own, {"measure": "in another language"})
+    assert third["of"] == "id" and 0 < third["value"] <= scores["neither"] < scores["tokens"]
+    assert set(first.provenance) == {"command", "date", "inputs", "machine", "versions"}
     names = {"a.txt", "a.txt.json", "b.txt", "b.txt.json", "en", "de"}
     assert {path.name for path in tmp_path.iterdir()} == names
 
@@ -113,11 +114,11 @@ def test_a_grid_is_a_table_that_grows_and_alpha_zero_is_its_row_without_shift(st
     assert translate(study, output, *options) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before  # not computed again
     assert {path: path.stat().st_mtime_ns for path in means} == means
-    record = json.loads((output / "results.json").read_text())
-    assert len(record["cells"]) == 6 and set(record["chosen"]) == {"no shift", "best", "fixed"}
-    best = max(record["cells"][1:], key=lambda cell: cell["precision"])
-    assert record["chosen"]["best"]["precision"] == best["precision"]
-    assert len((output / "table.csv").read_text().splitlines()) == 7
+    cells = rows_of(output, measure="BLEU-1 precision", setting=None)
+    assert len(cells) == 6
+    chosen = rows_of(output, measure="BLEU-1 precision", setting=GIVEN)
+    assert [row["setting"] for row in chosen] == ["no shift", "best", "fixed"]
+    assert chosen[1]["value"] == max(row["value"] for row in cells if row["layer"])
     assert (output / "plot.svg").read_text().count("<svg") == 1
     assert translate(study, tmp_path / "zero.txt", "--layer", 1, "--alpha", 0, *reference) == 0
     plain = (output / "cells" / "no-shift.txt").read_bytes()
