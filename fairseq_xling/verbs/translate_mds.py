@@ -312,8 +312,7 @@ def record_of(
     (source, target), (own, other) = summary["pair"], summary["sizes"]
     about: dict[str, Any] = {"study": "mean difference", "source": source, "target": target}
     base = scores.get(NO_SHIFT, {})
-    ordered = {cell: scores[cell] for cell in sorted(scores)}
-    rows = [{**about, **row} for cell, one in ordered.items() for row in _rows(cell, one, base)]
+    rows = [{**about, **row} for cell, one in scores.items() for row in _rows(cell, one, base)]
     rows += [
         {**about, "setting": name, **row}
         for name, cell in chosen.items()

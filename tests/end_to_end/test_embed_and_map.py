@@ -107,7 +107,9 @@ def test_a_map_says_of_every_seed_whether_it_failed(study):
         *"--chance 2 --seeds 1,2 --hidden 32 --epochs 2 --epoch-size 3200".split(),
     )
     for row in rows(f"{output}.json", measure="refined"):
-        line = rf"^ +{row['seed']} +0\.\d+ +{row['value']:.3f}.*{re.escape(row.get('failure', ''))}$"
+        line = (
+            rf"^ +{row['seed']} +0\.\d+ +{row['value']:.3f}.*{re.escape(row.get('failure', ''))}$"
+        )
         assert re.search(line, done.stdout, re.M)
     mapped, plain = read_vectors(output), read_vectors(study / "xx.safetensors")
     np.testing.assert_allclose(mapped.vectors, plain.vectors @ mapped.map, atol=1e-4)
