@@ -6,46 +6,42 @@ of rows 5 and 6 and of the tests alone.
 
 import dataclasses
 import functools
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, read_json
 from fairseq_xling.engine.precision import device_options
 from fairseq_xling.papers.transfer.tagging.config import (
-    CLAIMS,
     ROWS,
     AdversarialTaggingConfig,
     TaggingRow,
     check_config,
 )
-from fairseq_xling.results.page import RESULTS, Measured
-from fairseq_xling.results.paired import claim_verdicts
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.reports.paired import in_words, paired_difference
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Section
+from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, select
 from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, segment_options
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.study import Cell, Plan, Study, Table, tabled
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Plan, Study
 from fairseq_xling.tasks.items import parse_columns, parse_files
-
-if TYPE_CHECKING:
-    import pandas
 
 _WITH_CURVES = ("2", "4")  # rows
 MEAN = "mean of targets"
-_D, _FRESH = "D (%)", "fresh classifier (%)"
-# a model of these languages, and its epochs, by what tells them apart
-_MODEL = {name: name for name in ("row", "target", "seed", "epoch")}
-_CURVES = {"source": "source", "target": "target figure", "discriminator": "discriminator"}
+# pairs of rows whose difference is noted, the one that should be better first
+_COMPARED = (("2", "1"), ("3", "1"), ("4", "2"), ("4", "1"))
+# what is known of the language, in percent, and its heading
+_HEADINGS = {MEAN: MEAN, "discriminator": "D (%)", "fresh": "fresh classifier (%)"}
+_LINES = {f"row {row}, {of}" for row in _WITH_CURVES for of in ()}
 
 
-@KINDS.register("adversarial-tagging")
 @STUDIES.register("adversarial-tagging")
 class AdversarialTagging(Study):
     """Source only, mapped words, sentence adversary, both, a few target sentences, supervised: bars
@@ -58,8 +54,7 @@ class AdversarialTagging(Study):
         "A tagger trained on one language's annotation, tested on others. Annotation of a target "
         "is opened by rows 5 and 6 and by the tests alone."
     )
-    spec_rows, drawn = ("E12",), "whiskers"
-    files = ("table.md", "table.csv", "curves.csv", RESULTS, "plot.svg", "report.html")
+    spec_rows, files = ("E12",), ONE_FIGURE
 
     def check(self, config: AdversarialTaggingConfig) -> AdversarialTaggingConfig:
         check_config(config)
@@ -76,67 +71,79 @@ class AdversarialTagging(Study):
             plan.cells.append(Cell({"target": target}, {"map": _report(path)}))
         return plan.done()
 
-    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
-        """In percent, or accuracy, a share; what is by epoch has the task ``epochs``."""
+    def read(self, cell: Cell) -> Iterator[Row]:
+        """In percent; what is by epoch has the task ``epochs``, and what is said of a map ``map``."""
         if "map" in cell.files:
+            report = read_json(cell.files["map"])
+            said = _map_note(report)
+            yield {"task": "map", "measure": "criterion", "value": report["criterion"],
+                   "chance": report["chance"], "said": said}  # fmt: skip
             return
         model = read_json(cell.files["result"])
+        metric, target = model["metric"], cell.about["target"]
         about = {"study": "adversarial tagging", "name": ROWS[cell.about["row"]].title}
-        about["epoch"] = model["epoch"]
+        about |= {"epoch": model["epoch"], "unit": "%"}
         for lang, scores in model["scores"].items():
-            name = "target" if lang == cell.about["target"] else "source"
-            yield {**about, "measure": name, "value": scores[model["metric"]]}
+            name, heading = "target" if lang == target else "source", f"{metric}, {lang}"
+            yield {**about, "measure": name, "heading": heading, "value": scores[metric]}
         for name, value in (model["language"] or {}).items():
-            yield {**about, "measure": name, "value": value}
+            heading = _HEADINGS[name]
+            yield {**about, "measure": name, "heading": heading, "value": 100 * value}
         by_epoch = model.get("curve", {})
         for name, key in (("source",) * 2, ("target", "figures"), ("discriminator",) * 2):
+            own = {"task": "epochs", "measure": name, "of": f"{metric} of the {name}"}
+            own |= {"of": "accuracy of D", "chance": 50} if name == "discriminator" else {}
             for epoch, value in enumerate(by_epoch.get(key, ()), start=1):
-                yield {**about, "epoch": epoch, "task": "epochs", "measure": name, "value": value}
+                share = 100 if name == "discriminator" else 1
+                yield {**about, **own, "epoch": epoch, "value": share * value}
 
-    def recorded(
-        self, config: AdversarialTaggingConfig, cells: Sequence[Cell], frame: "pandas.DataFrame"
-    ) -> Mapping[str, Any]:
-        keep = ("seeds", "best_seed", "criterion", "chance")
-        reports = {
-            cell.about["target"]: read_json(cell.files["map"])
-            for cell in cells
-            if "map" in cell.files
-        }
-        maps = {target: {name: one[name] for name in keep} for target, one in reports.items()}
-        return {"metric": read_json(cells[0].files["result"])["metric"], "maps": maps}
+    def arrange(self, rows: list[Row]) -> list[Row]:
+        """What was read, and the mean of each row over targets."""
+        own = select(rows, {"task": None, "measure": "target"})
+        means = [
+            {**{k: model[k] for k in ("paper", "study", "name", "unit")}, "row": row, "seed": seed,
+             "measure": MEAN, "heading": MEAN, "value": value}
+            for (row,), seeds in by_seed(own, "row").items()
+            for seed, value in seeds.items()
+            for model in select(own, {"row": row})[:1]
+        ]  # fmt: skip
+        return [*rows, *means]
 
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        from fairseq_xling.results.charts import bars
-        from fairseq_xling.results.frame import pivot
-
-        metric, (source, *targets) = record["metric"], record["config"]["languages"].split(",")
-        by_epoch, found = frame[frame["task"] == "epochs"], by_column(frame, source, metric)
-        drawn = [f"{metric}, {lang}" for lang in (*targets, source)]
-        order = [*drawn[:-1], MEAN, drawn[-1], _D, _FRESH]
-        cells = pivot(found, {"row": "row", "": "name"}, "column", order=order, digits=1)
-        yield tabled(f"{metric} by target language", cells, *_notes(record, frame))
-        labelled = found[found["column"].isin(drawn)]
-        labelled = labelled.assign(row=labelled["row"] + ": " + labelled["name"])
-        names = {name: f"{name} (%)" for name in drawn}
-        figure = partial(bars, labelled, names, series="task", panel="column")
-        yield Section("Figures by row", figure=figure, name="plot" if by_epoch.empty else "")
-        if not by_epoch.empty:
-            first = f"Seed {by_epoch['seed'].iat[0]}; the target's is of its test file."
-            figure = partial(draw_epochs, by_epoch, source, metric)
-            yield Section("By epoch", figure=figure, notes=[first], name="plot")
-
-    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
-        metric = record["metric"]
-        headings = {"target": metric, "source": f"{metric} of the source"}
-        headings |= {"discriminator": "discriminator", "fresh": "fresh classifier"}
-        by_epoch, scores = frame[frame["task"] == "epochs"], frame[frame["task"].isna()]
-        return {"table": _spread(scores, headings), "curves": _spread(by_epoch, _CURVES)}
-
-    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterator[Measured]:
-        place = list(table.header).index(MEAN)
-        for row in table.rows:
-            if row[place]:
-                yield Measured("E12", f"{MEAN} (%), row {row[0]}: {row[1]}", row[place].mean)
+    def sections(
+        self, rows: Sequence[Row], config: AdversarialTaggingConfig
+    ) -> Iterator[Section]:
+        trained = select(rows, {"task": None})
+        (source,) = {row["heading"] for row in select(trained, {"measure": "source"})} or {""}
+        drawn = [*distinct(select(trained, {"measure": "target"}), "heading"), source]
+        order = [*drawn[:-1], MEAN, source, *list(_HEADINGS.values())[1:]]
+        table = Table({"row": "row", "": "name"}, "heading", {"task": None}, order, digits=1)
+        metric = drawn[0].partition(",")[0]
+        yield Section(
+            f"{metric} by target language", table, notes=_notes(rows, config, metric), name="table"
+        )
+        curves = select(rows, {"task": "epochs"})
+        bars = Chart(
+            "bars", {"task": None, "heading": drawn}, "{row}: {name}", panel="heading",
+            xlabel="{heading} (%)",
+        )  # fmt: skip
+        yield Section("Figures by row", chart=bars, name="" if curves else "plot")
+        if curves:
+            seed, source = curves[0]["seed"], config.source
+            lines = [f"row {row}, {of}" for row in _WITH_CURVES for of in distinct(curves, "of")]
+            chart = Chart(
+                "curve",
+                {"task": "epochs"},
+                row="row {row}, {of}",
+                x="epoch",
+                panel="target",
+                title=f"{source} to {{target}}",
+                xlabel="epoch",
+                ylabel="percent",
+                chance="chance of D",
+                rows=lines,
+            )
+            note = f"Seed {seed}; the target's is of its test file."
+            yield Section("By epoch", chart=chart, notes=[note], name="plot")
 
 
 class _Models(Plan):
@@ -377,84 +384,30 @@ def split_text(given: Path, train: Path, held_out: Path, count: int) -> None:
             (last if number >= total - count else rest).write(" ".join(words) + "\n")
 
 
-def by_column(frame: "pandas.DataFrame", source: str, metric: str) -> "pandas.DataFrame":
-    """The figures of trained models in percent, with their ``column`` of the table: the source's
-    figure and accuracies are over targets, too."""
-    import pandas
-
-    scores = frame[frame["task"].isna()]
-    of_target = scores["measure"] == "target"
-    own, rest = scores[of_target], scores[~of_target]
-    headings = {"source": f"{metric}, {source}", "discriminator": _D, "fresh": _FRESH}
-    rest = rest.assign(
-        column=rest["measure"].map(headings),
-        seed=rest["seed"].astype(str) + rest["target"],
-        value=rest["value"].where(rest["measure"] == "source", rest["value"] * 100),
-    )
-    each = own.assign(column=f"{metric}, " + own["target"])
-    return pandas.concat([each, own.assign(column=MEAN), rest])
-
-
-def _spread(frame: "pandas.DataFrame", headings: Mapping[str, str]) -> Table:
-    """Every figure, unrounded, a line for each model or epoch."""
-    from fairseq_xling.results.frame import spread
-
-    named = frame.assign(measure=frame["measure"].map(headings))
-    return spread(named, _MODEL, order=list(headings.values()))
-
-
-def draw_epochs(frame: "pandas.DataFrame", source: str, metric: str) -> Any:
-    """Source and target figures of rows 2 and 4 and the accuracy of D by epoch, for each target."""
-    from fairseq_xling.results.charts import curves
-
-    lines, labels, values = [], [], []
-    columns = frame[["row", "measure", "value"]]
-    for row, measure, value in columns.itertuples(index=False):
-        of_d = measure == "discriminator"
-        lines.append("D" if of_d else f"{row} {measure}")
-        labels.append(f"row {row}, " + ("accuracy of D" if of_d else f"{metric} of the {measure}"))
-        values.append(100 * value if of_d else value)
-    frame = frame.assign(line=lines, label=labels, value=values, chance=50)
-    return curves(
-        frame,
-        "percent",
-        xlabel="epoch",
-        x="epoch",
-        line="line",
-        label="label",
-        panel="target",
-        title={target: f"{source} to {target}" for target in frame["target"]},
-        chance="chance of D",
-        styles=("2 source", "2 target", "4 source", "4 target", "D"),
-        common=True,
-    )
-
-
-def _notes(record: Mapping[str, Any], frame: "pandas.DataFrame") -> list[str]:
-    from fairseq_xling.results.frame import figures
-
-    config, metric = record["config"], record["metric"]
-    few = f" (row 5: by {config['few']} of the target's)" if "5" in set(frame["row"]) else ""
+def _notes(rows: Sequence[Row], config: AdversarialTaggingConfig, metric: str) -> list[str]:
+    few = bool(select(rows, {"row": "5"}))
+    by_few = f" (row 5: by {config.few} of the target's)" if few else ""
     notes = [
-        f"{metric} in percent, mean ± standard deviation over seeds {config['seeds']}; "
-        f"{config['sentences']:,} annotated training sentences, {config['epochs']} epochs, of "
-        f"which the best by {config['valid_sentences']:,} dev sentences of the language trained on"
-        f"{few}.",
+        f"{metric} in percent, mean ± standard deviation over seeds {config.seeds}; "
+        f"{config.sentences:,} annotated training sentences, {config.epochs} epochs, of which the "
+        f"best by {config.valid_sentences:,} dev sentences of the language trained on{by_few}.",
         "D is the accuracy of the model's own discriminator, fresh classifier that of a logistic "
-        "regression on the mean of the shared states; both on held-out sentences, the "
-        "mean over targets, chance 50.",
+        "regression on the mean of the shared states; both on held-out sentences, the mean over "
+        "targets, chance 50.",
     ]
-    own = frame[frame["task"].isna() & (frame["measure"] == "target")]
-    means = {row: values for (row,), values in figures(own, "row").items()}
-    notes += claim_verdicts(CLAIMS, means, f"points, {MEAN}", difference="row {} minus row {}")
-    source = config["languages"].partition(",")[0]
-    for target, report in record["maps"].items():
-        notes.append(map_note(f"Map {source} to {target}, {config['map']}", report))
-    return [*notes, f"{ROWS['5'].title.capitalize()}: {config['few']}."] if few else notes
+    means = by_seed(select(rows, {"measure": MEAN}), "row")
+    for better, worse in _COMPARED:
+        if {(better,), (worse,)} <= means.keys():
+            sides = (list(means[code,].values()) for code in (better, worse))
+            said = in_words(paired_difference(*sides))
+            notes.append(f"Row {better} less row {worse}, {MEAN}: {said}.")
+    for row in select(rows, {"task": "map"}):
+        notes.append(f"Map {config.source} to {row['target']}, {config.map}: {row['said']}.")
+    return [*notes, f"{ROWS['5'].title.capitalize()}: {config.few}."] if few else notes
 
 
-def map_note(name: str, report: Mapping[str, Any]) -> str:
+def _map_note(report: Mapping[str, Any]) -> str:
     """Whether the map that was used is one, by what `fairseq-xling map` reports of it."""
     failure = report["seeds"][str(report["best_seed"])]["failure"]
     state = f"failed: {failure}" if failure else "better than chance"
-    return f"{name}: criterion {report['criterion']:.3f}, chance {report['chance']:.3f}; {state}."
+    return f"criterion {report['criterion']:.3f}, chance {report['chance']:.3f}; {state}"
