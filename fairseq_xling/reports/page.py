@@ -77,9 +77,9 @@ class Part:
     @property
     def cells(self) -> list[list[str]]:
         """The lines as displayed; a narrow column breaks before a deviation, not within it."""
-        return [
-            [cell(one).replace("± ", "±\N{NO-BREAK SPACE}") for one in r] for r in self.shown[1]
-        ]
+        close = "±\N{NO-BREAK SPACE}"
+        with damage(self.record, f"table of section {self.section.title!r}"):
+            return [[cell(one).replace("± ", close) for one in row] for row in self.shown[1]]
 
     @property
     def notes(self) -> list[str]:
@@ -126,7 +126,11 @@ def seeds_in_words(seeds: Sequence[Any], kind: str) -> str:
 
 
 def _seeds(record: Record, section: Section) -> list[Any]:
-    rows = select(record.rows, section.chart.where) if section.chart else record.rows
+    """Those of a figure that does not name them itself."""
+    chart = section.chart
+    if chart and "{seed}" in chart.row + chart.series + chart.panel + chart.x:
+        return []
+    rows = select(record.rows, chart.where) if chart else record.rows
     return dataclasses.replace(record, rows=rows).seeds
 
 

@@ -244,7 +244,8 @@ def from_record(path: str | Path, value: Mapping[str, Any]) -> Record:
     except MALFORMED as error:
         raise UserError(f"{path}: `rows` are damaged ({error})") from None
     known = {name: one for name, one in value.items() if name not in ("format", "rows")}
-    _check_provenance(str(path), known.get("provenance") or {})
+    origin = check_type(path, known.get("provenance", {}), "`provenance`", dict)
+    _check_provenance(str(path), origin)
     return _build(str(path), "", Record, {**known, "rows": rows})
 
 
@@ -379,8 +380,13 @@ def _together(study: str, records: Mapping[str, Record]) -> Record:
             rows = {"results": "results", **table.rows}
             table = dataclasses.replace(table, rows=rows, mean=False)
         if chart is not None and None not in main and len(main) == 1:
-            one = {"row": "results", "panel": "measure", "where": {"measure": [*main]}, "rows": ()}
-            chart = dataclasses.replace(chart, **one)
+            alone: dict[str, Any] = {
+                "row": "results",
+                "panel": "measure",
+                "where": {"measure": [*main]},
+                "rows": (),
+            }
+            chart = dataclasses.replace(chart, **alone)
         elif chart is not None:
             row = chart.row if "{" in chart.row else f"{{{chart.row}}}"
             chart = dataclasses.replace(chart, row=f"{{results}}: {row}", rows=())

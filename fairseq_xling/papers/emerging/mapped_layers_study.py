@@ -30,7 +30,7 @@ from fairseq_xling.papers.emerging.similarity_config import (
     check_encoders,
 )
 from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
-from fairseq_xling.papers.emerging.similarity_study import FILES, by_pair
+from fairseq_xling.papers.emerging.similarity_study import FILES, LAYER, by_pair
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
 from fairseq_xling.reports.rows import Row, arranged, distinct, select
@@ -46,7 +46,7 @@ from fairseq_xling.studies.encoder_training import (
     StudyText,
     counted,
 )
-from fairseq_xling.studies.gold_tasks import transfer_mean
+from fairseq_xling.studies.gold_tasks import tested_scores, transfer_mean
 from fairseq_xling.studies.study import Cell, Study
 from fairseq_xling.studies.task_options import TaskOptions, check_tasks
 from fairseq_xling.text.options import parse_segmentation
@@ -197,8 +197,8 @@ class MappedLayers(Study):
         return rows
 
     def sections(self, rows: Sequence[Row], config: MappedLayersConfig) -> Iterator[Section]:
-        kind = "curve" if len(distinct(rows, "layer")) > 1 else "dots"
-        yield from by_pair(Chart(kind, ylabel="{measure} (%)"), rows)
+        kind, xlabel = ("curve", LAYER) if len(distinct(rows, "layer")) > 1 else ("dots", "")
+        yield from by_pair(Chart(kind, xlabel=xlabel, ylabel="{measure} (%)"), rows)
         lines = {"task": "measure", "pair": "pair", "encoders": "title"}
         table = Table(lines, "layer {layer}", digits=1)
         yield Section("Table", table, notes=_notes(config), name="table")
@@ -353,14 +353,15 @@ def score_mapped(
     reader = Encoder.load(reading.checkpoint, reading.data, device)
     given = None if fitted is None else read_map(fitted)
     rows: list[Row] = []
-    models = [(one["model"], one["setting"], one["seed"]) for one in tested_rows(tuned)]
-    for name, setting, seed in dict.fromkeys(models):
+    of = ("encoder", "trained", "setting", "seed")
+    models = ("-".join(str(one[part]) for part in of) for one in tested_scores(tuned))
+    for name in dict.fromkeys(models):
         path = tuned / "models" / name / "checkpoint_best.pt"
         head = Predictor.load(path, data, device, unknown_labels=how)
         mapped = mapped_predictor(head, reader, given or no_map(head, reader, layer), layer)
         scores = mapped.predict(reading.code, file).scores
-        about = {"target": reading.code, "layer": layer, "setting": setting, "seed": seed}
-        rows += [{**about, "measure": name, "value": value} for name, value in scores.items()]
+        about = {"row": name, "target": reading.code, "layer": layer}
+        rows += [{**about, "measure": what, "value": value} for what, value in scores.items()]
     inputs = {"encoder": reading.checkpoint, "file": file}
     inputs |= {"map": fitted} if fitted else {}
     title = f"Figures in {reading.code}, layer {layer} of its own encoder"

@@ -122,7 +122,7 @@ class Similarity(Study):
         order = [name for name in (*_CURVES, PEARSON) if name in found]
         table = Table({"encoders": "title", "pair": "pair"}, order=order)
         yield Section("Means over layers", table, notes=_notes(config), name="table")
-        chart = Chart("curve", {"measure": list(PANELS)}, chance="chance")
+        chart = Chart("curve", {"measure": list(PANELS)}, xlabel=LAYER, chance="chance")
         yield from by_pair(chart, rows)
 
 
@@ -213,7 +213,7 @@ class _Compared(Models):
 
 def by_pair(chart: Chart, rows: Sequence[Row]) -> Iterator[Section]:
     """The figure by layer of each pair; a row looks alike in all of them."""
-    given = {"row": "title", "title": "{pair}", "rows": distinct(rows, "title"), "xlabel": LAYER}
+    given = {"row": "title", "title": "{pair}", "rows": distinct(rows, "title")}
     for pair in distinct(rows, "pair"):
         own = dataclasses.replace(chart, where={**chart.where, "pair": pair}, **given)
         chances = ", ".join(

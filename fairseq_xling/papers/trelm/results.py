@@ -17,6 +17,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts, task_figures
+from fairseq_xling.reports.record import is_record
 from fairseq_xling.results.frame import make_frame, split
 from fairseq_xling.runs.training_log import read_curves, read_records
 
@@ -170,14 +171,13 @@ def _shown(texts: dict[str, Sequence[Any]]) -> list[dict[str, str]]:
 
 
 def _read_map(path: Path) -> dict[str, Any] | None:
-    """The report of the map of these vectors; ``None`` if they are not mapped."""
+    """What became of the map of these vectors; ``None`` if they are not mapped."""
+    from fairseq_xling.mapping.job import read_outcome
+
     report = Path(f"{path}.json")
-    found = read_json(report) if report.is_file() else {}
-    if "criterion" not in found:
+    if not report.is_file() or not is_record(read_json(report)):
         return None
-    kept = ("best_seed", "failed", "failed_seeds", "criterion", "criterion_unmapped", "chance")
-    # `mapping.job` writes all of them: one that is missing must not become an empty cell.
-    return {"vectors": str(path), **{name: found[name] for name in kept}}
+    return {"vectors": str(path), **read_outcome(report)}
 
 
 def _losses(phase: str, artifacts: Artifacts) -> Iterator[dict[str, Any]]:

@@ -201,9 +201,7 @@ def matrix_record(rows: Sequence[Row], config: "MatrixConfig", notes: Sequence[s
             signed=(DIFFERENCE,),
             after={f"{LEVEL:.0%} interval": "interval", "p": "p", "seeds": "seeds"},
         )
-        note = (
-            "Points of micro F1, model less what it is compared with; paired t-test over seeds."
-        )
+        note = "Points of micro F1, model less what it is compared with; paired t-test over seeds."
         sections.append(Section("Differences", differences, notes=[note], name="paired"))
     return Record(
         f"Structure transfer: {config.task}",

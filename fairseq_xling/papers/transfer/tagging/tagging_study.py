@@ -6,10 +6,8 @@ of rows 5 and 6 and of the tests alone.
 
 import dataclasses
 import functools
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.errors import UserError
@@ -24,7 +22,7 @@ from fairseq_xling.papers.transfer.tagging.config import (
 from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Section
-from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, select
+from fairseq_xling.reports.rows import Row, by_seed, distinct, figures, select
 from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, segment_options
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
@@ -37,9 +35,8 @@ _WITH_CURVES = ("2", "4")  # rows
 MEAN = "mean of targets"
 # pairs of rows whose difference is noted, the one that should be better first
 _COMPARED = (("2", "1"), ("3", "1"), ("4", "2"), ("4", "1"))
-# what is known of the language, in percent, and its heading
-_HEADINGS = {MEAN: MEAN, "discriminator": "D (%)", "fresh": "fresh classifier (%)"}
-_LINES = {f"row {row}, {of}" for row in _WITH_CURVES for of in ()}
+_D, _FRESH = "D (%)", "fresh classifier (%)"
+_KNOWN = {"discriminator": _D, "fresh": _FRESH}  # of the language
 
 
 @STUDIES.register("adversarial-tagging")
@@ -72,77 +69,68 @@ class AdversarialTagging(Study):
         return plan.done()
 
     def read(self, cell: Cell) -> Iterator[Row]:
-        """In percent; what is by epoch has the task ``epochs``, and what is said of a map ``map``."""
+        """In percent; what is by epoch has the task ``epochs``, and what a map reaches ``map``."""
+        from fairseq_xling.mapping.job import read_outcome
+
         if "map" in cell.files:
-            report = read_json(cell.files["map"])
-            said = _map_note(report)
-            yield {"task": "map", "measure": "criterion", "value": report["criterion"],
-                   "chance": report["chance"], "said": said}  # fmt: skip
+            found = read_outcome(cell.files["map"])
+            about = {"task": "map", "measure": "criterion", "value": found["criterion"]}
+            yield {**about, "chance": found["chance"], "failure": found["failure"]}
             return
         model = read_json(cell.files["result"])
         metric, target = model["metric"], cell.about["target"]
         about = {"study": "adversarial tagging", "name": ROWS[cell.about["row"]].title}
         about |= {"epoch": model["epoch"], "unit": "%"}
         for lang, scores in model["scores"].items():
-            name, heading = "target" if lang == target else "source", f"{metric}, {lang}"
-            yield {**about, "measure": name, "heading": heading, "value": scores[metric]}
-        for name, value in (model["language"] or {}).items():
-            heading = _HEADINGS[name]
-            yield {**about, "measure": name, "heading": heading, "value": 100 * value}
+            of = {"measure": "target" if lang == target else "source"}
+            yield {**about, **of, "heading": f"{metric}, {lang}", "value": scores[metric]}
+        for name, share in (model["language"] or {}).items():
+            yield {**about, "measure": name, "heading": _KNOWN[name], "value": 100 * share}
         by_epoch = model.get("curve", {})
         for name, key in (("source",) * 2, ("target", "figures"), ("discriminator",) * 2):
-            own = {"task": "epochs", "measure": name, "of": f"{metric} of the {name}"}
-            own |= {"of": "accuracy of D", "chance": 50} if name == "discriminator" else {}
+            of = {"task": "epochs", "measure": name, "said": f"{metric} of the {name}"}
+            times = 1
+            if name == "discriminator":
+                times, of = 100, {**of, "said": "accuracy of D", "chance": 50}
             for epoch, value in enumerate(by_epoch.get(key, ()), start=1):
-                share = 100 if name == "discriminator" else 1
-                yield {**about, **own, "epoch": epoch, "value": share * value}
+                yield {**about, **of, "epoch": epoch, "value": times * value}
 
     def arrange(self, rows: list[Row]) -> list[Row]:
         """What was read, and the mean of each row over targets."""
         own = select(rows, {"task": None, "measure": "target"})
-        means = [
-            {**{k: model[k] for k in ("paper", "study", "name", "unit")}, "row": row, "seed": seed,
-             "measure": MEAN, "heading": MEAN, "value": value}
-            for (row,), seeds in by_seed(own, "row").items()
-            for seed, value in seeds.items()
-            for model in select(own, {"row": row})[:1]
-        ]  # fmt: skip
-        return [*rows, *means]
+        same = ("paper", "study", "row", "name", "unit")
+        for row in distinct(own, "row"):
+            of_row = select(own, {"row": row})
+            about = {name: of_row[0][name] for name in same} | {"measure": MEAN, "heading": MEAN}
+            seeds = by_seed(of_row)[()]
+            rows += [{**about, "seed": seed, "value": value} for seed, value in seeds.items()]
+        return rows
 
-    def sections(
-        self, rows: Sequence[Row], config: AdversarialTaggingConfig
-    ) -> Iterator[Section]:
-        trained = select(rows, {"task": None})
-        (source,) = {row["heading"] for row in select(trained, {"measure": "source"})} or {""}
-        drawn = [*distinct(select(trained, {"measure": "target"}), "heading"), source]
-        order = [*drawn[:-1], MEAN, source, *list(_HEADINGS.values())[1:]]
-        table = Table({"row": "row", "": "name"}, "heading", {"task": None}, order, digits=1)
-        metric = drawn[0].partition(",")[0]
-        yield Section(
-            f"{metric} by target language", table, notes=_notes(rows, config, metric), name="table"
-        )
-        curves = select(rows, {"task": "epochs"})
-        bars = Chart(
-            "bars", {"task": None, "heading": drawn}, "{row}: {name}", panel="heading",
-            xlabel="{heading} (%)",
-        )  # fmt: skip
+    def sections(self, rows: Sequence[Row], config: AdversarialTaggingConfig) -> Iterator[Section]:
+        tested = distinct(select(rows, {"task": None, "measure": "target"}), "heading")
+        metric, source = tested[0].partition(", ")[0], config.source
+        drawn, curves = [*tested, f"{metric}, {source}"], select(rows, {"task": "epochs"})
+        order = [*tested, MEAN, drawn[-1], _D, _FRESH]
+        lines = {"row": "row", "": "name"}
+        table = Table(lines, "heading", {"task": None}, order, digits=1)
+        notes = _notes(rows, config, metric)
+        yield Section(f"{metric} by target language", table, notes=notes, name="table")
+        bars = Chart("bars", {"task": None, "heading": drawn}, "{row}: {name}", panel="heading")
+        bars = dataclasses.replace(bars, xlabel="{heading} (%)")
         yield Section("Figures by row", chart=bars, name="" if curves else "plot")
         if curves:
-            seed, source = curves[0]["seed"], config.source
-            lines = [f"row {row}, {of}" for row in _WITH_CURVES for of in distinct(curves, "of")]
             chart = Chart(
                 "curve",
                 {"task": "epochs"},
-                row="row {row}, {of}",
+                row="row {row}, {said}",
                 x="epoch",
                 panel="target",
                 title=f"{source} to {{target}}",
                 xlabel="epoch",
                 ylabel="percent",
                 chance="chance of D",
-                rows=lines,
             )
-            note = f"Seed {seed}; the target's is of its test file."
+            note = f"Seed {curves[0]['seed']}; the target's is of its test file."
             yield Section("By epoch", chart=chart, notes=[note], name="plot")
 
 
@@ -395,19 +383,15 @@ def _notes(rows: Sequence[Row], config: AdversarialTaggingConfig, metric: str) -
         "regression on the mean of the shared states; both on held-out sentences, the mean over "
         "targets, chance 50.",
     ]
-    means = by_seed(select(rows, {"measure": MEAN}), "row")
+    means = figures(select(rows, {"measure": MEAN}), "row")
     for better, worse in _COMPARED:
         if {(better,), (worse,)} <= means.keys():
-            sides = (list(means[code,].values()) for code in (better, worse))
-            said = in_words(paired_difference(*sides))
+            said = in_words(paired_difference(means[better,], means[worse,]))
             notes.append(f"Row {better} less row {worse}, {MEAN}: {said}.")
     for row in select(rows, {"task": "map"}):
-        notes.append(f"Map {config.source} to {row['target']}, {config.map}: {row['said']}.")
+        state = f"failed: {row['failure']}" if "failure" in row else "better than chance"
+        notes.append(
+            f"Map {config.source} to {row['target']}, {config.map}: criterion {row['value']:.3f}, "
+            f"chance {row['chance']:.3f}; {state}."
+        )
     return [*notes, f"{ROWS['5'].title.capitalize()}: {config.few}."] if few else notes
-
-
-def _map_note(report: Mapping[str, Any]) -> str:
-    """Whether the map that was used is one, by what `fairseq-xling map` reports of it."""
-    failure = report["seeds"][str(report["best_seed"])]["failure"]
-    state = f"failed: {failure}" if failure else "better than chance"
-    return f"criterion {report['criterion']:.3f}, chance {report['chance']:.3f}; {state}"

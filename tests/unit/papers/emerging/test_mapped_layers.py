@@ -11,8 +11,7 @@ from fairseq_xling.papers.emerging.mapped_layers_study import (
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.studies.study import Cell
-from tests.records import table
-from tests.transfer_record import transfer_record
+from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 
 STUDY = MappedLayers()
@@ -181,9 +180,7 @@ def test_settings_that_cannot_work_are_refused_before_anything_runs(config, chan
 
 def cell(folder, row, layer, seed, own, other):
     tuned, result = folder / f"tuned-{layer}-{seed}", folder / f"{row}-{layer}-{seed}.json"
-    tuned.mkdir(exist_ok=True)
-    tests = [{"scores": {"en": {"f1": own}}}]
-    write_json(tuned / "results.json", transfer_record({"tests": tests}, metric="f1"))
+    write_transfer(tuned, "f1", {"en": own})
     scores = [{"measure": "f1", "seed": n, "value": other + n} for n in (-1.0, 1.0)]
     write_record(result, Record("", scores, facts={"metric": "f1"}))
     about = {"row": row, "title": row.upper(), "pair": "en-de", "measure": "NER F1"}

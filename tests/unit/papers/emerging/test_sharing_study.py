@@ -4,7 +4,7 @@ from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig
 from fairseq_xling.papers.emerging.sharing_study import EmergingStructure
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.studies.study import Cell
-from tests.records import table
+from tests.records import table, write_transfer
 
 STUDY = EmergingStructure()
 
@@ -61,7 +61,7 @@ def test_zero_shot_tasks_are_further_columns(cells, tmp_path):
         code, target, seed = (one.about[name] for name in ("row", "target", "seed"))
         folder = tmp_path / f"pos-{code}-{target}-{seed}"
         scores = {"en": 99.0, target: 90.0 - 10 * (code == "A2") + seed}
-        transfer_record(folder, scores, "accuracy")
+        write_transfer(folder, "accuracy", scores)
         with_task.append(Cell(one.about, {**one.files, "pos test": folder}))
     header, rows = table(record(with_task))
     assert header[7:10] == ["POS, de", "POS, zh", "Δ POS"]

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json, write_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.mbert.size_window_study import (
     PRESETS,
     SizeWindow,
@@ -16,8 +16,7 @@ from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.step import digests
 from fairseq_xling.studies.study import Cell
-from tests.records import table
-from tests.transfer_record import transfer_record
+from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import NO_FILES
 
 STUDY = SizeWindow()
@@ -203,17 +202,8 @@ def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
     made = cells(tmp_path, values)
     for window, scores in ((16, (80.0, 60.0)), (4, (60.0, 59.0))):
         made += cells(tmp_path, {("b", 10, window, 1): (0.5, 0.5)})
-        folder = tmp_path / f"nli-b-{window}"
-        folder.mkdir()
-        tests = [
-            {
-                "scores": {
-                    x: {"accuracy": y + seed} for x, y in zip(("de", "zh"), scores, strict=True)
-                }
-            }
-            for seed in (-1, 1)
-        ]
-        write_json(folder / "results.json", transfer_record({"tests": tests}, metric="accuracy"))
+        tests = [dict(zip(("de", "zh"), (y + n for y in scores), strict=True)) for n in (-1, 1)]
+        folder = write_transfer(tmp_path / f"nli-b-{window}", "accuracy", *tests)
         for one in made[-2:]:
             about = {**one.about, "measure": "nli", "task": "NLI"}
             made.append(Cell(about, {"transfer": folder}))

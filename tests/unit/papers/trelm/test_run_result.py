@@ -7,6 +7,7 @@ from tests.unit.studies.pages.records import RECORDS
 
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json, write_json
+from fairseq_xling.mapping.job import read_outcome
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.papers.trelm.results import _read_map
 from fairseq_xling.papers.trelm.run_result import _losses, maps
@@ -31,7 +32,7 @@ def test_every_cell_about_a_map_comes_from_the_report_of_the_mapping_job(tmp_pat
     write_vectors(tmp_path / "v", Vectors(fixed @ turn, counts, words))
     files = ["--source-vectors", tmp_path / "u", "--vectors", tmp_path / "v"]
     assert main(["map", "identical", *map(str, files), "--output", str(tmp_path / "out")]) == 0
-    written = read_json(tmp_path / "out.json")
+    written = read_outcome(tmp_path / "out.json")
     (section,) = maps([{"target": "de", "maps": [_read_map(tmp_path / "out")]}])
     (row,) = section.rows
     cells = dict(zip(section.header, row, strict=True))
