@@ -10,23 +10,15 @@ without RUN, the page is made from them.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import pandas
-
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.emerging.similarity_config import ROWS
-from fairseq_xling.results.frame import figures, frame_from_json
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.paired import in_words, paired_difference, verdict
-from fairseq_xling.results.result import make_page
-from fairseq_xling.results.statistics import OverSeeds
-from fairseq_xling.results.tables import markdown_table
+from fairseq_xling.reports.paired import in_words, paired_difference
+from fairseq_xling.reports.pivot import OverSeeds
+from fairseq_xling.reports.record import Record
+from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, figures, select
+from fairseq_xling.reports.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import (
-    measured_table,
-    table_lines,
-    write_page,
-)
+from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))
@@ -38,9 +30,6 @@ _ORDER = [
 ]
 # Of every measure of one encoder, those with a figure by layer.
 _DRAWN = ("retrieval", "vector-translation", "cka", "words-in-context", "mean-difference")
-# Share of tokens in the other language, without a shift, above which a shift can do little.
-_CONVERTED = 0.9
-
 # What the second of two English encoders reads.
 _SECOND = ("same", "paraphrases", "shuffled")
 
@@ -74,59 +63,68 @@ steps.
 """
 
 
-def body(record: dict[str, Any]) -> list[str]:
+def body(record: Record) -> list[str]:
     """The lines of one run."""
-    if record.get("kind") != "similarity":
+    if record.rows[0].get("study") != "similarity":
         raise UserError("must be a run of `fairseq-xling ablate similarity`")
-    frame = _by_layer(record)
-    pairs = list(dict.fromkeys(frame["pair"]))
-    text = [_facts(record), "", *table_lines(record)]
+    pairs = distinct(record.rows, "pair")
+    text = [_facts(record), "", *table_lines(part_named(record))]
     for pair in pairs:
         text += ["", f"![{pair}, by layer](plot-{pair}.svg)"]
-    return text + _order(frame, pairs)
+    return text + _order(_by_layer(record), pairs)
 
 
-def _order(frame: pandas.DataFrame, pairs: Sequence[str]) -> list[str]:
+def _order(rows: Sequence[Row], pairs: Sequence[str]) -> list[str]:
     """In how many layers and seeds one kind of encoders lies above another."""
-    titles = dict(zip(frame["row"], frame["title"], strict=True))
-    values: dict[tuple[str, str, str], list[list[float]]] = {}
-    for key, found in figures(frame, "measure", "row", "pair", "layer").items():
-        values.setdefault(key[:3], []).append(found)
+    titles = {row["row"]: row["title"] for row in rows}
     table = []
     for measure, upper, lower in _ORDER:
-        both = [[values.get((measure, row, pair)) for row in (upper, lower)] for pair in pairs]
-        if any(None not in ends for ends in both):
-            said = f"{titles[upper]} above {titles[lower]}"
-            table.append([measure, said, *(_above(*ends) for ends in both)])
+        cells = []
+        for pair in pairs:
+            both = [
+                by_seed(select(rows, {"measure": measure, "row": row, "pair": pair}), "layer")
+                for row in (upper, lower)
+            ]
+            above = [
+                both[0][at][seed] > value
+                for at in both[0]
+                for seed, value in both[1].get(at, {}).items()
+            ]
+            cells.append(f"{sum(above)} of {len(above)}" if above else "-")
+        if {*cells} != {"-"}:
+            table.append([measure, f"{titles[upper]} above {titles[lower]}", *cells])
     if not table:
         return []
     said = "In how many of all layers and seeds one kind of encoders lies above another:"
     return ["", said, "", markdown_table(["measure", "encoders", *pairs], table)]
 
 
-def _above(upper: list[list[float]] | None, lower: list[list[float]] | None) -> str:
-    if upper is None or lower is None:
-        return "-"
-    above = np.array(upper) > np.array(lower)  # layers by seeds
-    return f"{above.sum()} of {above.size}"
-
-
-def measures(found: Sequence[Result]) -> list[str]:
-    """The lines of a run that left a result for each measure, or for each text that is compared."""
-    if {result.name for result in found} == {*_SECOND}:
-        return _paraphrases({result.name: result.record for result in found})
+def measures(found: Sequence[Record]) -> list[str]:
+    """The lines of a run that left a record for each measure, or for each text that is compared."""
+    records = {record.name: record for record in found}
+    if records.keys() == {*_SECOND}:
+        return _paraphrases(records)
+    header = ["row", "title", "measured", "value", "paper"]
     lines = [
         "An English MiniLM that was migrated to German on image captions, with one seed.",
-        *("", measured_table(found), "", *(f"- {line}" for line in _expected(found))),
+        *("", markdown_table(header, list(_measured(records)))),
+        *("", *(f"- {line}" for line in _expected(records))),
     ]
-    pages = {result.name: make_page(result, figures=False) for result in found}
-    for name, page in pages.items():
-        if name in _DRAWN:
-            lines += ["", f"![{page.title}]({name}.svg)"]
+    for name in _DRAWN:
+        lines += ["", f"![{records[name].title}]({name}.svg)"]
     return lines
 
 
-def _paraphrases(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _best(record: Record, curve: str, best: Any = max) -> Row:
+    """The layer with the highest value of a curve."""
+    return best(select(record.rows, {"measure": curve, "layer": GIVEN}), key=lambda r: r["value"])
+
+
+def _measured(records: Mapping[str, Record]) -> Iterator[list[Any]]:
+    """A row of the specification, what was measured of it here, and the paper's figure."""
+
+
+def _paraphrases(records: Mapping[str, Record]) -> list[str]:
     """The same encoders, by what the second one reads."""
     lines = {
         (name, *key): values
@@ -134,28 +132,20 @@ def _paraphrases(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
         for key, values in figures(_by_layer(record), "pair", "title", "measure").items()
     }
     of_english = dict.fromkeys(key[2:] for key in lines if key[1] == "en-en_2")
+
+    def cell(name: str, pair: str, title: str, measure: str) -> OverSeeds | None:
+        values = lines.get((name, pair, title, measure))
+        return OverSeeds(tuple(values)) if values else None
+
     rows = [
-        [
-            title,
-            measure,
-            *(OverSeeds.of(lines[name, "en-en_2", title, measure], 3) for name in _SECOND),
-            OverSeeds.of(lines.get(("same", "en-zh", title, measure), ()), 3),
-        ]
-        for title, measure in of_english
+        [*of, *(cell(name, "en-en_2", *of) for name in _SECOND), cell("same", "en-zh", *of)]
+        for of in of_english
     ]
-    notes = [
-        f"- Paraphrases less the same sentences, {measure}, {title}: "
-        + in_words(
-            paired_difference(
-                *(lines[name, "en-en_2", title, measure] for name in ("paraphrases", "same"))
-            ),
-            "",
-            3,
-        )
-        + "."
-        for title, measure in of_english
-    ]
-    drawn = "![English sentences and their paraphrases](paraphrases.svg)"
+    notes = []
+    for title, measure in of_english:
+        both = (lines[name, "en-en_2", title, measure] for name in ("paraphrases", "same"))
+        said = in_words(paired_difference(*both), "", 3)
+        notes.append(f"- Paraphrases less the same sentences, {measure}, {title}: {said}.")
     return [
         _facts(records["same"]),
         "",
@@ -164,70 +154,21 @@ def _paraphrases(records: Mapping[str, Mapping[str, Any]]) -> list[str]:
         "Chinese. Means over layers.",
         "",
         markdown_table(["encoders", "measure", *_SECOND, "Chinese"], rows),
-        "",
-        *notes,
-        "",
-        drawn,
+        *("", *notes),
+        *("", "![English sentences and their paraphrases](paraphrases.svg)"),
     ]
 
 
-def _expected(found: Sequence[Result]) -> Iterator[str]:
-    """What the papers say of the measures, and whether it is so here."""
-    records = {result.name: result.record for result in found}
-    points = records["cka-and-retrieval"]["correlations"]
-    pearson = [one["Pearson"] for one in points if one["Pearson"] is not None]
-    yield verdict(
-        "CKA and retrieval rise together over the layers (Emerging Structure, Figure 7: Pearson's "
-        "correlation above .9).",
-        f"{min(pearson):.3f}",
-        min(pearson) > 0.9,
-    )
-    curves = records["vector-translation"]["curves"]
-    both = zip(curves["after"], curves["before"], strict=True)
-    higher = [after > before for after, before in both]
-    yield verdict(
-        "Adding the mean difference of two languages brings sentences to their translations (Pires "
-        "et al., section 5).",
-        f"in {sum(higher)} of {len(higher)} layers",
-        all(higher),
-    )
-    ratio = records["aligned-words"]["curves"]["ratio"]
-    yield verdict(
-        "States of aligned words are closer than those of others (TreLM, Table 9).",
-        f"their squared distance is {min(ratio):.2f} to {max(ratio):.2f} of it",
-        max(ratio) < 1,
-    )
-    for name, what in (("map-procrustes", "A rotation"), ("map-unconstrained", "A linear map")):
-        fits = records[name]["layers"].values()
-        raised = [fit["cosine"] > fit["cosine_unmapped"] for fit in fits]
-        yield verdict(
-            f"{what} brings aligned words together (Emerging Structure, 5.1.2).",
-            f"cosine {max(fit['cosine'] for fit in fits):.2f} instead of "
-            f"{max(fit['cosine_unmapped'] for fit in fits):.2f} in the best layer, higher in "
-            f"{sum(raised)} of {len(raised)}",
-            all(raised),
-        )
-    plain, best = (records["mean-difference"]["chosen"][one] for one in ("no shift", "best"))
-    yield verdict(
-        "Shifted by the mean difference, an encoder writes the other language (mBERT study, 4.2).",
-        f"convert rate {best['convert_rate']:.2f} instead of {plain['convert_rate']:.2f}, BLEU-1 "
-        f"{best['precision']:.1f} instead of {plain['precision']:.1f}; trained by CdLM, this "
-        "encoder writes German without it",
-        None if plain["convert_rate"] > _CONVERTED else best["precision"] > plain["precision"],
-    )
-
-
-def _by_layer(record: Mapping[str, Any]) -> pandas.DataFrame:
+def _by_layer(record: Record) -> list[Row]:
     """The measurements of single layers."""
-    frame = frame_from_json(record["frame"])
-    return frame[frame["layer"].notna()]
+    return select(record.rows, {"layer": GIVEN})
 
 
-def _facts(record: dict[str, Any]) -> str:
-    config, frame = record["config"], _by_layer(record)
+def _facts(record: Record) -> str:
+    config, rows = record.config, _by_layer(record)
     ready = [str(one).partition("=")[0] for one in config["encoder"]]
-    families = {ROWS[row].family for row in frame["row"]}
-    if families == {"joint"} and {*frame["pair"]} <= {*ready}:
+    families = {ROWS[row].family for row in distinct(rows, "row")}
+    if families == {"joint"} and {*distinct(rows, "pair")} <= {*ready}:
         facts = "Nothing is trained here but maps."
     else:
         facts = (

@@ -6,11 +6,9 @@ Each RUN is the `--output` folder of an ablation; what was run, where and when i
 it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
-from typing import Any
-
-from fairseq_xling.papers.emerging.sharing_study import sharing_claims
+from fairseq_xling.reports.record import Record
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import section_lines, table_lines, write_page
+from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models
@@ -33,18 +31,15 @@ streams of 256 tokens, 8 GPUs.
 """
 
 
-def body(record: dict[str, Any]) -> list[str]:
+def body(record: Record) -> list[str]:
     """The lines of one run."""
-    claims = section_lines(sharing_claims(record))
-    return [_facts(record["config"]), "", *table_lines(record), *claims]
-
-
-def _facts(config: dict[str, Any]) -> str:
-    return (
+    config = record.config
+    facts = (
         f"`{config['arch']}`, {config['layers']} layers, {describe_steps(config)}, "
         f"{config['vocab_type']} vocabulary of "
         f"{config['vocab_size']:,} pieces, learning rate {config['lr']}."
     )
+    return [facts, "", *table_lines(part_named(record))]
 
 
 if __name__ == "__main__":

@@ -69,10 +69,10 @@ def _said(row: Row, words: str) -> str:
 
 
 def _chance(chart: Chart, rows: Sequence[Row]) -> tuple[float, str] | None:
-    level: Any = rows[0].get("chance")
-    if not chart.chance or not _number(level):
+    row = next((row for row in rows if _number(row.get("chance"))), None)
+    if not chart.chance or row is None:
         return None
-    return float(level), told(rows[0], chart.chance) if "{" in chart.chance else chart.chance
+    return float(row["chance"]), told(row, chart.chance) if "{" in chart.chance else chart.chance
 
 
 def _ordered(wanted: Sequence[Any], rows: Sequence[Row], words: str) -> list[Any]:
@@ -81,6 +81,7 @@ def _ordered(wanted: Sequence[Any], rows: Sequence[Row], words: str) -> list[Any
 
 
 def _curve(chart: Chart, rows: Sequence[Row]) -> Figure:
+    # Lines of a given order look alike in every chart of it, whichever are there.
     styles = list(chart.rows) or distinct(rows, chart.row)
     panels = []
     for name, own, words in _panels(chart, rows):

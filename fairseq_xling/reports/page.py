@@ -77,9 +77,9 @@ class Part:
     @property
     def cells(self) -> list[list[str]]:
         """The lines as displayed; a narrow column breaks before a deviation, not within it."""
-        return [
-            [cell(one).replace("± ", "±\N{NO-BREAK SPACE}") for one in r] for r in self.shown[1]
-        ]
+        close = "±\N{NO-BREAK SPACE}"
+        with damage(self.record, f"table of section {self.section.title!r}"):
+            return [[cell(one).replace("± ", close) for one in row] for row in self.shown[1]]
 
     @property
     def notes(self) -> list[str]:

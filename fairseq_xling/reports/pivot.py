@@ -76,6 +76,7 @@ class Table:
         order: of these headings (default: as they first appear).
         digits: after the point: of all, or by heading or measure, with ``"*"`` for others; None
             for a whole number, the rounded mean.
+        signed: headings or measures that are differences, shown with their sign.
         after: columns of a line's first row that follow, by heading.
         contrast: differences to a line.
         mean: whether a last line has the means of the others.
@@ -86,6 +87,7 @@ class Table:
     where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     order: Sequence[str] = ()
     digits: int | Mapping[str, int | None] | None = _DIGITS
+    signed: Sequence[str] = ()
     after: Mapping[str, str] = dataclasses.field(default_factory=dict)
     contrast: Contrast | None = None
     mean: bool = False
@@ -133,7 +135,14 @@ def _cells(rows: Iterable[Row], table: Table, measures: Mapping[str, Any]) -> di
         if row.get("value") is not None:
             seeds = found.setdefault(told(row, table.column), {})
             seeds.setdefault(row.get("seed"), []).append(row["value"])
-    return {name: cell(seeds, digits_of(table, name, measures)) for name, seeds in found.items()}
+    return {
+        name: cell(
+            seeds,
+            digits_of(table, name, measures),
+            name in table.signed or measures.get(name) in table.signed,
+        )
+        for name, seeds in found.items()
+    }
 
 
 def digits_of(table: Table, heading: str, measures: Mapping[str, Any]) -> int | None:
@@ -146,7 +155,7 @@ def digits_of(table: Table, heading: str, measures: Mapping[str, Any]) -> int | 
     return _DIGITS
 
 
-def cell(seeds: Mapping[Any, Sequence[Any]], digits: int | None) -> Any:
+def cell(seeds: Mapping[Any, Sequence[Any]], digits: int | None, signed: bool = False) -> Any:
     """A cell of values by seed: a text, a whole number, or the figure of each seed.
 
     >>> cell({1: [2.0, 4.0], 2: [5.0]}, 1), cell({None: [7]}, 1), cell({1: [1.2], 2: [2.1]}, None)
@@ -159,7 +168,7 @@ def cell(seeds: Mapping[Any, Sequence[Any]], digits: int | None) -> Any:
         return round(statistics.fmean(values))
     if len(values) == 1 and isinstance(values[0], int):
         return values[0]
-    return OverSeeds(tuple(map(statistics.fmean, seeds.values())), digits)
+    return OverSeeds(tuple(map(statistics.fmean, seeds.values())), digits, signed)
 
 
 def _mean(value: Any) -> float | None:

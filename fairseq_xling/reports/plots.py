@@ -103,6 +103,7 @@ def _draw_bars(axis: Axes, panel: BarPanel) -> None:
 
 
 _NUMBERED = 16  # rows or columns beyond which there is no room for numbers
+_NO_DECIMALS = 10  # length of the scale beyond which numbers are whole
 _COLOURS = "cividis"  # its lightness is uniform, and nearly everyone sees blue and yellow
 
 
@@ -159,6 +160,7 @@ def _draw_cells(axis: Axes, panel: HeatPanel) -> None:
         return
     known = [value for values in panel.matrix for value in values if not math.isnan(value)]
     whole = all(value == round(value) for value in known) and any(abs(v) > 1 for v in known)
+    whole = whole or high - low > _NO_DECIMALS
     for r, values in enumerate(panel.matrix):
         for c, value in enumerate(values):
             if math.isnan(value):

@@ -47,7 +47,7 @@ class Chart:
         xlabel, ylabel: of the axes, likewise; of a heat map, what is in its rows and columns.
         unit: of the colours of a heat map.
         label: of the points of a scatter plot.
-        chance: what a dotted line at the first row's ``chance`` is called; ``{chance}`` is its
+        chance: what a dotted line at the first ``chance`` of a row is called; ``{chance}`` is its
             height.
         marks: by panel the place of a vertical line, and its label.
         log: ``x``, ``y`` or ``xy``, the logarithmic axes.
@@ -244,7 +244,8 @@ def from_record(path: str | Path, value: Mapping[str, Any]) -> Record:
     except MALFORMED as error:
         raise UserError(f"{path}: `rows` are damaged ({error})") from None
     known = {name: one for name, one in value.items() if name not in ("format", "rows")}
-    _check_provenance(str(path), known.get("provenance") or {})
+    origin = check_type(path, known.get("provenance", {}), "`provenance`", dict)
+    _check_provenance(str(path), origin)
     return _build(str(path), "", Record, {**known, "rows": rows})
 
 
@@ -277,7 +278,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
     },
     Table: {
         **{"rows": _HEADINGS, "column": str, "where": dict, "order": _TEXTS, "digits": _DIGITS},
-        **{"after": _HEADINGS, "contrast": Contrast, "mean": bool},
+        **{"signed": _TEXTS, "after": _HEADINGS, "contrast": Contrast, "mean": bool},
     },
     Contrast: {"to": _ANY, "column": str, "measures": _TEXTS},
     Chart: {
@@ -379,8 +380,13 @@ def _together(study: str, records: Mapping[str, Record]) -> Record:
             rows = {"results": "results", **table.rows}
             table = dataclasses.replace(table, rows=rows, mean=False)
         if chart is not None and None not in main and len(main) == 1:
-            one = {"row": "results", "panel": "measure", "where": {"measure": [*main]}, "rows": ()}
-            chart = dataclasses.replace(chart, **one)
+            alone: dict[str, Any] = {
+                "row": "results",
+                "panel": "measure",
+                "where": {"measure": [*main]},
+                "rows": (),
+            }
+            chart = dataclasses.replace(chart, **alone)
         elif chart is not None:
             row = chart.row if "{" in chart.row else f"{{{chart.row}}}"
             chart = dataclasses.replace(chart, row=f"{{results}}: {row}", rows=())

@@ -1,15 +1,14 @@
 """The script of examples/analysis runs as it stands, cut short, and its run becomes pages."""
 
 import gzip
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.results.frame import frame_from_json
 from tests.end_to_end.engine import BIN, USER_DIR, checked, launch, run_script
+from tests.records import rows, values
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "analysis"
 TINY = [
@@ -23,10 +22,6 @@ SIZES = {"SENTENCES": "120", "HELD_OUT": "20"}
 
 def script(folder, *options, name="1_synthetic.sh"):
     return run_script(EXAMPLES / name, *options, folder=folder, timeout=1400, **SIZES)
-
-
-def frame_of(path):
-    return frame_from_json(json.loads(path.read_text(encoding="utf-8"))["frame"])
 
 
 def words(path):
@@ -50,7 +45,7 @@ def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
     assert "| bilingual | en-de |" in words(run / "table.md")
     header = (run / "table.md").read_text().splitlines()[0].strip("| ").split(" | ")
     assert header == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
-    assert set(frame_of(run / "results.json")["layer"]) == {0, 1, 2, None}
+    assert {row.get("layer") for row in rows(run)} == {0, 1, 2, None}
     assert "Exact commands" in (run / "report.html").read_text()
     assert main(["report", str(run), "--output", str(tmp_path / "pages")]) == 0
     assert any("linear CKA" in page.read_text() for page in (tmp_path / "pages").glob("*.html"))
@@ -70,9 +65,8 @@ def test_every_row_is_measured_and_goes_on_where_it_was(tmp_path):
         assert f"| {row} | en-de |" in table
     assert "| bilingual, Sep Emb | en-en_2 |" in table
     assert "static P@1" in table and "BLI MRR" in table
-    frame = frame_of(tmp_path / "run/results.json")
-    cka = frame[(frame["pair"] == "en-de") & (frame["measure"] == "CKA")]
-    joint, apart = (cka[cka["row"] == row]["value"] for row in ("bilingual", "unmapped"))
+    cka = {"pair": "en-de", "measure": "CKA"}
+    joint, apart = (values(tmp_path / "run", **cka, row=row) for row in ("bilingual", "unmapped"))
     above = sum(a > b for a, b in zip(joint, apart, strict=True))
     expected = f"| CKA | bilingual above monolingual, unmapped | {above} of 3 |"  # of one seed
     assert expected in readme(tmp_path)
@@ -196,7 +190,8 @@ def test_paraphrases_are_compared_by_the_encoders_that_read_the_same_sentences(t
     tiny = "--seeds 1 --updates 2 --every 2 --layers 2 --vocab-size 300 --max-tokens 400 --warmup 1"
     script(tmp_path, tmp_path / "data", "run", *tiny.split(), name="5_paraphrases.sh")
     for name in ("same", "paraphrases", "shuffled"):
-        assert {"en-en_2", "en-zh"} <= set(frame_of(tmp_path / f"run/{name}.json")["pair"]), name
+        pairs = {row["pair"] for row in rows(tmp_path / f"run/{name}.json")}
+        assert {"en-en_2", "en-zh"} <= pairs, name
     text = readme(tmp_path)
     assert "| monolingual, mapped | retrieval P@1 |" in text, text
     assert "![English sentences and their paraphrases](run-paraphrases.svg)" in text

@@ -1,6 +1,5 @@
 """The study of maps below a task head, through the real command (SPEC S6)."""
 
-import csv
 import shutil
 
 import pytest
@@ -10,6 +9,7 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
 from tests.end_to_end.engine import load, run
 from tests.end_to_end.test_map import SMALL, WIDTH, permuted
+from tests.records import rows
 
 pytestmark = pytest.mark.slow
 TASK = "--tasks pos --head-layers 1 --task-args".split()
@@ -59,10 +59,9 @@ def test_encoders_equal_up_to_a_rotation_lose_nothing_with_the_map_and_all_witho
     ]
     assert main(command) == 0
     printed = capsys.readouterr().out
-    with open(root / "run" / "table.csv", newline="", encoding="utf-8") as file:
-        found = {(row["row"], row["layer"]): float(row["value"]) for row in csv.DictReader(file)}
+    found = {(row["row"], row["layer"]): row["value"] for row in rows(root / "run")}
     assert len(found) == 6
-    for layer in "12":
+    for layer in (1, 2):
         own = found["en itself, monolingual", layer]
         assert found["mapped", layer] == pytest.approx(own, abs=1.0)
         assert own > found["unmapped", layer] + 20

@@ -1,6 +1,5 @@
 """Paraphrases for one language twice, through the real command (Figure 7 of the paper)."""
 
-import csv
 import random
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from fairseq_xling.analysis.extracted import Extracted
 from fairseq_xling.cli import main
+from tests.records import values
 
 pytestmark = pytest.mark.slow
 SIZES = "--sentences 120 --held-out 150 --parallel-sentences 150 --languages en,de".split()
@@ -35,9 +35,7 @@ def study(tmp_path_factory):
             *given,
         ]
         assert main(command) == 0
-        with open(run / "table.csv", newline="", encoding="utf-8") as file:
-            found = {row["layer"]: float(row["value"]) for row in csv.DictReader(file)}
-        return run, [found[str(layer)] for layer in range(3)]
+        return run, values(run, measure="CKA")
 
     return make
 

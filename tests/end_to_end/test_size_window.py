@@ -1,11 +1,11 @@
 """The data-size and window study on a little text, through the real command."""
 
-import csv
 import json
 
 import pytest
 
 from fairseq_xling.cli import main
+from tests.records import values
 
 OPTIONS = "--windows 24,6 --vocab-type word --vocab-size 600 --dim 16 --layers 1"
 TRAINING = "--vector-epochs 2 --updates 4 --every 2 --max-tokens 256 --contexts 50"
@@ -39,9 +39,8 @@ def test_the_study_gives_a_row_for_each_model_and_size_and_goes_on_where_it_was(
     assert "train-glove-60-24-1: done before" in printed
     assert (run / "table.md").read_text().splitlines()[0] in printed
     assert rows(run) == [(model, "60") for model in ("GloVe", "Word2Vec")]
-    with open(run / "table.csv", newline="", encoding="utf-8") as file:
-        found = list(csv.DictReader(file))
-    assert len(found) == 4 and all(0 < float(row["word_mrr"]) <= 1 for row in found)
+    found = values(run, measure="word_mrr")
+    assert len(found) == 4 and all(0 < value <= 1 for value in found)
     assert (run / "plot.svg").is_file()
     assert "Exact commands" in (run / "report.html").read_text()
 

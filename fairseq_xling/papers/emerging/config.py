@@ -13,7 +13,6 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import like, option, reads
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.meta import check_test_set
-from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
 from fairseq_xling.runs.settled import device_option, precision_option
@@ -111,23 +110,6 @@ SETTINGS = (
     Setting("A5-union", "Extra anchors, union", "union", options=("--extra-anchors",)),
     Setting("C", "Control: nothing shared", "separate", "emb,1-{depth}"),
     Setting("T", "Control: Sep L{fourth}-{depth}", "union", "{fourth}-{depth}"),
-)
-
-# Of transfer, by the codes of the settings.
-CLAIMS = (
-    RowClaim("Alignment needs shared parameters (abstract).", "A1", "C"),
-    RowClaim("Languages align even if their texts are of different domains (abstract).", "A2", "C"),
-    RowClaim("Languages align even without shared words (abstract).", "A4", "C"),
-    RowClaim("Anchors hardly matter (4.2; XNLI 70.2, without them 69.1).", "A4", "A1", alike=True),
-    RowClaim("Extra anchors help (4.2).", "A5", "A1"),
-    RowClaim("Shared layers align languages that share no embeddings (4.3).", "A6", "C"),
-    RowClaim("The fewer layers are shared, the worse; embeddings shared (4.3).", "A3", "A10"),
-    RowClaim("The fewer layers are shared, the worse; embeddings separate (4.3).", "A6", "A8"),
-    RowClaim(
-        "Separate embeddings and layers cost more than missing anchors (Table 1; XNLI 40.6 and "
-        "69.1).",
-        *("A4", "A8"),
-    ),
 )
 
 

@@ -12,15 +12,13 @@ import functools
 import itertools
 import shlex
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, read_json, read_lines, write_json
+from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.core.options import like, option, part_of
-from fairseq_xling.core.provenance import provenance
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.papers.emerging.similarity_config import (
     LAYERED,
@@ -32,10 +30,10 @@ from fairseq_xling.papers.emerging.similarity_config import (
     check_encoders,
 )
 from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
-from fairseq_xling.papers.emerging.similarity_study import BY_LAYER, FILES, LAYER, by_pair
-from fairseq_xling.results.page import RESULTS, Measured, Result
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.papers.emerging.similarity_study import FILES, LAYER, by_pair
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
+from fairseq_xling.reports.rows import Row, arranged, distinct, select
 from fairseq_xling.runs.corpus_steps import segment_parts
 from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
 from fairseq_xling.runs.settled import device_option, precision_option
@@ -48,14 +46,10 @@ from fairseq_xling.studies.encoder_training import (
     StudyText,
     counted,
 )
-from fairseq_xling.studies.gold_tasks import transfer_mean
-from fairseq_xling.studies.study import Cell, Study, Table, tabled
+from fairseq_xling.studies.gold_tasks import tested_scores, transfer_mean
+from fairseq_xling.studies.study import Cell, Study
 from fairseq_xling.studies.task_options import TaskOptions, check_tasks
 from fairseq_xling.text.options import parse_segmentation
-
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
 
 # The encoder below the heads, by family.
 _UNDER = {"apart": "monolingual", "random": "monolingual", "joint": "bilingual"}
@@ -133,7 +127,6 @@ class MappedLayersConfig(EncoderTraining, PreparedText, Encoders, _Mapped):
 PRESETS = {"paper": {**PAPER, "languages": "en,fr,ru,zh", "normalize": "iterative"}}
 
 
-@KINDS.register("mapped-layers")
 @STUDIES.register("mapped-layers")
 class MappedLayers(Study):
     """Heads on each frozen layer, read from another language's encoder with and without a map:
@@ -185,47 +178,30 @@ class MappedLayers(Study):
                     plan.compare(pair, row, *plan.sides(row.family, pair, seed), seed)
         return plan.done()
 
-    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
+    def read(self, cell: Cell) -> Iterator[Row]:
         source = cell.about["pair"].partition("-")[0]
         title = f"{source} itself, {_UNDER[ROWS[cell.about['row']].family]}"
         value = transfer_mean(cell.files["source"], source)
         yield {"row": title, "title": title, "value": value, "unit": "%"}
-        record = read_json(cell.files["target"])
-        scores = [test["scores"][record["metric"]] for test in record["tests"]]
+        found = read_record(cell.files["target"])
+        scores = [one["value"] for one in select(found.rows, {"measure": found.facts["metric"]})]
         yield {"value": statistics.fmean(scores), "unit": "%"}
 
-    def arrange(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
+    def arrange(self, rows: list[Row]) -> list[Row]:
         """The source with every kind of encoder below the heads, each once, then the target."""
-        import pandas
+        own = {tuple(row.items()): row for row in rows if row["row"] == row["title"]}
+        rows = [*own.values(), *(row for row in rows if row["row"] != row["title"])]
+        rows.sort(key=lambda row: (row["seed"], row["layer"]))
+        for column in ("title", "measure", "pair"):
+            rows = arranged(rows, column)
+        return rows
 
-        from fairseq_xling.results.frame import arranged
-
-        own, line = frame["row"] == frame["title"], ["row", "title", "pair", "measure"]
-        frame = pandas.concat([frame[own].drop_duplicates(), frame[~own]])
-        return arranged(frame.sort_values(["seed", "layer"]), *line)
-
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        from fairseq_xling.results.frame import arranged, pivot
-
-        yield from by_pair(draw, frame)
-        shown = arranged(frame, "measure", "pair")
-        shown = shown.assign(column=[f"layer {layer}" for layer in shown["layer"]])
-        rows = {"task": "measure", "pair": "pair", "encoders": "title"}
-        yield tabled("Table", pivot(shown, rows, "column", digits=1), *_notes(record["config"]))
-
-    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
-        from fairseq_xling.results.frame import listed
-
-        return {"table": listed(frame, BY_LAYER)}
-
-    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterator[Measured]:
-        from fairseq_xling.results.frame import figures
-
-        of_target = frame[frame["row"] != frame["title"]]  # others are the source's own
-        found = figures(of_target, "measure", "title", "pair")
-        for (task, title, pair), values in found.items():
-            what = f"{task} (%), mean over layers, {title}, {pair}"
-            yield Measured("S6", what, statistics.fmean(values))
+    def sections(self, rows: Sequence[Row], config: MappedLayersConfig) -> Iterator[Section]:
+        kind, xlabel = ("curve", LAYER) if len(distinct(rows, "layer")) > 1 else ("dots", "")
+        yield from by_pair(Chart(kind, xlabel=xlabel, ylabel="{measure} (%)"), rows)
+        lines = {"task": "measure", "pair": "pair", "encoders": "title"}
+        table = Table(lines, "layer {layer}", digits=1)
+        yield Section("Table", table, notes=_notes(config), name="table")
 
 
 class _Heads(Models):
@@ -372,23 +348,24 @@ def score_mapped(
     from fairseq_xling.tasks.mapped import mapped_predictor
     from fairseq_xling.tasks.predict import Predictor
 
-    found = Result(tuned / RESULTS, read_json(tuned / RESULTS))
-    how, frame = found.record["config"]["unknown_labels"], found.frame
-    models = frame.loc[frame["part"] == "test", ["encoder", "trained", "setting", "seed"]]
+    found = read_record(tuned)
+    how, metric = found.config["unknown_labels"], found.facts["metric"]
     reader = Encoder.load(reading.checkpoint, reading.data, device)
     given = None if fitted is None else read_map(fitted)
-    tests = []
-    for encoder, trained, setting, seed in dict.fromkeys(models.itertuples(False, None)):
-        name = f"{encoder}-{trained}-{setting}-{seed}"
+    rows: list[Row] = []
+    of = ("encoder", "trained", "setting", "seed")
+    models = ("-".join(str(one[part]) for part in of) for one in tested_scores(tuned))
+    for name in dict.fromkeys(models):
         path = tuned / "models" / name / "checkpoint_best.pt"
         head = Predictor.load(path, data, device, unknown_labels=how)
         mapped = mapped_predictor(head, reader, given or no_map(head, reader, layer), layer)
         scores = mapped.predict(reading.code, file).scores
-        tests.append({"setting": setting, "seed": seed, "scores": scores})
+        about = {"row": name, "target": reading.code, "layer": layer}
+        rows += [{**about, "measure": what, "value": value} for what, value in scores.items()]
     inputs = {"encoder": reading.checkpoint, "file": file}
     inputs |= {"map": fitted} if fitted else {}
-    record = {"lang": reading.code, "layer": layer, "metric": found.record["metric"]}
-    write_json(result, {**record, "tests": tests, "provenance": provenance(inputs)})
+    title = f"Figures in {reading.code}, layer {layer} of its own encoder"
+    write_record(result, made(Record(title, rows, facts={"metric": metric}), inputs))
 
 
 def _write_heads(texts: list[Path], outputs: list[Path], count: int) -> None:
@@ -398,29 +375,17 @@ def _write_heads(texts: list[Path], outputs: list[Path], count: int) -> None:
             file.writelines(f"{line}\n" for line in itertools.islice(read_lines(text), count))
 
 
-def draw(frame: "pandas.DataFrame", pair: str) -> "Figure":
-    """A panel for each task: curves by layer, or for one layer the individual seeds."""
-    from fairseq_xling.results.charts import curves, dots
-
-    own = frame[frame["pair"] == pair]
-    labels = {measure: f"{measure} (%)" for measure in dict.fromkeys(own["measure"])}
-    if len(set(own["layer"])) == 1:
-        return dots(own, labels, row="title", title=pair)
-    styles = list(dict.fromkeys(frame["row"]))
-    return curves(own, labels, xlabel=LAYER, label="title", title=pair, styles=styles, common=True)
-
-
-def _notes(config: Mapping[str, Any]) -> list[str]:
+def _notes(config: MappedLayersConfig) -> list[str]:
     trained = (
         "Independently trained encoders of two languages start from different weights; a "
         "bilingual one is trained for as many steps as each of them."
     )
-    pairs = f"the first {config['map_sentences']:,}" if config["map_sentences"] else "all"
+    pairs = f"the first {config.map_sentences:,}" if config.map_sentences else "all"
     return [
-        f"In percent, of the test files; layer 0 is the embeddings. {config['head_layers']} new "
+        f"In percent, of the test files; layer 0 is the embeddings. {config.head_layers} new "
         "layers and the head are trained on the frozen layer in the first language.",
         "Mapped: by the orthogonal matrix of that layer, fitted on the words of "
-        f"{pairs} sentence pairs of the {config['map_split']} text that are aligned "
-        f"({config['links']}).",
-        *([] if config["encoder"] else [trained]),
+        f"{pairs} sentence pairs of the {config.map_split} text that are aligned "
+        f"({config.links}).",
+        *([] if config.encoder else [trained]),
     ]

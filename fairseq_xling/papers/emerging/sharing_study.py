@@ -5,29 +5,24 @@ Columns are what `fairseq-xling eval` measures of each model, and the zero-shot 
 
 import dataclasses
 import functools
-import itertools
-import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, read_json, read_lines
+from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.papers.emerging.config import (
-    CLAIMS,
     PRESETS,
     SETTINGS,
     AblationConfig,
     Setting,
     check_config,
 )
-from fairseq_xling.results.page import Measured, seeds_in_words
-from fairseq_xling.results.report import Section, claims_section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.reports.pivot import Contrast, Table
+from fairseq_xling.reports.record import Chart, Section, read_record
+from fairseq_xling.reports.rows import GIVEN, Row, arranged, distinct, select
 from fairseq_xling.runs.corpus_steps import eval_command, text_file
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
@@ -35,25 +30,20 @@ from fairseq_xling.runs.training_log import parameter_count
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.encoder_training import EncoderPlan, counted, describe_steps
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
-from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study, Table, tabled
-
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study
 
 _SUBSET_SEED = 1
 _EVALUATION, _LOG = "evaluation", "log"  # of a model's files; others are its tasks
-# Of an evaluation, by title: the measure and its score.
-_MEASURES = {
-    "sentence P@1": ("retrieval", "retrieval"),
-    "word MRR": ("words", "word_mrr"),
-    "bits per word": ("bpw", "bpw"),
-}
 _BITS = "bits per word"  # which rows of different vocabularies are not compared by
-_PERCENT = " (%)"
+# Of an evaluation, by measure: its row.
+_MEASURES = {
+    "sentence P@1": {"task": "retrieval", "measure": "mean", "best": 1},
+    "word MRR": {"task": "words", "measure": "MRR", "best": 1},
+    _BITS: {"task": "bpw"},
+}
+PARAMETERS, PAPER = "parameters", "paper: XNLI"
 
 
-@KINDS.register("ablation")
 @STUDIES.register("emerging-structure")
 class EmergingStructure(Study):
     """Which anchors, domain and sharing a bilingual masked language model needs to align: the
@@ -86,6 +76,10 @@ class EmergingStructure(Study):
                 data = plan.data(setting, target)
                 for seed in config.seed_list:
                     plan.model(setting, target, seed, data)
+        for setting in choose_settings(config):
+            if setting.paper_xnli is not None:
+                figure = {"measure": PAPER, "value": setting.paper_xnli, "unit": "%"}
+                plan.cells.append(Cell({**plan.about(setting), **figure}, {}))
         return plan.done()
 
     def steps(self, run: Path, config: AblationConfig) -> list[Step]:
@@ -93,68 +87,59 @@ class EmergingStructure(Study):
         chosen = [repr(setting) for setting in choose_settings(config)]
         return [*steps, dataclasses.replace(table, settings={**table.settings, "settings": chosen})]
 
-    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
+    def read(self, cell: Cell) -> Iterator[Row]:
+        if not cell.files:  # a figure of the paper
+            yield {}
+            return
         target = cell.about["target"]
-        about = {"study": "sharing", "parameters": parameter_count(cell.files[_LOG])}
+        count = parameter_count(cell.files[_LOG])
+        yield {"target": None, "measure": PARAMETERS, "value": count}
         for key, path in cell.files.items():
             what, _, test = key.partition(" ")
             if what != _EVALUATION:
                 continue
-            measures = read_json(path)["results"][0]["measures"]
-            for title, (measure, score) in _MEASURES.items():
-                if found := measures.get(measure):
-                    own = {"measure": f"{title} {test}".rstrip(), "unit": ", best layer"}
-                    own["chance"] = found["chance"].get(target, {}).get(score)
-                    yield {**about, **own, "value": found["scores"][target][score]}
+            found = read_record(path).rows
+            for title, where in _MEASURES.items():
+                for one in select(found, {**where, "target": target}):
+                    own = {"value": one["value"], "chance": one.get("chance")}
+                    yield {"measure": f"{title} {test}".rstrip(), **own}
         seen: set[str] = set()
         for key, path in cell.files.items():
             task, _, test = key.partition(" ")
             if task in TASKS:
                 title = TASKS[task].title
-                own = {"measure": f"{title} {test}" if task in seen else title, "unit": _PERCENT}
+                own = {"value": transfer_mean(path, target, test), "unit": "%"}
+                yield {"measure": f"{title} {test}" if task in seen else title, **own}
                 seen.add(task)
-                yield {**about, **own, "value": transfer_mean(path, target, test)}
 
-    def arrange(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
-        from fairseq_xling.results.frame import arranged
+    def arrange(self, rows: list[Row]) -> list[Row]:
+        """By setting and measure; they come by language."""
+        return arranged(arranged(rows, "measure"), "row")
 
-        return arranged(frame, "row", "target", "measure")
-
-    def recorded(
-        self, config: AblationConfig, cells: Sequence[Cell], frame: "pandas.DataFrame"
-    ) -> Mapping[str, Any]:
-        columns = [
-            {
-                "title": title,
-                "unit": unit,
-                "compares": title != _BITS,
-                "digits": 1 if unit == _PERCENT else 2 if title == _BITS else 3,
-            }
-            for title, unit in dict.fromkeys(zip(frame["measure"], frame["unit"], strict=True))
-        ]
-        return {"columns": columns, "tasks": [one.title for one in config.task_table.values()]}
-
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        config = record["config"]
-        digits = {one["title"]: one["digits"] for one in record["columns"]}
-        yield tabled("Table", table(frame, digits), *_notes(record, frame))
-        yield from filter(None, [sharing_claims(record)])
-        facts = [f"{config['arch']}, {config['layers']} layers, {describe_steps(config)}."]
-        facts.append(seeds_in_words(config["seeds"], "dots"))
-        figure = partial(draw, record, frame)
-        yield Section("Single seeds", figure=figure, notes=facts, name="plot")
-
-    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
-        from fairseq_xling.results.frame import listed
-
-        columns = ("target", "measure", "seed", "value", "chance", "parameters")
-        return {"table": listed(frame, {"setting": "row", **{one: one for one in columns}})}
-
-    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterator[Measured]:
-        first = list(table.header).index("parameters") + 1
-        for row in table.rows:
-            if row[0][1:].isdigit() and row[first]:  # A1 to A10 are rows; C and others of ours
-                yield Measured(row[0], table.header[first], row[first].mean)
+    def sections(self, rows: Sequence[Row], config: AblationConfig) -> Iterator[Section]:
+        first = rows[0]["row"]
+        measures = [name for name in distinct(rows, "measure") if name not in (PARAMETERS, PAPER)]
+        percents = dict.fromkeys(distinct(select(rows, {"unit": "%"}), "measure"), 1)
+        table = Table(
+            {"setting": "row", "": "name", "BPE": "vocabulary"},
+            "{measure}, {target}",
+            digits={PARAMETERS: None, _BITS: 2, **percents},
+            contrast=Contrast(first, "Δ {measure}", measures),
+        )
+        compared = [name for name in measures if name != _BITS]
+        chart = Chart(
+            "dots",
+            {"measure": compared},
+            row="{row} {name}",
+            panel="{target}: {measure}",
+            title="{target}: {measure}",
+            ylabel="{measure}, {unit}",
+            chance="chance",
+        )
+        yield Section("Table", table, notes=_notes(rows, first, compared, config), name="table")
+        steps = describe_steps(dataclasses.asdict(config))
+        facts = [f"{config.layers} layers ({config.arch}), {steps}."]
+        yield Section("Single seeds", chart=chart, notes=facts, name="plot")
 
 
 def choose_settings(config: AblationConfig) -> list[Setting]:
@@ -185,6 +170,11 @@ class _Models(EncoderPlan):
     """The steps of each model: its text, data folder, training and evaluations."""
 
     config: AblationConfig
+
+    def about(self, setting: Setting) -> dict[str, str]:
+        """What its row of the table says."""
+        vocabulary = setting.bpe(self.config.vocab_size)
+        return {"row": setting.code, "name": setting.name, "vocabulary": vocabulary}
 
     def data(self, setting: Setting, target: str) -> Path:
         """The setting's data folder."""
@@ -239,8 +229,7 @@ class _Models(EncoderPlan):
                 tests=config.test_list,
             )
             files |= {f"{task} {test}": output for test in config.test_list}
-        about = {"row": setting.code, "name": setting.name, "target": target, "seed": seed}
-        about |= {"vocabulary": setting.bpe(config.vocab_size), "reported": setting.paper_xnli}
+        about = {**self.about(setting), "target": target, "seed": seed}
         self.cells.append(Cell(about, {**files, **more}))
 
     def _evaluate(self, name: str, data: Path, folder: Path, target: str, test: str = "") -> Path:
@@ -299,119 +288,29 @@ def write_subset(source: Path, like: Path, output: Path, seed: int) -> None:
                 file.write(line + "\n")
 
 
-def table(frame: "pandas.DataFrame", digits: Mapping[str, int]) -> Table:
-    """Header and rows; the delta columns are means over the target languages, against the first
-    row.
-
-    Args:
-        digits: of the columns, by title, in their order.
-    """
-    from fairseq_xling.results.frame import figures, make_frame, pivot
-
-    found = figures(frame, "row", "measure", "target")
-    targets, codes = (list(dict.fromkeys(frame[name])) for name in ("target", "row"))
-    about = {
-        code: {"row": code, "name": name, "vocabulary": vocabulary}
-        for code, name, vocabulary in frame[["row", "name", "vocabulary"]].itertuples(index=False)
-    }
-    paper = "paper: XNLI"
-    further = [
-        {**about[code], "column": paper, "value": value}
-        for code, value in dict.fromkeys(zip(frame["row"], frame["reported"], strict=True))
-    ]
-    for title, code in itertools.product(digits, codes):
-        value = statistics.fmean(
-            statistics.fmean(found[code, title, target])
-            - statistics.fmean(found[codes[0], title, target])
-            for target in targets
-        )
-        further.append({**about[code], "column": f"Δ {title}", "value": value})
-    own = zip(frame["measure"], frame["target"], strict=True)
-    shown = frame.assign(column=[f"{title}, {target}" for title, target in own])
-    order = {
-        name: number
-        for title, number in digits.items()
-        for name in (*(f"{title}, {target}" for target in targets), f"Δ {title}")
-    }
-    header, rows = pivot(
-        make_frame([*shown.to_dict("records"), *further]),
-        {"setting": "row", "": "name", "BPE": "vocabulary"},
-        "column",
-        order=[*order, paper],
-        digits={**order, paper: 1},
-        signed=[f"Δ {title}" for title in digits],
+def _notes(
+    rows: Sequence[Row], first: str, compared: Sequence[str], config: AblationConfig
+) -> list[str]:
+    own = select(rows, {"row": first, "measure": compared, "chance": GIVEN})
+    chances = dict.fromkeys((row["measure"], row["chance"], row["target"]) for row in own)
+    said = ", ".join(f"{measure} {chance:.4f} ({target})" for measure, chance, target in chances)
+    source = config.language_list[0]
+    titles = ", ".join(task.title for task in config.task_table.values())
+    zero_shot = (
+        f"{titles}: fine-tuned and selected on {source} alone, with private parts frozen; tested "
+        "on the target language (%)."
     )
-    sizes = figures(frame.assign(seed=frame["target"], value=frame["parameters"]), "row")
-    counts = [round(statistics.fmean(sizes[row[0],])) for row in rows]
-    return (
-        [*header[:3], "parameters", *header[3:]],
-        [[*row[:3], count, *row[3:]] for row, count in zip(rows, counts, strict=True)],
-    )
-
-
-def compared(record: Mapping[str, Any], frame: "pandas.DataFrame") -> "pandas.DataFrame":
-    """What settings can be compared by, in the order of the columns."""
-    titles = [one["title"] for one in record["columns"] if one["compares"]]
-    own = frame[frame["measure"].isin(titles)]
-    return own.iloc[sorted(range(len(own)), key=lambda n: titles.index(own["measure"].iat[n]))]
-
-
-def draw(record: Mapping[str, Any], frame: "pandas.DataFrame") -> "Figure":
-    """Dots of every seed, a panel for each measure and target language."""
-    from fairseq_xling.results.charts import dots
-
-    own = compared(record, frame)
-    panels = own["target"] + ": " + own["measure"]
-    named = own["row"] + " " + own["name"]
-    return dots(
-        own.assign(panel=panels, row=named),
-        lambda rows: rows["measure"].iat[0] + rows["unit"].iat[0],
-        panel="panel",
-        title=lambda rows: rows["panel"].iat[0],
-        chance="chance ({:.4f})",
-    )
-
-
-def _notes(record: Mapping[str, Any], frame: "pandas.DataFrame") -> list[str]:
-    config, first = record["config"], frame["row"].iat[0]
-    own = compared(record, frame)
-    own = own[(own["row"] == first) & own["chance"].notna()]
-    chances = ", ".join(
-        f"{measure} {chance:.4f} ({target})"
-        for measure, chance, target in dict.fromkeys(
-            own[["measure", "chance", "target"]].itertuples(index=False, name=None)
-        )
-    )
-    source = config["languages"].partition(",")[0]
-    zero_shot = [
-        f"{', '.join(record['tasks'])}: fine-tuned and selected on {source} alone, with private "
-        "parts frozen; tested on the target language (%)."
-    ]
     alike = "Private parts other than the embeddings of words begin with equal weights."
     return [
-        f"Mean ± standard deviation over seeds {config['seeds']}; Δ is the mean difference "
+        f"Mean ± standard deviation over seeds {config.seeds}; Δ is the mean difference "
         f"to {first} over the target languages; parameters are also means.",
         "Sentence P@1 and word MRR are those of the best layer, without a map, at the "
-        f"checkpoint with the lowest {source} validation perplexity. Chance: {chances}.",
-        f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config['layers']} layers.",
+        f"checkpoint with the lowest {source} validation perplexity. Chance: {said}.",
+        f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {config.layers} layers.",
         "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, A9, "
         "A10, A5-union, T; A4; A6 to A8 and C).",
         "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
         "models a thousand times larger; they are shown only for orientation.",
-        *(zero_shot if record["tasks"] else ()),
-        *([alike] if config.get("separate_start") else ()),
+        *([zero_shot] if titles else []),
+        *([alike] if config.separate_start else []),
     ]
-
-
-def sharing_claims(record: Mapping[str, Any]) -> Section | None:
-    """What the paper says of transfer, by every figure that settings can be compared by, the mean
-    over target languages."""
-    from fairseq_xling.results.frame import figures, frame_from_json, split
-
-    own = compared(record, frame_from_json(record["frame"]))
-    measures = {
-        title: {code: values for (code,), values in figures(rows, "row").items()}
-        for title, rows in split(own, "measure")
-    }
-    digits = {one["title"]: one["digits"] for one in record["columns"]}
-    return claims_section(CLAIMS, measures, digits, record["config"]["seeds"])

@@ -6,13 +6,10 @@ and word translation. The first side, X, is mapped into the space of the second,
 orthogonal map with cosines the direction makes no difference.
 """
 
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.emerging.similarity_config import (
     PRESETS,
     WORDS,
@@ -23,33 +20,30 @@ from fairseq_xling.papers.emerging.similarity_config import (
 )
 from fairseq_xling.papers.emerging.similarity_lexicon import lexicon_step
 from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
-from fairseq_xling.results.page import RESULTS, Measured
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import RESULTS, Chart, Section, read_record
+from fairseq_xling.reports.rows import GIVEN, Row, arranged, distinct, select
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.encoder_training import counted
-from fairseq_xling.studies.study import Cell, Study, Table, tabled
+from fairseq_xling.studies.study import Cell, Study
 
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
-
-# For each panel: the measure, the curve in its results, and the axis label.
+# For each panel of a figure: the measure, and the curve in its results.
 PANELS = {
-    "retrieval P@1": ("retrieval", "cosine mean", "sentence retrieval, P@1"),
-    "CKA": ("cka", "CKA", "linear CKA"),
-    "BLI P@1": ("bli", "P@1 cosine", "word translation, P@1"),
-    "BLI MRR": ("bli", "MRR cosine", "word translation, MRR"),
+    "retrieval P@1": ("retrieval", "cosine mean"),
+    "CKA": ("cka", "CKA"),
+    "BLI P@1": ("bli", "P@1 cosine"),
+    "BLI MRR": ("bli", "MRR cosine"),
 }
-STATIC = ("static P@1", "static", "P@1 cosine")  # raw embeddings have no other layer
-# The paper's criterion (Figure 4) next to the nearest neighbour by cosine.
-CSLS = (
-    ("BLI P@1 (CSLS)", "bli", "P@1 csls"),
-    ("static P@1 (CSLS)", "static", "P@1 csls"),
-)
+# Raw embeddings have no other layer. CSLS, the paper's criterion (Figure 4), stands next to the
+# nearest neighbour by cosine.
+_CURVES = {
+    **PANELS,
+    "static P@1": ("static", "P@1 cosine"),
+    "BLI P@1 (CSLS)": ("bli", "P@1 csls"),
+    "static P@1 (CSLS)": ("static", "P@1 csls"),
+}
 PEARSON = "Pearson"
-BY_LAYER = ("row", "pair", "measure", "seed", "layer", "value")
 LAYER = "layer (0: embeddings)"
 # What the table's step leaves, of studies with a figure for each pair.
 FILES = ("table.md", "table.csv", RESULTS, "report.html", "plot-{pair}.svg")
@@ -67,7 +61,6 @@ _SAME = (
 _PARAPHRASE = "The second side of LANG-LANG_2 reads paraphrases of the first side's sentences."
 
 
-@KINDS.register("similarity")
 @STUDIES.register("similarity")
 class Similarity(Study):
     """Retrieval, CKA and word translation of bilingual, monolingual and random encoders: curves by
@@ -103,50 +96,34 @@ class Similarity(Study):
         plan.cells += correlations
         return plan.done()
 
-    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
+    def read(self, cell: Cell) -> Iterator[Row]:
         if "correlation" in cell.files:
-            found = read_json(cell.files["correlation"])["correlations"]
-            each = [one[PEARSON] for one in found if one["pair"] != "all"]
-            for seed, value in zip(cell.about["seed"], each, strict=False):
+            found = read_record(cell.files["correlation"]).rows
+            pairs = [pair for pair in distinct(found, "pair") if pair != "all"]
+            for seed, pair in zip(cell.about["seed"], pairs, strict=False):
                 # None, if a measure is the same at all layers
-                yield {"seed": seed, "measure": PEARSON, "value": value}
+                for one in select(found, {"pair": pair, "measure": PEARSON}):
+                    yield {"seed": seed, "measure": PEARSON, "value": one["value"]}
             return
-        curves = [(name, what, curve) for name, (what, curve, _) in PANELS.items()]
-        for name, what, curve in (*curves, STATIC, *CSLS):
+        for name, (what, curve) in _CURVES.items():
             if what in cell.files:
-                found = read_json(cell.files[what])
-                # an MRR by chance is another than the P@1 that the results have
-                own = {"measure": name, "chance": None if "MRR" in name else found.get("chance")}
-                for layer, value in zip(found["layers"], found["curves"][curve], strict=True):
-                    yield {**own, "layer": layer, "value": value}
+                found = read_record(cell.files[what]).rows
+                for one in select(found, {"measure": curve, "layer": GIVEN}):
+                    # an MRR by chance is another than the P@1 that the results have
+                    chance = None if "MRR" in name else one.get("chance")
+                    own = {"measure": name, "chance": chance}
+                    yield {**own, "layer": one["layer"], "value": one["value"]}
 
-    def arrange(self, frame: "pandas.DataFrame") -> "pandas.DataFrame":
-        from fairseq_xling.results.frame import arranged
+    def arrange(self, rows: list[Row]) -> list[Row]:
+        return arranged(rows, "row", "pair", "measure")
 
-        return arranged(frame, "row", "pair", "measure")
-
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        from fairseq_xling.results.frame import pivot
-
-        found = set(frame["measure"])
-        names = (*PANELS, STATIC[0], *(name for name, _, _ in CSLS), PEARSON)
-        order = [name for name in names if name in found]
-        means = pivot(frame, {"encoders": "title", "pair": "pair"}, order=order)
-        yield tabled("Means over layers", means, *_notes(record["config"]))
-        yield from by_pair(draw, frame)
-
-    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
-        from fairseq_xling.results.frame import listed
-
-        return {"table": listed(frame[frame["measure"] != PEARSON], BY_LAYER)}
-
-    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterator[Measured]:
-        from fairseq_xling.results.frame import figures
-
-        pearson = figures(frame[frame["measure"] == PEARSON], "row", "pair")
-        for (row, pair), values in pearson.items():
-            mean = statistics.fmean(values)
-            yield Measured("S9", f"Pearson of CKA and retrieval, {row}, {pair}", mean)
+    def sections(self, rows: Sequence[Row], config: SimilarityConfig) -> Iterator[Section]:
+        found = distinct(rows, "measure")
+        order = [name for name in (*_CURVES, PEARSON) if name in found]
+        table = Table({"encoders": "title", "pair": "pair"}, order=order)
+        yield Section("Means over layers", table, notes=_notes(config), name="table")
+        chart = Chart("curve", {"measure": list(PANELS)}, xlabel=LAYER, chance="chance")
+        yield from by_pair(chart, rows)
 
 
 class _Compared(Models):
@@ -234,45 +211,28 @@ class _Compared(Models):
         return Cell(about, {"correlation": result})
 
 
-def by_pair(
-    draw: Callable[["pandas.DataFrame", str], "Figure"], frame: "pandas.DataFrame"
-) -> Iterator[Section]:
-    """A figure by layer of each pair."""
-    for pair in dict.fromkeys(frame["pair"]):
-        figure = partial(draw, frame, pair)
-        yield Section(f"By layer, {pair}", figure=figure, name=f"plot-{pair}")
+def by_pair(chart: Chart, rows: Sequence[Row]) -> Iterator[Section]:
+    """The figure by layer of each pair; a row looks alike in all of them."""
+    given = {"row": "title", "title": "{pair}", "rows": distinct(rows, "title")}
+    for pair in distinct(rows, "pair"):
+        own = dataclasses.replace(chart, where={**chart.where, "pair": pair}, **given)
+        chances = ", ".join(
+            distinct(select(rows, {**own.where, "chance": GIVEN}), "{measure} {chance}")
+        )
+        notes = [f"Chance: {chances}"] if chances else []
+        yield Section(f"By layer, {pair}", chart=own, notes=notes, name=f"plot-{pair}")
 
 
-def draw(frame: "pandas.DataFrame", pair: str) -> "Figure":
-    """A panel for each measure by layer, a line for each row that looks alike in each pair."""
-    from fairseq_xling.results.charts import curves
-
-    def title(rows: "pandas.DataFrame") -> str:
-        chance = rows["chance"].iat[0]
-        return pair if chance is None else f"{pair}, chance {chance:.3g}"
-
-    return curves(
-        frame[(frame["pair"] == pair) & frame["measure"].isin(list(PANELS))],
-        {name: label for name, (_, _, label) in PANELS.items()},
-        xlabel=LAYER,
-        label="title",
-        title=title,
-        chance="chance",
-        styles=list(dict.fromkeys(frame["row"])),
-        common=True,
-    )
-
-
-def _notes(config: Mapping[str, Any]) -> list[str]:
+def _notes(config: SimilarityConfig) -> list[str]:
     return [
         "Means over the layers compared, with the standard deviation over seeds; every layer is in "
         "`table.csv` and the figures. Static: rows of the embedding matrices, one layer.",
         "Retrieval and CKA on the test part of the parallel text, maps for sentences fitted on its "
-        f"valid part ({config['method']}, rows normalised by {config['normalize']}); maps for "
-        "words fitted on the training entries of the dictionary, words scored on the others, "
-        "among all target words of the dictionary.",
+        f"valid part ({config.method}, rows normalised by {config.normalize}); maps for "
+        "words fitted on the training entries of the dictionary, words scored on the others "
+        "(BLI), among all target words of the dictionary.",
         "Pearson: of CKA with retrieval over the layers, for each seed.",
-        f"{_EQUAL[config['equal']]} Encoders of two languages start from different weights.",
-        *([_SAME] if config["same"] else []),
-        *([_PARAPHRASE] if config.get("paraphrase") else []),
+        f"{_EQUAL[config.equal]} Encoders of two languages start from different weights.",
+        *([_SAME] if config.same else []),
+        *([_PARAPHRASE] if config.paraphrase else []),
     ]

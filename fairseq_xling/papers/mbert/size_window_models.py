@@ -9,16 +9,14 @@ import dataclasses
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
 from fairseq_xling.analysis.static_encoder import StaticEncoder
 from fairseq_xling.analysis.subject import Subject
-from fairseq_xling.core.files import write_json
 from fairseq_xling.core.progress import progress
-from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.mapping.vectors_file import (
@@ -29,6 +27,7 @@ from fairseq_xling.mapping.vectors_file import (
     write_vectors,
 )
 from fairseq_xling.papers.mbert.static_classifier import classifies, classify
+from fairseq_xling.reports.record import Record, made, write_record
 from fairseq_xling.runs.corpus_steps import eval_command
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
@@ -36,7 +35,6 @@ from fairseq_xling.runs.training_command import Training
 from fairseq_xling.studies.encoder_training import EncoderPlan
 from fairseq_xling.studies.gold_tasks import GoldTask
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.verbs.eval import FORMAT
 from fairseq_xling.verbs.measures import MEASURES
 
 if TYPE_CHECKING:
@@ -261,9 +259,9 @@ def evaluate_vectors(
     args = argparse.Namespace(
         dictionary=dictionary, words_split="train", words_limit=0, neighbours=0
     )
-    findings: Any = MEASURES["words"]().run(subject, args)
-    results = [
-        {"checkpoint": str(vectors), "measures": {"words": dataclasses.asdict(findings)}},
-    ]
-    origin = provenance({"data": folder.path / "meta.json", "vectors": vectors})
-    write_json(output, {"format": FORMAT, "provenance": origin, "results": results})
+    found = MEASURES["words"]().run(subject, args)
+    about = {"study": "eval", "task": "words", "row": vectors.name}
+    record = Record(
+        found.title, [{**about, **row} for row in found.rows], (found.section("words"),)
+    )
+    write_record(output, made(record, {"data": folder.path / "meta.json", "vectors": vectors}))

@@ -11,33 +11,34 @@ import functools
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowConfig
-from fairseq_xling.results.page import Measured, seeds_in_words
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Section, read_record
+from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select
 from fairseq_xling.runs.corpus_steps import check_vocabulary
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.encoder_training import EncoderPlan, check_every, check_text
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_mean
-from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study, Table, tabled
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study
 from fairseq_xling.studies.task_options import check_tasks
 
-if TYPE_CHECKING:
-    import pandas
-
-WORDS = ("word_mrr", "word_p1", "word_layer")  # measures of the dictionary's words
+# Measures of the dictionary's words, at the best layer: that of the results, and its column.
+WORDS = {
+    "word_mrr": ("MRR", "value"),
+    "word_p1": ("P@1", "value"),
+    "word_layer": ("MRR", "layer"),
+}
 MRR = "MRR"
+_KEY = ("row", "sentences", "task")  # of a line's figures
 
 
-@KINDS.register("size-window")
 @STUDIES.register("size-window")
 class SizeWindow(Study):
     """GloVe, Word2Vec and a masked LM on texts of several sizes, cut into long or short pieces: the
@@ -138,41 +139,59 @@ class SizeWindow(Study):
             leave(place, lambda _: True, row=ready.name, sentences=None, window=None)
         return plan.done()
 
-    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
+    def read(self, cell: Cell) -> Iterator[Row]:
         target = cell.about["target"]
         if "task" in cell.about:
-            learnt = cell.files.get("transfer")
-            yield {"value": transfer_mean(learnt, target) if learnt else None}
+            if learnt := cell.files.get("transfer"):
+                yield {"value": transfer_mean(learnt, target)}
             return
-        (found,) = read_json(cell.files["words"])["results"]
-        scores = found["measures"]["words"]["scores"][target]
-        for name in WORDS:
-            yield {"measure": name, "value": scores.get(name)}
+        best = {"task": "words", "target": target, "best": 1}
+        found = {row["measure"]: row for row in select(read_record(cell.files["words"]).rows, best)}
+        for name, (measure, column) in WORDS.items():
+            yield {"measure": name, "value": found[measure][column]}
 
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        from fairseq_xling.results.charts import dots
+    def arrange(self, rows: list[Row]) -> list[Row]:
+        """By model and size; what is shown has its ``heading`` in the table, and the ``model`` in
+        words. Then what is lost with the shorter window, where both are known.
 
-        config = record["config"]
-        yield tabled("Table", table(frame), *_notes(frame, config))
-        facts = [f"Languages {config['languages']}.", seeds_in_words(config["seeds"], "dots")]
-        figure = functools.partial(dots, _dotted(frame), MRR, title="")
-        yield Section("Single seeds", figure=figure, notes=facts, name="plot")
+        A model that was not trained here stands under the longest window, without a loss.
+        """
+        models, windows = distinct(rows, "row"), _windows(rows)
+        found = []
+        for row in sorted(rows, key=lambda r: (models.index(r["row"]), r.get("sentences", 0))):
+            if "task" in row or row["measure"] == "word_mrr":
+                window = f"window {row.get('window', windows[0])}"
+                words = f"{row['row']}, {row['sentences']:,}, {window}" if "window" in row else ""
+                heading = f"{_title(row.get('task'))}, {window}"
+                row = {**row, "heading": heading, "model": words or row["row"]}
+            found.append(row)
+        values = figures(select(found, {"heading": GIVEN, "window": GIVEN}), *_KEY, "window")
+        for *key, task in dict.fromkeys(key[:-1] for key in values):
+            long, short = (values.get((*key, task, window)) for window in (windows[0], windows[-1]))
+            lost = drop(statistics.fmean(long), statistics.fmean(short)) if long and short else None
+            if lost is not None and not math.isnan(lost):
+                about = {name: rows[0].get(name) for name in ("paper", "study", "source")}
+                about |= {"row": key[0], "sentences": key[1], "task": task, "unit": "%"}
+                title = _drop_title(_title(task))
+                found.append({**about, "measure": title, "heading": title, "value": 100 * lost})
+        return [{name: x for name, x in row.items() if x is not None} for row in found]
 
-    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
-        """The columns are in the order of their names."""
-        from fairseq_xling.results.frame import spread
-
-        keys = {"model": "row", "sentences": "sentences", "window": "window", "seed": "seed"}
-        header, rows = spread(frame, {**keys, "language": "target"})
-        places = sorted(range(len(header)), key=list(header).__getitem__)
-        return {"table": ([header[n] for n in places], [[row[n] for n in places] for row in rows])}
-
-    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterator[Measured]:
-        for place, title in enumerate(table.header):
-            for row in table.rows if title.startswith("drop") else ():
-                if (lost := row[place]) is not None:
-                    what = f"{title} with the shorter window, {_name(*row[:2])}"
-                    yield Measured("E11", what, lost.mean)
+    def sections(self, rows: Sequence[Row], config: SizeWindowConfig) -> Iterator[Section]:
+        titles = list(dict.fromkeys(_title(row.get("task")) for row in rows))
+        drops = {title: _drop_title(title) for title in titles}
+        of = {title: [f"{title}, window {window}" for window in _windows(rows)] for title in titles}
+        table = Table(
+            {"model": "row", "sentences": "sentences"},
+            "heading",
+            {"heading": GIVEN},
+            order=[heading for title in titles for heading in (*of[title], drops[title])],
+            digits={**dict.fromkeys(of[MRR], 3), "*": 1},
+            signed=list(drops.values()),
+        )
+        yield Section("Table", table, notes=_notes(rows, config), name="table")
+        chart = Chart("dots", {"measure": "word_mrr"}, row="model", ylabel=MRR)
+        facts = [f"Languages {config.languages}."]
+        yield Section("Single seeds", chart=chart, notes=facts, name="plot")
 
 
 def _slice_step(run: Path, full: Path, size: int, window: int) -> Step:
@@ -194,57 +213,9 @@ def _slice(full: Path, slices: Path, size: int, window: int) -> None:
     write_slices(DataFolder(full), slices, size, window)
 
 
-def table(frame: "pandas.DataFrame") -> Table:
-    """A row for each model and size, means over the target languages, and what is lost.
-
-    A model that the study did not train stands under the longest window, without a drop.
-    """
-    from fairseq_xling.results.frame import figures, make_frame, pivot
-
-    shown = _shown(frame)
-    windows = sorted(set(shown["window"]), reverse=True)
-    key = ["row", "sentences", "title"]
-    found = figures(shown, *key, "window")
-    drops = []
-    for of in dict.fromkeys(shown[key].itertuples(index=False, name=None)):
-        long, short = (found.get((*of, window)) for window in (windows[0], windows[-1]))
-        lost = drop(statistics.fmean(long), statistics.fmean(short)) if long and short else math.nan
-        value = None if math.isnan(lost) else 100 * lost
-        named = {"row": of[0], "sentences": of[1], "column": _drop_title(of[2]), "value": value}
-        drops.append(named)
-    columns = [f"{t}, window {w}" for t, w in zip(shown["title"], shown["window"], strict=True)]
-    both = [*shown.assign(column=columns).to_dict("records"), *drops]
-    order, digits = [], {}
-    for title in dict.fromkeys(shown["title"]):
-        own, lost_title = [f"{title}, window {window}" for window in windows], _drop_title(title)
-        order += [*own, lost_title]
-        digits |= {**dict.fromkeys(own, 3 if title == MRR else 1), lost_title: 1}
-    rows = {"model": "row", "sentences": "sentences"}
-    signed = [name for name in order if name.startswith("drop")]
-    return pivot(make_frame(both), rows, "column", order=order, digits=digits, signed=signed)
-
-
-def _shown(frame: "pandas.DataFrame") -> "pandas.DataFrame":
-    """What the table shows, with the ``title`` of each measure, by model and size."""
-    frame = frame[(frame["measure"] == WORDS[0]) | frame["task"].notna()]
-    longest = max(window for window in frame["window"] if window is not None)
-    models = list(dict.fromkeys(frame["row"]))
-    places = sorted(
-        range(len(frame)),
-        key=lambda n: (models.index(frame["row"].iat[n]), frame["sentences"].iat[n] or 0),
-    )
-    titles = [MRR if task is None else f"{task} (%)" for task in frame["task"]]
-    windows = [longest if window is None else window for window in frame["window"]]
-    return frame.assign(title=titles, window=windows).iloc[places]
-
-
-def _dotted(frame: "pandas.DataFrame") -> "pandas.DataFrame":
-    """The MRR of each seed; a name for each model, size and window, the longest first."""
-    own = _shown(frame)
-    own = own[own["title"] == MRR]
-    trained = zip(own["row"], own["sentences"], own["window"], strict=True)
-    names = [_name(m, s) if s is None else f"{_name(m, s)}, window {w}" for m, s, w in trained]
-    return own.assign(row=names)
+def _windows(rows: Sequence[Row]) -> list[int]:
+    """Longest first."""
+    return sorted(distinct(select(rows, {"window": GIVEN}), "window"), reverse=True)
 
 
 def drop(long: float, short: float) -> float:
@@ -256,15 +227,15 @@ def drop(long: float, short: float) -> float:
     return (long - short) / long if long else math.nan
 
 
+def _title(task: str | None) -> str:
+    return MRR if task is None else f"{task} (%)"
+
+
 def _drop_title(title: str) -> str:
     return "drop (%)" if title == MRR else f"drop of {title}"
 
 
-def _name(model: str, sentences: int | None) -> str:
-    return model if sentences is None else f"{model}, {sentences:,}"
-
-
-def _notes(frame: "pandas.DataFrame", config: Mapping[str, Any]) -> list[str]:
+def _notes(rows: Sequence[Row], config: SizeWindowConfig) -> list[str]:
     notes = [
         "MRR of the dictionary's translations (`fairseq-xling eval --measure words`), the mean "
         "over the target languages; for the masked LM at its best layer for each language. "
@@ -273,15 +244,15 @@ def _notes(frame: "pandas.DataFrame", config: Mapping[str, Any]) -> list[str]:
         "contexts in the same text for every model, in segments of the model's own window.",
         "Drop: (longest - shortest) / longest window, of the means.",
     ]
-    if config.get("equal") == "passes":
+    if config.equal == "passes":
         notes.append("Masked LMs of every size read their text equally often.")
-    if frame["task"].notna().any():
+    if select(rows, {"task": GIVEN}):
         notes.append(
             "Tasks: models learn in the first language and are tested in the targets; the mean "
             "over these. Encoders are fine-tuned (`fairseq-xling eval transfer`); vectors stay as "
             "they are, and a small network reads them (`--static-classifier`)."
         )
-    if frame["sentences"].isna().any():
+    if select(rows, {"sentences": None}):
         notes.append(
             "A model without a number of sentences was trained elsewhere: it is only evaluated, "
             "with its own vocabulary and with contexts in its own training text."

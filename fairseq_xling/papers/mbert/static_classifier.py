@@ -21,18 +21,14 @@ import torch
 from torch import Tensor, nn
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import write_json
-from fairseq_xling.core.provenance import provenance
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.mapping.vectors_file import read_vectors
-from fairseq_xling.results.frame import frame_to_json, make_frame
+from fairseq_xling.reports.record import RESULTS, Record, made, write_record
 from fairseq_xling.studies.gold_tasks import GoldTask
 from fairseq_xling.tasks.esim import Esim, EsimOptions, fit_pairs, mean
 from fairseq_xling.tasks.formats.texts import Tsv
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.text.encoder import TextEncoder
-
-FORMAT = "fairseq_xling static classification 1"
 
 
 class OfMeans(nn.Module):
@@ -164,7 +160,7 @@ def classify(
     network: str,
     seed: int,
 ) -> None:
-    """Train on the first language and test on all; write ``output/results.json``.
+    """Train on the first language and test on all; write the record ``output/results.json``.
 
     It is read as that of `fairseq-xling eval transfer`. The vectors stay as they are.
 
@@ -196,15 +192,17 @@ def classify(
     trained = fit_pairs(
         lambda: NETWORKS[network](table.shape[1], len(labels), options), train, valid, options
     )
-    about = {"row": network, "seed": seed, "epoch": trained.epoch, "measure": task.metric}
+    about = {"source": source, "row": network, "seed": seed, "epoch": trained.epoch}
+    about |= {"part": "test", "shifted": False, "measure": task.metric}
     rows = []
     for lang in languages:
         test = read("test", lang)
         right = trained.predict(test) == test.labels
         rows.append({**about, "task": lang, "target": lang, "value": 100 * float(right.mean())})
-    frame = make_frame(rows, source=source, part="test", shifted=False)
-    record = {"metric": task.metric, "labels": list(labels), "frame": frame_to_json(frame)}
-    record["options"] = dataclasses.asdict(options)
-    origin = provenance({"vectors": vectors, "data": folder.path / "meta.json"})
+    facts = {"metric": task.metric, "labels": list(labels)}
+    record = Record(
+        f"{task.title} by vectors", rows, facts=facts, config=dataclasses.asdict(options)
+    )
     output.mkdir(parents=True, exist_ok=True)
-    write_json(output / "results.json", {"format": FORMAT, "provenance": origin, **record})
+    inputs = {"vectors": vectors, "data": folder.path / "meta.json"}
+    write_record(output / RESULTS, made(record, inputs))

@@ -9,17 +9,15 @@ test are looked up among their translations as in Pires et al. 2019, section 5.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
-from fairseq_xling.core.files import read_json
 from fairseq_xling.core.options import like, option, reads
-from fairseq_xling.results.page import RESULTS
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import RESULTS, Chart, Section, read_record
+from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
 from fairseq_xling.runs.corpus_steps import check_vocabulary, eval_command
 from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
 from fairseq_xling.runs.settled import device_option, precision_option
@@ -33,12 +31,8 @@ from fairseq_xling.studies.encoder_training import (
     counted,
 )
 from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
-from fairseq_xling.studies.study import Cell, Study, tabled
+from fairseq_xling.studies.study import Cell, Study
 from fairseq_xling.studies.task_options import TaskOptions
-
-if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
 
 RATE, BLEU, OTHER = "convert rate", "BLEU-1", "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
@@ -47,7 +41,7 @@ HALF, MOVED, ALL = "lower half frozen", "lower half frozen, shifted", "all layer
 NEW = "new weights, all layers trained"
 FOUND = "translation found"
 BEST = "checkpoint_best.pt"
-_MASS = {"langmass_own": "mass on own words", "langmass_others": "mass on others' words"}
+OWN, OTHERS = "mass on own words", "mass on others' words"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +58,6 @@ class Config(EncoderTraining, PreparedText):
     jobs: int = jobs_option()
 
 
-@KINDS.register("token-translation")
 @STUDIES.register("token-translation")
 class TokenTranslation(Study):
     """A masked language model of several languages, its states shifted by their mean difference."""
@@ -125,35 +118,27 @@ class TokenTranslation(Study):
                     plan.cells.append(Cell({**about, "row": row, "task": task.title}, files))
         return plan.done()
 
-    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
-        found = {name: read_json(path) for name, path in cell.files.items()}
+    def read(self, cell: Cell) -> Iterator[Row]:
+        found = {
+            name: read_record(path).rows for name, path in cell.files.items() if name != "transfer"
+        }
         if "mass" in found:
-            (result,) = found["mass"]["results"]
-            measured = result["measures"]["langmass"]
-            for lang, scores in measured["scores"].items():
-                for name, title in _MASS.items():
-                    chance = measured["chance"][lang][name]
-                    about = {"target": lang, "measure": title, "chance": chance}
-                    yield {**about, "value": scores[name]}
-        elif "transfer" in found:
-            scores = tested_scores(cell.files["transfer"].parent)[["target", "shifted", "value"]]
-            for lang, shifted, value in scores.itertuples(index=False, name=None):
-                measure = TRAINED if lang == cell.about["source"] else TRANSFER
-                row = MOVED if shifted else cell.about["row"]
-                yield {"row": row, "target": lang, "measure": measure, "value": value, "unit": "%"}
+            yield from _masses(select(found["mass"], {"task": "langmass"}))
+        elif "transfer" in cell.files:
+            for one in tested_scores(cell.files["transfer"].parent):
+                trained = one["target"] == cell.about["source"]
+                row = MOVED if one["shifted"] else cell.about["row"]
+                own = {"measure": TRAINED if trained else TRANSFER, "unit": "%"}
+                yield {"row": row, "target": one["target"], **own, "value": one["value"]}
         elif cell.about.get("cell") == "sentences":
-            for row, result in found.items():
+            for row, rows in found.items():
                 curves = {row: "after", **({NONE: "before"} if row == SHIFT else {})}
-                about = {"measure": FOUND, "chance": result["chance"]}
                 for name, curve in curves.items():
-                    by_layer = zip(result["layers"], result["curves"][curve], strict=True)
-                    for layer, value in by_layer:
-                        yield {**about, "row": name, "layer": layer, "value": value}
+                    for one in select(rows, {"measure": curve}):
+                        own = {key: one[key] for key in ("layer", "chance", "value")}
+                        yield {"row": name, "measure": FOUND, **own}
         else:
-            valid, test = (
-                {Shift(one["layer"], one["alpha"]): one for one in found[split]["cells"]}
-                for split in ("valid", "test")
-            )
+            valid, test = (_by_shift(found[split]) for split in ("valid", "test"))
             chosen = best_shift({shift: one for shift, one in valid.items() if shift.alpha > 0})
             where = {"chosen": f"layer {chosen.layer}, alpha {chosen.alpha:g}"}
             yield from _scores(test[chosen], {**where, "cell": "chosen"})
@@ -164,46 +149,55 @@ class TokenTranslation(Study):
                     about = {"layer": shift.layer, "alpha": shift.alpha, "cell": "grid"}
                     yield from _scores(scores, about)
 
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        from fairseq_xling.results.frame import pivot
-
-        rows, digits = {"": "row", "language": "target"}, {BLEU: 1, RATE: 3, OTHER: 3}
-        chosen = frame[frame["cell"] == "chosen"]
-        yield tabled(
+    def sections(self, rows: Sequence[Row], config: Config) -> Iterator[Section]:
+        lines, order = {"": "row", "language": "target"}, (BLEU, RATE, OTHER)
+        yield Section(
             "Token translation",
-            pivot(chosen, rows, digits=digits, order=list(digits)),
-            "Means and standard deviations over seeds; layer and alpha are chosen by the precision "
-            "of words on the validation sentences, the figures are of the test.",
-            "Convert rate: share of the target's own words among those of one language alone. "
-            "Third language: share of all words that only other languages have.",
+            Table(lines, where={"cell": "chosen"}, order=order, digits={BLEU: 1}),
+            notes=[
+                "Means and standard deviations over seeds; layer and alpha are chosen by the "
+                "precision of words on the validation sentences, the figures are of the test.",
+                "Convert rate: share of the target's own words among those of one language alone. "
+                "Third language: share of all words that only other languages have.",
+            ],
+            name="table",
         )
-        if len(found := frame[frame["measure"] == FOUND]):
+        if select(rows, {"measure": FOUND}):
             note = "Share of sentences whose translation is the nearest one, a mean over layers."
-            yield tabled("Sentences", pivot(found, rows, digits=3), note)
-        mass = frame[frame["measure"].isin(_MASS.values())]
-        yield tabled("Masked words", pivot(mass, {"language": "target"}, digits=3))
-        if len(tuned := frame[frame["measure"].isin([TRANSFER, TRAINED])]):
-            yield tabled("Tasks (%)", pivot(tuned, rows, "task", digits=1))
-        yield Section("By layer and alpha", figure=partial(draw, frame), name="plot-1")
+            yield Section("Sentences", Table(lines, where={"measure": FOUND}), notes=[note])
+        masses = {"measure": [OWN, OTHERS]}
+        yield Section("Masked words", Table({"language": "target"}, where=masses))
+        tuned = {"measure": [TRANSFER, TRAINED]}
+        if select(rows, tuned):
+            yield Section("Tasks (%)", Table(lines, "task", where=tuned, digits=1))
+        chart = Chart(
+            "curve",
+            {"cell": "grid", "row": SHIFT, "measure": [RATE, BLEU]},
+            row="alpha {alpha}",
+            panel="{target}: {measure}",
+            title="{target}",
+            xlabel="layer that is shifted",
+        )
+        yield Section("By layer and alpha", chart=chart, name="plot-1")
 
 
-def draw(frame: "pandas.DataFrame") -> "Figure":
-    """A panel for each target and measure: a line for each alpha, by the layer shifted."""
-    from fairseq_xling.results.charts import curves
+def _masses(rows: Sequence[Row]) -> Iterator[Row]:
+    """The mass on words of the text's own language alone, and of each of the others."""
+    for lang in distinct(rows, "target"):
+        of = select(rows, {"target": lang, "of": GIVEN})
+        for title, own in ((OWN, True), (OTHERS, False)):
+            side = [row for row in of if (row["of"] == lang) is own]
+            value, chance = (sum(row[name] for row in side) for name in ("value", "chance"))
+            yield {"target": lang, "measure": title, "value": value, "chance": chance}
 
-    own = frame[(frame["cell"] == "grid") & (frame["row"] == SHIFT)]
-    own = own[own["measure"].isin([RATE, BLEU])]
-    panels = own["target"] + ": " + own["measure"]
-    lines = [f"alpha {alpha:g}" for alpha in own["alpha"]]
-    return curves(
-        own.assign(panel=panels, line=lines),
-        lambda rows: rows["measure"].iat[0],
-        xlabel="layer that is shifted",
-        line="line",
-        panel="panel",
-        title=lambda rows: rows["target"].iat[0],
-        common=True,
-    )
+
+def _by_shift(rows: Sequence[Row]) -> dict[Shift, dict[str, Any]]:
+    """What `translate mds` measured of each shift."""
+    found: dict[Shift, dict[str, Any]] = {}
+    for row in select(rows, {"alpha": GIVEN}):
+        scores = found.setdefault(Shift(row["layer"], row["alpha"]), {})
+        scores[row["measure"]] = row["value"]
+    return found
 
 
 def _look_up(plan: EncoderPlan, target: str, best: Path, data: Path, seed: int) -> dict[str, Path]:
@@ -250,7 +244,7 @@ def _grid(
     return Step(name, [command], inputs=inputs, outputs=[run / "grids" / name], resumable=True)
 
 
-def _scores(scores: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _scores(scores: Mapping[str, Any], about: Row) -> Iterator[Row]:
     third = sum(scores["other_languages"].values()) / max(1, scores["tokens"])
     yield {**about, "measure": RATE, "value": scores["convert_rate"]}
     yield {**about, "measure": BLEU, "value": scores["bleu"], "unit": "%"}

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from tests.unit.studies.pages.records import RECORDS
+
 from fairseq_xling.papers.clcr.run_result import JOINS
 from fairseq_xling.results.page import Result, write_page
 from fairseq_xling.results.result import KINDS, make_joined
-from tests.unit.studies.pages.records import RECORDS
 
 
 def result(kind, **more):

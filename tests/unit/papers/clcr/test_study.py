@@ -4,6 +4,7 @@ each reading changes."""
 from pathlib import Path
 
 import pytest
+from tests.unit.studies.pages.records import RECORDS
 
 from fairseq_xling.papers.clcr.ablations_study import (
     ClcrReadings,
@@ -15,7 +16,6 @@ from fairseq_xling.papers.clcr.study import measurements, shown_figures
 from fairseq_xling.results.frame import frame_from_json, make_frame
 from fairseq_xling.results.page import Result
 from fairseq_xling.results.result import make_page
-from tests.unit.studies.pages.records import RECORDS
 
 ACCURACY = {10: (50.0, 60.0, 55.0), 40: (60.0, 72.0, 66.0)}
 SAME = dict.fromkeys(ACCURACY, (0.5, 0.5, 0.5))

@@ -3,16 +3,15 @@ import dataclasses
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.emerging.mapped_layers_study import (
     PRESETS,
     MappedLayers,
     MappedLayersConfig,
-    draw,
 )
-from fairseq_xling.results import tables
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.studies.study import Cell
-from tests.transfer_record import transfer_record
+from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 
 STUDY = MappedLayers()
@@ -181,11 +180,9 @@ def test_settings_that_cannot_work_are_refused_before_anything_runs(config, chan
 
 def cell(folder, row, layer, seed, own, other):
     tuned, result = folder / f"tuned-{layer}-{seed}", folder / f"{row}-{layer}-{seed}.json"
-    tuned.mkdir(exist_ok=True)
-    tests = [{"scores": {"en": {"f1": own}}}]
-    write_json(tuned / "results.json", transfer_record({"tests": tests}, metric="f1"))
-    scores = [{"scores": {"f1": other - 1.0}}, {"scores": {"f1": other + 1.0}}]
-    write_json(result, {"metric": "f1", "tests": scores})
+    write_transfer(tuned, "f1", {"en": own})
+    scores = [{"measure": "f1", "seed": n, "value": other + n} for n in (-1.0, 1.0)]
+    write_record(result, Record("", scores, facts={"metric": "f1"}))
     about = {"row": row, "title": row.upper(), "pair": "en-de", "measure": "NER F1"}
     about |= {"layer": layer, "seed": seed}
     return Cell(about, {"source": tuned, "target": result})
@@ -198,19 +195,17 @@ def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):
         for layer in (0, 2)
         for seed in (1, 2)
     ]
-    frame = STUDY.frame(cells)
-    *_, section = STUDY.sections(frame, {"config": dataclasses.asdict(MappedLayersConfig())})
-    header, rows = section.header, section.rows
+    record = STUDY.record(STUDY.rows(cells), MappedLayersConfig())
+    header, shown = table(record)
     assert header == ["task", "pair", "encoders", "layer 0", "layer 2"]
-    shown = [[tables.cell(value) for value in row] for row in rows]
     assert shown[0] == ["NER F1", "en-de", "en itself, monolingual", "80.0 ± 0.0", "82.0 ± 0.0"]
     assert shown[1] == ["NER F1", "en-de", "MAPPED", "53.0 ± 1.4", "53.0 ± 1.4"]
     assert shown[2][2:] == ["UNMAPPED", "13.0 ± 1.4", "13.0 ± 1.4"]
-    figure = draw(frame, "en-de")
+    figure = parts(record)[0].figure()
     assert [axis.get_ylabel() for axis in figure.axes if axis.get_visible()] == ["NER F1 (%)"]
-    (axis,) = draw(
-        frame[frame["layer"] == 2], "en-de"
-    ).axes  # curves of a single layer would show no spread
+    of_layer = [row for row in record.rows if row["layer"] == 2]
+    # curves of a single layer would show no spread
+    (axis,) = parts(STUDY.record(of_layer, MappedLayersConfig()))[0].figure().axes
     names = [label.get_text() for label in axis.get_yticklabels()]
     assert names == ["en itself, monolingual", "MAPPED", "UNMAPPED"]
     dots = [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2]

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.emerging.similarity_config import PRESETS, SimilarityConfig
 from fairseq_xling.papers.emerging.similarity_lexicon import split_entries, write_lexicon
-from fairseq_xling.papers.emerging.similarity_study import BY_LAYER, Similarity, draw
-from fairseq_xling.results import tables
-from fairseq_xling.results.frame import listed
+from fairseq_xling.papers.emerging.similarity_study import Similarity
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.studies.study import Cell
+from tests.records import table
 from tests.unit.studies.paper_fields import TRAINING
 
 STUDY = Similarity()
@@ -286,8 +286,9 @@ def cell(folder, row, seed, retrieval, cka):
     paths = {}
     for what, (curve, values) in results.items():
         paths[what] = folder / f"{what}-{row}-{seed}.json"
-        record = {"layers": [0, 1, 2], "curves": {curve: values}, "chance": 0.125}
-        write_json(paths[what], record)
+        about = {"measure": curve, "chance": 0.125}
+        rows = [{**about, "layer": layer, "value": value} for layer, value in enumerate(values)]
+        write_record(paths[what], Record("", rows))
     return Cell({"row": row, "title": row.upper(), "pair": "en-de", "seed": seed}, paths)
 
 
@@ -298,26 +299,29 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
         cell(tmp_path, "b", 1, [0.0, 0.0, 0.0], [0.2, 0.2, 0.2]),
     ]
     for row, values in {"a": (0.5, 0.7), "b": (None,)}.items():
-        points = [{"pair": "en-de", "Pearson": value} for value in values]
-        write_json(tmp_path / row, {"correlations": [*points, {"pair": "all", "Pearson": 0.9}]})
+        found = [{"measure": "Pearson", "pair": "all", "value": 0.9}]
+        for number, value in enumerate(values):
+            about = {"pair": f"en-de ({number})"}
+            found += [{**about, "measure": "points", "value": 3}]
+            found += [] if value is None else [{**about, "measure": "Pearson", "value": value}]
+        write_record(tmp_path / row, Record("", found))
         about = {"row": row, "title": row.upper(), "pair": "en-de", "seed": [1, 2][: len(values)]}
         cells.append(Cell(about, {"correlation": tmp_path / row}))
-    frame = STUDY.frame(cells)
-    record = {"config": dataclasses.asdict(SimilarityConfig())}
-    section, *_ = STUDY.sections(frame, record)
-    header, rows = section.header, section.rows
+    record = STUDY.record(STUDY.rows(cells), SimilarityConfig())
+    header, shown = table(record)
     assert header == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
-    shown = [[tables.cell(value) for value in row] for row in rows]
     assert shown[0] == ["A", "en-de", "0.400 ± 0.141", "0.200 ± 0.000", "0.600 ± 0.141"]
     assert shown[1] == ["B", "en-de", "0.000", "0.200", ""]
-    _, long = listed(frame[frame["layer"].notna()], BY_LAYER)
-    assert len(long) == 18 and ["a", "en-de", "retrieval P@1", 2, 1, 0.5] in long
-    figure = draw(frame, "en-de")
+    long = [row for row in record.rows if "layer" in row]
+    about = {"row": "a", "pair": "en-de", "seed": 2, "layer": 1, "value": 0.5}
+    assert len(long) == 18 and any(about.items() <= row.items() for row in long)
+    figure = parts(record)[1].figure()
     visible = [axis for axis in figure.axes if axis.get_visible()]
-    assert [axis.get_ylabel() for axis in visible] == ["sentence retrieval, P@1", "linear CKA"]
+    assert [axis.get_ylabel() for axis in visible] == ["retrieval P@1", "CKA"]
     drawn = visible[0].lines[0]
     np.testing.assert_allclose(drawn.get_ydata(), [0.1, 0.4, 0.7])
-    assert visible[0].get_title() == "en-de, chance 0.125"
+    assert visible[0].get_title() == "en-de"
+    assert parts(record)[1].section.notes == ["Chance: retrieval P@1 0.125, CKA 0.125"]
     (legend,) = figure.legends  # one for all, below
     assert [text.get_text() for text in legend.get_texts()] == ["A", "B", "chance"]
     assert len(visible[0].collections) == 1  # a band where there are several seeds

@@ -5,19 +5,18 @@ import math
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json, write_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.mbert.size_window_study import (
     PRESETS,
     SizeWindow,
     SizeWindowConfig,
     drop,
-    table,
 )
-from fairseq_xling.results.tables import cell
+from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.step import digests
 from fairseq_xling.studies.study import Cell
-from tests.transfer_record import transfer_record
+from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import NO_FILES
 
 STUDY = SizeWindow()
@@ -156,13 +155,23 @@ def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
     assert command[command.index("--max-positions") + 1] == "514"
 
 
+def record(cells):
+    return STUDY.record(STUDY.rows(cells), SizeWindowConfig())
+
+
 def cells(folder, values):
     """A cell for each (model, size, window, seed), with the MRR of de and zh."""
     found = []
     for (model, size, window, seed), (german, chinese) in values.items():
         path = folder / f"{model}-{size}-{window}-{seed}.json"
-        scores = {"de": {"word_mrr": german}, "zh": {"word_mrr": chinese}}
-        write_json(path, {"results": [{"measures": {"words": {"scores": scores}}}]})
+        words = {"task": "words", "layer": 0, "best": 1}
+        scores = {"de": german, "zh": chinese}
+        rows = [
+            {**words, "target": lang, "measure": measure, "value": score}
+            for lang, score in scores.items()
+            for measure in ("MRR", "P@1")
+        ]
+        write_record(path, Record("", rows))
         about = {"row": model.upper(), "sentences": size, "window": window, "seed": seed}
         found += [Cell({**about, "target": lang}, {"words": path}) for lang in scores]
     return found
@@ -180,10 +189,10 @@ def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_
             ("b", 10, 4, 1): (0.1, 0.1),
         },
     )
-    header, rows = table(STUDY.frame(made))
+    header, rows = table(record(made))
     assert header == ["model", "sentences", "MRR, window 16", "MRR, window 4", "drop (%)"]
-    assert list(map(cell, rows[0])) == ["A", "10", "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
-    assert list(map(cell, rows[1])) == ["B", "10", "0.000", "0.100", ""]
+    assert rows[0] == ["A", "10", "0.600 ± 0.141", "0.400 ± 0.000", "+33.3"]
+    assert rows[1] == ["B", "10", "0.000", "0.100", ""]
     assert math.isnan(drop(0.0, 0.0))
 
 
@@ -193,25 +202,15 @@ def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
     made = cells(tmp_path, values)
     for window, scores in ((16, (80.0, 60.0)), (4, (60.0, 59.0))):
         made += cells(tmp_path, {("b", 10, window, 1): (0.5, 0.5)})
-        folder = tmp_path / f"nli-b-{window}"
-        folder.mkdir()
-        tests = [
-            {
-                "scores": {
-                    x: {"accuracy": y + seed} for x, y in zip(("de", "zh"), scores, strict=True)
-                }
-            }
-            for seed in (-1, 1)
-        ]
-        record = transfer_record({"tests": tests}, metric="accuracy")
-        write_json(folder / "results.json", record)
+        tests = [dict(zip(("de", "zh"), (y + n for y in scores), strict=True)) for n in (-1, 1)]
+        folder = write_transfer(tmp_path / f"nli-b-{window}", "accuracy", *tests)
         for one in made[-2:]:
             about = {**one.about, "measure": "nli", "task": "NLI"}
             made.append(Cell(about, {"transfer": folder}))
-    header, rows = table(STUDY.frame(made))
+    header, rows = table(record(made))
     assert header[5:] == ["NLI (%), window 16", "NLI (%), window 4", "drop of NLI (%)"]
-    assert list(map(cell, rows[0][2:])) == ["0.500", "0.400", "+20.0", "", "", ""]
-    assert list(map(cell, rows[1][2:])) == ["0.500", "0.500", "+0.0", "70.0", "59.5", "+15.0"]
+    assert rows[0][2:] == ["0.500", "0.400", "+20.0", "", "", ""]
+    assert rows[1][2:] == ["0.500", "0.500", "+0.0", "70.0", "59.5", "+15.0"]
     STUDY.write(tmp_path / "run", SizeWindowConfig(), made, [])
     inputs = read_json(tmp_path / "run/results.json")["provenance"]["inputs"]
     read = [one["path"] for one in inputs.values()]  # each once, of a folder the results in it
@@ -239,8 +238,8 @@ def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_p
     assert steps["table"].reads(steps["eval-ready-mbert"])
     made = cells(tmp_path, {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)})
     made += cells(tmp_path, {("mbert", None, None, 1): (0.9, 0.7)})
-    _, rows = table(STUDY.frame(made))
-    assert list(map(cell, rows[1])) == ["MBERT", "", "0.800", "", ""]
+    _, rows = table(record(made))
+    assert rows[1] == ["MBERT", "", "0.800", "", ""]
     for ready, message in (
         ("mbert=x.pt", "`--ready` must be NAME=CHECKPOINT:DATA, got 'mbert=x.pt'"),
         (f"glove={checkpoint}:d", "`--ready` must give 'glove' to one model, got it twice"),

@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.mbert.token_translation_study import (
     BLEU,
     CONTROL,
@@ -17,7 +16,8 @@ from fairseq_xling.papers.mbert.token_translation_study import (
     Config,
     TokenTranslation,
 )
-from fairseq_xling.results.frame import by_seed, make_frame
+from fairseq_xling.reports.record import Record, write_record
+from fairseq_xling.reports.rows import select
 from fairseq_xling.studies.study import Cell
 
 
@@ -46,18 +46,18 @@ def grids(tmp_path):
 def rows(row, grids):
     study = TokenTranslation()
     about = {"row": row, "seed": 1, "target": "de"}
-    return make_frame({**about, **one} for one in study.read(Cell(about, grids)))
+    return [{**about, **one} for one in study.read(Cell(about, grids))]
 
 
 def test_what_is_best_on_validation_sentences_is_scored_on_the_test(grids):
-    frame = rows(SHIFT, grids)
-    chosen = by_seed(frame[frame["cell"] == "chosen"], "row", "measure")
-    assert chosen[SHIFT, RATE] == {1: 0.6} and chosen[SHIFT, BLEU] == {1: 5}
-    assert chosen[NONE, RATE] == {1: 0.1} and chosen[SHIFT, OTHER] == {1: 0.1}
-    grid = frame[(frame["cell"] == "grid") & (frame["measure"] == RATE)]
-    assert dict(
-        zip(zip(grid["layer"], grid["alpha"], strict=True), grid["value"], strict=True)
-    ) == {
+    found = rows(SHIFT, grids)
+    chosen = {
+        (one["row"], one["measure"]): one["value"] for one in select(found, {"cell": "chosen"})
+    }
+    assert chosen[SHIFT, RATE] == 0.6 and chosen[SHIFT, BLEU] == 5
+    assert chosen[NONE, RATE] == 0.1 and chosen[SHIFT, OTHER] == 0.1
+    grid = select(found, {"cell": "grid", "measure": RATE})
+    assert {(one["layer"], one["alpha"]): one["value"] for one in grid} == {
         (1, -1.0): 0.0,
         (1, 2.0): 0.6,
         (2, 2.0): 0.9,
@@ -65,8 +65,7 @@ def test_what_is_best_on_validation_sentences_is_scored_on_the_test(grids):
 
 
 def test_the_control_does_not_repeat_the_unshifted_model(grids):
-    frame = rows(CONTROL, grids)
-    assert set(frame["row"]) == {CONTROL}
+    assert {one["row"] for one in rows(CONTROL, grids)} == {CONTROL}
 
 
 @pytest.fixture
@@ -97,8 +96,12 @@ def test_each_seed_is_shifted_and_controlled_on_both_sets(config, tmp_path):
 
 
 def test_translations_found_by_layer_are_rows_beside_the_control(tmp_path):
-    record = {"layers": [0, 1], "chance": 0.5, "curves": {"before": [0.5, 0.6], "after": [0.7, 1]}}
-    write_json(tmp_path / "found.json", record)
+    rows = [
+        {"measure": curve, "layer": layer, "chance": 0.5, "value": value}
+        for curve, values in (("before", (0.5, 0.6)), ("after", (0.7, 1)))
+        for layer, value in enumerate(values)
+    ]
+    write_record(tmp_path / "found.json", Record("", rows))
     about = {"source": "en", "target": "de", "seed": 1, "cell": "sentences"}
     files = dict.fromkeys((SHIFT, CONTROL), tmp_path / "found.json")
     found = list(TokenTranslation().read(Cell(about, files)))

@@ -3,6 +3,7 @@ import copy
 import numpy as np
 import pandas
 import pytest
+from tests.unit.studies.pages.records import RECORDS
 
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json, write_json
@@ -13,7 +14,6 @@ from fairseq_xling.papers.trelm.run_result import _losses, maps
 from fairseq_xling.results.figures import to_svg
 from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import find_results, make_page
-from tests.unit.studies.pages.records import RECORDS
 
 
 def test_the_curves_of_the_report_have_names_in_words():
