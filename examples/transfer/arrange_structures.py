@@ -32,6 +32,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fairseq_xling.papers.transfer.structures.matrix_result import Structures, measurements
+from fairseq_xling.papers.transfer.transfer_result import Transfer
+from fairseq_xling.papers.transfer.transfer_result import measurements as transfer_measurements
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.core.files import atomic_write, read_json, read_lines, sha256, write_json
@@ -39,10 +42,7 @@ from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.structures.data import Reader
 from fairseq_xling.papers.transfer.structures.fit import micro_scores
 from fairseq_xling.papers.transfer.structures.formats import NO_RELATION
-from fairseq_xling.papers.transfer.structures.matrix_result import Structures, measurements
 from fairseq_xling.papers.transfer.structures.sentence import NONE
-from fairseq_xling.papers.transfer.transfer_result import Transfer
-from fairseq_xling.papers.transfer.transfer_result import measurements as transfer_measurements
 from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import write_results
 from fairseq_xling.tasks.formats import formats
