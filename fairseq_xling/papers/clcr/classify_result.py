@@ -29,7 +29,7 @@ from fairseq_xling.results.page import (
 from fairseq_xling.results.report import Section
 from fairseq_xling.results.result import KINDS, Kind, write_results
 from fairseq_xling.results.tables import text_table
-from fairseq_xling.verbs.parts.probe_result import shown
+from fairseq_xling.verbs.parts.probe import shown
 
 FILES = ("results.json", "table.md", "table.csv", "plot.svg", "report.html")
 SOURCE = "CLCR, 4.2"

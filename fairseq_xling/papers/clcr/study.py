@@ -322,7 +322,7 @@ def _trained(
 def shown_figures(record: Record, frame: pandas.DataFrame) -> pandas.DataFrame:
     """The rows of ``frame`` that the page shows, in the order of the table's columns: ``column``
     and ``digits``, and values in its unit."""
-    from fairseq_xling.verbs.parts.probe_result import shown
+    from fairseq_xling.verbs.parts.probe import shown
 
     known = {"hard": (HARD, 3), "relative": (RELATIVE, 3), "f1": (F1, 1)}
     tests = dict(record.get("tests", ()))
