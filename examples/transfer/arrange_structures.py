@@ -43,6 +43,8 @@ from fairseq_xling.papers.transfer.structures.matrix_result import Structures, m
 from fairseq_xling.papers.transfer.structures.sentence import NONE
 from fairseq_xling.papers.transfer.transfer_result import Transfer
 from fairseq_xling.papers.transfer.transfer_result import measurements as transfer_measurements
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import distinct, select
 from fairseq_xling.results.frame import frame_from_json, frame_to_json
 from fairseq_xling.results.result import write_results
 from fairseq_xling.tasks.formats import formats
@@ -222,8 +224,11 @@ def arrange_bilstm(run: Path, output: Path, files: Path, epochs: int) -> None:
     record, found, inputs = finished(run), {}, {}
     for path in sorted(files.glob("*/found/scores.json")):
         seed = path.parts[-3]
-        scores = read_json(path)["files"].values()
-        found[int(seed)] = {one["language"]: one["scores"] for one in scores}
+        rows = read_record(path).rows
+        found[int(seed)] = {
+            lang: {row["measure"]: row["value"] for row in select(rows, {"target": lang})}
+            for lang in distinct(rows, "target")
+        }
         inputs[f"scores of seed {seed}"] = path
     like = {name: record["config"][name] for name in ("head", "train", "valid", "test", "seeds")}
     config = TransferConfig(**like, lrs="2e-3", batch_sizes="32", epochs=epochs, precision="fp32")

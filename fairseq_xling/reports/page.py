@@ -89,7 +89,8 @@ class Part:
             return own
         source = [sentence(f"After {record.source}")] if record.source else []
         kind, seeds = self.section.chart.kind, _seeds(record, self.section)
-        return [" ".join([*source, seeds_in_words(seeds, kind), *own]).strip(), _made_by(record)]
+        said = [*source, seeds_in_words(seeds, kind), *own]
+        return [" ".join(filter(None, said)), _made_by(record)]
 
 
 @contextlib.contextmanager

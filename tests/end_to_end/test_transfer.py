@@ -1,7 +1,6 @@
 """Fine-tuning, `predict`, `eval transfer` and `eval matrix`, through the CLIs."""
 
 import csv
-import json
 import re
 
 import pytest
@@ -12,6 +11,7 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.results.frame import figures, split
 from fairseq_xling.results.result import find_results
 from tests.end_to_end.engine import assert_same_training, in_process, load, logged, run, run_until
+from tests.records import value, values
 
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
 
@@ -132,8 +132,7 @@ def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tune
     finally:
         for path in files:
             path.with_name(f"{path.name}.hidden").rename(path)
-    record = json.loads((tmp_path / "found" / "scores.json").read_text())
-    scores = [one["scores"]["accuracy"] for one in record["files"].values()]
+    scores = values(tmp_path / "found" / "scores.json", measure="accuracy")
     assert scores[1] == load(study / "tuned" / "checkpoint_best.pt")["extra_state"]["best"]
     assert f"{scores[0]:.2f}" in done.stdout
     gold = [line.split("\t") for line in nli(study, "test", "de").read_text().splitlines()]
@@ -193,14 +192,13 @@ def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(s
         *(f"{lang}={path}" for lang, path in gold.items()),
         *("--output", str(tmp_path / "found")),
     )
-    scores = json.loads((tmp_path / "found" / "scores.json").read_text())["files"]
     for lang, path in gold.items():
         found = (tmp_path / "found" / f"{path.stem}.conll").read_text().split("\n")
         rows = [[line.split("\t") for line in path.read_text().split("\n")]]
         rows.append([line.split("\t") for line in found])
         assert [row[:-1] for row in rows[0]] == [row[:-1] for row in rows[1]]
         gold_tags, tags = ([[row[-1] or "O" for row in lines]] for lines in rows)
-        ours = scores[f"{path.stem}.conll"]["scores"]["f1"]
+        ours = value(tmp_path / "found" / "scores.json", target=lang, measure="f1")
         assert ours == pytest.approx(100 * f1_score(gold_tags, tags))
         assert lang == "de" or ours > 20
 

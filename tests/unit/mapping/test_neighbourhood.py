@@ -1,19 +1,14 @@
-import csv
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json
+from fairseq_xling.cli import main
 from fairseq_xling.mapping.neighbourhood import BINS, cosines, neighbourhood, principal_plane
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.verbs.parts.embed_inspect_result import (
-    draw_neighbourhoods,
-    from_record,
-    inspect_vectors,
-)
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import read_record
+from tests.records import rows, values
 
 NAMES = ["▁dog", "dog", *(f'▁w"{i},' for i in range(98))]
 
@@ -87,41 +82,33 @@ def test_a_word_is_found_where_it_begins_a_word_first(vectors):
     assert neighbourhood(plain, "v", "dog", 5).word == "dog"
 
 
-def test_all_files_are_written_and_agree(vectors, file, tmp_path):
-    text = inspect_vectors([file, file], "dog", 20, tmp_path / "out")
+def inspect(*words):
+    return main(["embed", "inspect", *map(str, words)])
+
+
+def test_all_that_is_shown_is_in_the_rows(vectors, file, tmp_path, capsys):
+    write_vectors(tmp_path / "second", vectors)
+    files, out = [file, tmp_path / "second"], tmp_path / "out"
+    assert inspect(*files, "--word", "dog", "--top", 20, "--output", out) == 0
     found = neighbourhood(vectors, file, "dog", 20)
-    assert text.splitlines()[0] == f"{file}: ▁dog ~ {' '.join(found.neighbours[:10])}"
-    with open(tmp_path / "out" / "histogram.csv", encoding="utf-8", newline="") as table:
-        bins = list(csv.DictReader(table))
-    assert len(bins) == 2 * BINS
-    assert sum(int(row["words"]) for row in bins) == 200
-    assert (bins[0]["from"], bins[-1]["to"]) == ("-1.0", "1.0")
-    with open(tmp_path / "out" / "neighbours.csv", encoding="utf-8", newline="") as table:
-        rows = list(csv.DictReader(table))
-    assert [row["symbol"] for row in rows] == 2 * found.neighbours
-    points = np.array([[float(row["x"]), float(row["y"])] for row in rows[:20]])
-    np.testing.assert_allclose(points, found.points, atol=1e-6)
-    report = read_json(tmp_path / "out" / "inspect.json")
-    assert [about["words"] for about in report["files"]] == [100, 100]
-    assert report["files"][0]["neighbours"] == found.neighbours
-    again = from_record(report["files"][0])
-    assert (again.word, again.counts.tolist()) == (found.word, found.counts.tolist())
-    for name in ("similarities", "points", "own", "shares"):
-        np.testing.assert_allclose(getattr(again, name), getattr(found, name), atol=1e-6)
-    assert ElementTree.parse(tmp_path / "out" / "inspect.svg").getroot().tag.endswith("svg")
-    with Image.open(tmp_path / "out" / "inspect.png") as image:
-        assert image.format == "PNG"
-        assert min(image.size) > 500
-        assert len(image.convert("RGB").getcolors(1 << 20)) > 10  # something is drawn
-
-
-def test_labels_do_not_overlap(vectors):
-    figure = draw_neighbourhoods([neighbourhood(vectors, "v", "dog", 50)])
-    axis = figure.axes[1]
-    renderer = figure.canvas.get_renderer()
-    boxes = [text.get_window_extent(renderer) for text in axis.texts]
-    assert len(boxes) > 10
-    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == f"{file}: ▁dog ~ {' '.join(found.neighbours[:10])}"
+    bins = rows(out, row=file, measure="words")
+    assert [row["value"] for row in bins] == found.counts.tolist()
+    assert (bins[0]["from"], bins[-1]["to"]) == (-1.0, 1.0)
+    assert values(out, row=file, measure="word") == found.neighbours
+    np.testing.assert_allclose(
+        values(out, row=file, measure="cosine"), found.similarities, atol=1e-6
+    )
+    plane = rows(out, row=file, measure="second component")
+    assert [row["word"] for row in plane] == ["▁dog", *found.neighbours]
+    points = [(row["x"], row["value"]) for row in plane]
+    np.testing.assert_allclose(points, [found.own, *found.points], atol=1e-6)
+    header, lines = parts(read_record(out))[1].shown
+    assert len(header) == 5 and len(lines) == 20
+    for name in ("histogram", "plane-1", "plane-2"):
+        assert ElementTree.parse(out / f"{name}.svg").getroot().tag.endswith("svg")
+    assert len((out / "table.csv").read_text().splitlines()) == 1 + 2 * (BINS + 2 * 20 + 21)
 
 
 @pytest.mark.parametrize(
@@ -132,14 +119,13 @@ def test_labels_do_not_overlap(vectors):
         ("dog", 1, "`--top` must be at least 2, got 1"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(file, tmp_path, word, top, message):
-    with pytest.raises(UserError) as error:
-        inspect_vectors([file], word, top, tmp_path / "out")
-    assert str(error.value) == message.format(file=file)
+def test_what_cannot_be_shown_is_refused(file, tmp_path, capsys, word, top, message):
+    assert inspect(file, "--word", word, "--top", top, "--output", tmp_path / "out") == 1
+    assert message.format(file=file) in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_vectors_without_symbols_have_no_words(vectors, tmp_path):
+def test_vectors_without_symbols_have_no_words(vectors, tmp_path, capsys):
     write_vectors(tmp_path / "v", Vectors(vectors.vectors, vectors.counts))
-    with pytest.raises(UserError, match=r"/v: has no symbols, so no word can be found in it$"):
-        inspect_vectors([tmp_path / "v"], "dog", 5, tmp_path / "out")
+    assert inspect(tmp_path / "v", "--word", "dog", "--output", tmp_path / "out") == 1
+    assert "/v: has no symbols, so no word can be found in it" in capsys.readouterr().err
