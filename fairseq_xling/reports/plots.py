@@ -160,7 +160,8 @@ def _draw_cells(axis: Axes, panel: HeatPanel) -> None:
     if max(len(panel.rows), len(names)) > _NUMBERED:
         return
     known = [value for values in panel.matrix for value in values if not math.isnan(value)]
-    whole = all(value == round(value) for value in known) and any(abs(v) > 1 for v in known)
+    whole = all(value == round(value) for value in known)
+    whole = whole and (low < 0 or any(abs(value) > 1 for value in known))
     whole = whole or high - low > _NO_DECIMALS
     for r, values in enumerate(panel.matrix):
         for c, value in enumerate(values):
