@@ -50,6 +50,7 @@ from fairseq_xling.runs.options import load_config
 from fairseq_xling.tasks.esim import Esim, EsimOptions, Trained, fit_pairs
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
+from fairseq_xling.verbs.parts.probe import shown
 
 FILES = (RESULTS, "table.md", "table.csv", "plot.svg", "report.html")
 
@@ -311,16 +312,6 @@ def rows_beside(config: ClassifyConfig, tests: Sequence[LabelledFile]) -> list[d
     return rows
 
 
-def called(tests: Mapping[str, str], name: str) -> str:
-    """A file of ``tests``, languages by name, as a heading: its language, if it is alone in it.
-
-    >>> tests = {"en.a": "en", "de.a": "de", "de.b": "de"}
-    >>> called(tests, "en.a"), called(tests, "de.b")
-    ('en', 'de.b')
-    """
-    return tests[name] if list(tests.values()).count(tests[name]) == 1 else name
-
-
 def measurements(
     files: Sequence[LabelledFile],
     trained: Sequence[Mapping[str, Any]],
@@ -343,7 +334,7 @@ def measurements(
     label, chance = majority
 
     def about(name: str) -> dict[str, Any]:
-        column = "dev" if name == VALID else called(tests, name)
+        column = "dev" if name == VALID else shown(tests, name)
         of = {"source": source, "target": tests.get(name, source), "task": name, "column": column}
         return {**of, "measure": "accuracy", "unit": "%", "chance": chance.get(name)}
 
@@ -353,7 +344,9 @@ def measurements(
         for name in names
         if name in chance
     ]
-    rows += [{**about(row["task"]), **row} for row in beside]
+    lines = distinct(beside, "row")
+    place = lambda row: (lines.index(row["row"]), names.index(row["task"]))  # noqa: E731
+    rows += [{**about(row["task"]), **row} for row in sorted(beside, key=place)]
     for one in trained:
         of = {"row": one["row"], "seed": one["seed"]}
         for name in filter(one["empty"].__contains__, names):

@@ -44,12 +44,12 @@ DISTANCE = "relative D (lower is better)"
 _UNITS = {HARD: ("of distance", 3), DISTANCE: ("of the spread", 3)}  # of differences
 # How a measure is shown: its column of the table; in the figure by size, its panel and its line.
 SHOWN: dict[str, dict[str, Any]] = {
-    "hard": {"column": HARD, "panel": HARD, "line": "best partner alone"},
+    "hard": {"column": HARD, "panel": HARD, "line": "T"},
     "relative": {
-        **{"column": RELATIVE, "panel": "D / spread of the target's states", "line": RELATIVE},
+        **{"column": RELATIVE, "panel": "D / spread of the target's states", "line": "T"},
         **{"chance": 1.0, "chance is": "chance"},
     },
-    "f1": {"column": F1, "panel": "F1 (%)", "line": "pivots", "unit": "%"},
+    "f1": {"column": F1, "panel": F1, "line": "T", "unit": "%"},
     **{
         f"seconds of {module}": {
             **{"column": f"{module} (s)", "panel": "seconds of training", "line": module}
