@@ -63,6 +63,9 @@ def test_of_many_whole_numbers_some_are_ticks():
     line = Line("en", list(range(1, 61)), [1.0] * 60)
     ticks = draw([Panel([line], "epoch", "f1", whole=True)]).axes[0].get_xticks()
     assert list(ticks) == list(range(1, 61, 3))
+    line = Line("a", range(100, 1600, 100), [0.0] * 15)
+    ticks = draw([Panel([line], "step", "f1", whole=True)]).axes[0].get_xticks()
+    assert list(ticks) == list(range(100, 1600, 200))  # as their numbers have room
 
 
 def test_lines_differ_without_their_colours():
