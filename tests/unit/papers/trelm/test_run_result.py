@@ -7,7 +7,7 @@ from tests.unit.studies.pages.records import RECORDS
 
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json, write_json
-from fairseq_xling.mapping.job import read_outcome
+from fairseq_xling.verbs.map import read_outcome
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.papers.trelm.results import _read_map
 from fairseq_xling.papers.trelm.run_result import _losses, maps
