@@ -22,9 +22,10 @@ from fairseq_xling.studies.study import Cell
 
 
 def cell(layer, alpha, precision, rate):
-    counts = {"tokens": 10, "other_languages": {"id": 1}}
-    figures = {"precision": precision, "bleu": precision / 2, "convert_rate": rate}
-    return {"layer": layer, "alpha": alpha, **figures, **counts}
+    figures = {"BLEU-1 precision": precision, "BLEU-1": precision / 2, "convert rate": rate}
+    figures |= {"tokens": 10, "in another language": 1}
+    about = {"layer": layer, "alpha": alpha}
+    return [{**about, "measure": name, "value": value} for name, value in figures.items()]
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def grids(tmp_path):
     paths = {}
     for split, cells in found.items():
         paths[split] = tmp_path / f"{split}.json"
-        write_json(paths[split], {"cells": cells})
+        write_record(paths[split], Record("", [row for one in cells for row in one]))
     return paths
 
 
