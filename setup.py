@@ -52,8 +52,7 @@ EXTRAS = {
     "completion": ["shtab>=1.7"],
     # `export --format onnx`.
     "onnx": ["onnx>=1.16", "onnxruntime>=1.20"],
-    # `--launcher slurm`. Snakemake, for `--export snakemake`, needs an environment of its own: it
-    # asks for older versions of what we are tested with.
+    # `--launcher slurm`.
     "cluster": ["submitit>=1.5.3"],
     # The peers that the benchmarks measure beside ours.
     "benchmarks": [*STUDIES, "ctranslate2", "faiss-cpu", "psutil", "transformers"],

@@ -17,6 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "fairseq_xling"
 SMALL = 50  # lines
+PAGES = ("reports", "results")  # where pages and figures are made
+_DRAWING = {"charts", "figures", "plots", "paper"}
 # Calls whose first argument declares an option, and those that make a field one.
 _ADDS = {"add", "add_argument", "option", "argument"}
 _FIELDS = {"option", "field"}
@@ -135,6 +137,21 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
     return sorted(groups)
 
 
+def drawing(graph: dict[str, set[str]]) -> list[str]:
+    """Modules outside of the room of pages that draw, or make pages, themselves."""
+    return [
+        name
+        for name, others in graph.items()
+        if name.split(".")[1:2] not in [[room] for room in PAGES]
+        and any(
+            other.split(".")[1] in PAGES
+            and (other.split(".")[1] == "results" or other.split(".")[-1] in _DRAWING)
+            for other in others
+            if other.count(".") > 1
+        )
+    ]
+
+
 def floors(graph: dict[str, set[str]]) -> int:
     """The longest chain of packages that import the next one; a circle counts as one floor."""
     parts = {name: ".".join(name.split(".")[:2]) for name in graph}
@@ -183,6 +200,8 @@ def measure() -> dict[str, object]:
         "functions": functions,
         "functions with one reference": once,
         "options declared more than once": sum(count > 1 for count in options.values()),
+        "modules named *_result.py": sum(path.endswith("_result.py") for path in package),
+        "modules that draw outside of reports": len(drawing(graph)),
         "circles": circles(graph),
         "floors of imports": floors(graph),
         "parts": dict(sorted(parts.items())),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairseq_xling.api.encoder import Encoder as Encoder
     from fairseq_xling.engine.extensions import load_plugins as load_plugins
     from fairseq_xling.generation.translator import Translator as Translator
-    from fairseq_xling.reports.frame import read_study as read_study
+    from fairseq_xling.reports.study import read_study as read_study
 
 __version__ = VERSION
 
@@ -31,7 +31,7 @@ _API = {
     "Translator": ("generation.translator", "Translator"),
     "load_plugins": ("engine.extensions", "load_plugins"),
     "measures": ("api.measures", ""),
-    "read_study": ("reports.frame", "read_study"),
+    "read_study": ("reports.study", "read_study"),
 }
 
 

@@ -26,6 +26,11 @@ def value(path: Path, **where: Any) -> Any:
     return found
 
 
+def measured(path: Path, **where: Any) -> dict[str, Any]:
+    """The value of each measure."""
+    return {row["measure"]: row["value"] for row in rows(path, **where)}
+
+
 def by_layer(path: Path) -> dict[str, Any]:
     """What `eval bli` and others of two folders measured, curve by curve."""
     record = read_record(path)

@@ -1,11 +1,11 @@
-"""`fairseq-xling map`: two vectors files in, the mapped one and a report out.
+"""`fairseq-xling map`: two vectors files in, the mapped one and a record out.
 
 Symbols: ``V`` ids of the moving vocabulary, ``N`` of them that occur, ``D`` width.
 """
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import sha256, write_json
+from fairseq_xling.core.files import sha256
 from fairseq_xling.core.folders import work_folder
 from fairseq_xling.core.progress import progress
-from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.mapping.evidence import shared_words, split_shared
@@ -27,8 +26,15 @@ from fairseq_xling.mapping.normalize import parse_steps
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
+from fairseq_xling.reports.page import sentence
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
+from fairseq_xling.reports.rows import select
 
 MATCHES = ("none", "moments")
+_CRITERION = "mean cosine to the nearest source word by CSLS"
+# of words that are spelt alike: measure, and field of the evidence
+_WORDS = {"words": "words", "candidates": "candidates", "P@1": "p_at_1", "P@10": "p_at_10"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +44,7 @@ class MapOptions:
     Attributes:
         source_vectors: file of the fixed vectors, the raw embeddings of the source encoder.
         vectors: file of the vectors to map.
-        output: vectors file to write; ``<output>.json`` is the report.
+        output: vectors file to write; ``<output>.json`` is the record.
         seeds: tried one after another, if the method depends on them.
         normalize: normalisation of both spaces while the map is learnt (default: the method's own).
         match: ``none`` writes ``V W``; ``moments`` gives it the mean and spread of the fixed space.
@@ -58,8 +64,8 @@ class MapOptions:
     device: str = "cpu"
 
 
-def map_vectors(method: str, options: MapOptions, own: Any) -> dict[str, Any]:
-    """Find the best orthogonal map by ``method`` and write the mapped vectors and the report.
+def map_vectors(method: str, options: MapOptions, own: Any) -> Record:
+    """Find the best orthogonal map by ``method`` and write the mapped vectors and their record.
 
     A seed that a killed run finished is not repeated, and the result is the same.
 
@@ -67,7 +73,7 @@ def map_vectors(method: str, options: MapOptions, own: Any) -> dict[str, Any]:
         own: the method's own options, of its ``options``.
 
     Raises:
-        UserError: if the files do not fit together, or every seed failed (the report is written).
+        UserError: if the files do not fit together, or every seed failed (the record is written).
     """
     started = time.monotonic()
     solver = METHODS[method]()
@@ -111,25 +117,16 @@ def map_vectors(method: str, options: MapOptions, own: Any) -> dict[str, Any]:
         chance = search.chance()
         attempts = [search.attempt(seed, partial(solve, search, seed), chance) for seed in seeds]
         best, unmapped = best_of(attempts), torch.eye(widths[0]).to(moving.vectors)
-        report = {
+        facts = {
             "settings": {**settings, "seeds": seeds, "match": options.match},
-            "best_seed": seeds[best],
-            "failed": attempts[best].failure is not None,
-            "failed_seeds": [
-                s for s, found in zip(seeds, attempts, strict=True) if found.failure is not None
-            ],
-            "chance": chance,
-            "criterion_unmapped": search.criterion(unmapped),
-            "criterion": attempts[best].criterion,
-            "seeds": {str(s): _about(a) for s, a in zip(seeds, attempts, strict=True)},
-            "shared_words": attempts[best].evidence,
-            "shared_words_unmapped": dataclasses.asdict(search.evidence(unmapped)),
             "words": {"moving": len(moving.ids), "fixed": len(fixed.ids)},
-            "seconds": round(time.monotonic() - started, 1),
-            "provenance": provenance(files),
         }
-        write_json(f"{options.output}.json", report)
-        if report["failed"] and not options.keep_failed:
+        before = search.criterion(unmapped), dataclasses.asdict(search.evidence(unmapped))
+        tried = {s: _about(a) for s, a in zip(seeds, attempts, strict=True)}
+        record = made(record_of(facts, tried, seeds[best], chance, before), files)
+        record = dataclasses.replace(record, seconds=round(time.monotonic() - started, 1))
+        write_record(f"{options.output}.json", record)
+        if attempts[best].failure is not None and not options.keep_failed:
             raise UserError(
                 f"{options.output}: not written, as every seed failed ({attempts[best].failure}); "
                 f"see {options.output}.json, or write the best map anyway: --keep-failed"
@@ -142,10 +139,10 @@ def map_vectors(method: str, options: MapOptions, own: Any) -> dict[str, Any]:
                 read["vectors"],
                 vectors=table,
                 map=w.numpy(),
-                settings={**read["vectors"].settings, "mapped": report["settings"]},
+                settings={**read["vectors"].settings, "mapped": facts["settings"]},
             ),
         )
-    return report
+    return record
 
 
 def apply_map(moving: Vectors, fixed: Vectors, w: Tensor, match: str = "none") -> np.ndarray:
@@ -177,24 +174,97 @@ def _about(attempt: Attempt) -> dict[str, Any]:
     return {field.name: getattr(attempt, field.name) for field in fields if field.name != "w"}
 
 
-def summary(output: str | Path, report: dict[str, Any]) -> str:
-    """The command's output: a line per seed, then what was kept."""
-    lines = []
-    name = f"{report['settings']['method']} seed"
-    for seed, about in report["seeds"].items():
-        state = f"FAILED: {about['failure']}" if about["failure"] else "ok"
-        lines.append(
-            f"{name} {seed}: criterion {about['unrefined']:.4f}, refined {about['criterion']:.4f} "
-            f"(chance {report['chance']:.4f}): {state}"
-        )
-    found, before = report["shared_words"], report["shared_words_unmapped"]
-    if found["words"]:
-        scores = [
-            f"P@1 {each['p_at_1']:.3f}, P@10 {each['p_at_10']:.3f}" for each in (found, before)
+def record_of(
+    facts: Mapping[str, Any],
+    tried: Mapping[int, Mapping[str, Any]],
+    best: int,
+    chance: float,
+    before: tuple[float, Mapping[str, Any]],
+) -> Record:
+    """What was found, and how it is shown: a row for each figure.
+
+    Rows of a seed are those of ``row`` mapped; those of the seed that was kept have ``best``. The
+    criterion, found and refined, has the ``state`` of the seed and the reason of its ``failure``.
+
+    Args:
+        tried: by seed the fields of an `Attempt`; best: the seed that was kept.
+        chance: the criterion of refined random rotations.
+        before: criterion and evidence without a map.
+    """
+    rows: list[dict[str, Any]] = [{"row": "unmapped", "measure": "criterion", "value": before[0]}]
+    for seed, one in tried.items():
+        about = {"seed": seed, **({"best": 1} if seed == best else {})}
+        mapped = {"row": "mapped", **about}
+        state = {"state": "accepted"}
+        if one["failure"] is not None:
+            state = {"state": "failed", "failure": one["failure"]}
+        rows += [
+            {**mapped, "measure": name, "value": value, "chance": chance, **state}
+            for name, value in (("found", one["unrefined"]), ("refined", one["criterion"]))
         ]
-        lines.append(
-            f"{found['words']:,} identically spelt words, not used for the map: {scores[0]} "
-            f"(unmapped {scores[1]})"
-        )
-    lines.append(f"{output}: seed {report['best_seed']}, criterion {report['criterion']:.4f}")
-    return "\n".join(lines)
+        for of, evidence in ((mapped, one["evidence"]), ({"row": "unmapped", **about}, before[1])):
+            rows += [
+                {**of, "measure": name, "value": evidence[key]}
+                for name, key in _WORDS.items()
+                if evidence[key] is not None
+            ]
+        for task, steps in (("training", one["history"]), ("refinement", one["rounds"])):
+            for step, measured in enumerate(steps, 1):
+                rows += [
+                    {**mapped, "task": task, "step": step, "measure": name, "value": value}
+                    for name, value in _flat(measured)
+                ]
+    seeds = {"measure": ["found", "refined"]}
+    chart = Chart(
+        *("bars", seeds, "seed {seed}, {state}"),
+        **{"series": "measure", "panel": "task", "ylabel": _CRITERION},
+        chance="chance ({chance})",
+    )
+    failed = tried[best]["failure"] is not None
+    kept = "every seed failed" if failed else f"best seed: {best}"
+    method = facts["settings"]["method"]
+    return Record(
+        f"Map of word vectors, {method}",
+        [{"study": "map vectors", **row} for row in rows],
+        (
+            Section(
+                "Every seed",
+                Table({"seed": "seed"}, where=seeds, after={"failure": "failure"}),
+                chart,
+                [f"{_CRITERION}; that of refined random rotations is {chance:.3f}", kept],
+            ),
+            Section(
+                "Identically spelt words",
+                Table({"vectors": "row"}, where={"measure": [*_WORDS], "best": 1}),
+                notes=["none of them was used for the map"],
+            ),
+        ),
+        source="TreLM (Li et al., 2021), A.1",
+        lead=[sentence(kept)],
+        facts=facts,
+    )
+
+
+def read_outcome(path: str | Path) -> dict[str, Any]:
+    """What the record of a map says of the seed that was kept: ``best_seed``, its ``criterion``,
+    whether it ``failed`` and the reason of its ``failure``, or None; of all the ``failed_seeds``,
+    the ``chance`` that they had to beat, and ``criterion_unmapped``."""
+    rows = read_record(path).rows
+    refined = select(rows, {"measure": "refined"})
+    (best,) = select(refined, {"best": 1})
+    (before,) = select(rows, {"row": "unmapped", "measure": "criterion"})
+    return {
+        **{"best_seed": best["seed"], "criterion": best["value"], "chance": best["chance"]},
+        **{"criterion_unmapped": before["value"], "failure": best.get("failure")},
+        "failed": best["state"] == "failed",
+        "failed_seeds": [row["seed"] for row in select(refined, {"state": "failed"})],
+    }
+
+
+def _flat(measured: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Figures by name, those of a list numbered."""
+    for name, value in measured.items():
+        if isinstance(value, list | tuple):
+            yield from ((f"{name} {n}", one) for n, one in enumerate(value, 1))
+        elif value is not None:
+            yield name, value

@@ -6,7 +6,6 @@ input and output embeddings tied.
 """
 
 import dataclasses
-import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -140,22 +139,6 @@ class SeparableTransformer(TrainableModel):
         super().__init__()
         self.encoder, self.identity = encoder, dict(identity)
         self.auxiliary = torch.nn.ModuleDict(auxiliary or {})
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        model_name_or_path: str,
-        checkpoint_file: str = "checkpoint_best.pt",
-        data_name_or_path: str | None = None,
-        **options: Any,
-    ) -> Any:
-        """A trained model as a `fairseq_xling.api.hub.HubInterface`, as fairseq's models have it.
-
-        Args: as `fairseq_xling.api.hub.load`. Nothing is downloaded.
-        """
-        # By name: text and search are in rooms above this one.
-        hub = importlib.import_module("fairseq_xling.api.hub")
-        return hub.load(model_name_or_path, checkpoint_file, data_name_or_path, cls, **options)
 
     @classmethod
     def build_encoder(

@@ -52,7 +52,7 @@ def _panels(chart: Chart, rows: Sequence[Row]) -> Iterator[tuple[Any, list[Row],
         own = [row for row in rows if told(row, chart.panel) == name]
         title = chart.title or (chart.panel if several else "")
         words = {
-            key: str(told(own[0], text) or "") if "{" in text or key == "title" else text
+            key: _said(own[0], text) if "{" in text or key == "title" else text
             for key, text in (
                 ("title", title),
                 ("xlabel", chart.xlabel),
@@ -64,11 +64,15 @@ def _panels(chart: Chart, rows: Sequence[Row]) -> Iterator[tuple[Any, list[Row],
         yield name, own, words
 
 
+def _said(row: Row, words: str) -> str:
+    return "" if not words or (found := told(row, words)) is None else str(found)
+
+
 def _chance(chart: Chart, rows: Sequence[Row]) -> tuple[float, str] | None:
-    level: Any = rows[0].get("chance")
-    if not chart.chance or not _number(level):
+    row = next((row for row in rows if _number(row.get("chance"))), None)
+    if not chart.chance or row is None:
         return None
-    return float(level), told(rows[0], chart.chance) if "{" in chart.chance else chart.chance
+    return float(row["chance"]), told(row, chart.chance) if "{" in chart.chance else chart.chance
 
 
 def _ordered(wanted: Sequence[Any], rows: Sequence[Row], words: str) -> list[Any]:
@@ -165,7 +169,7 @@ def _heat(chart: Chart, rows: Sequence[Row]) -> Figure:
         missing = [float("nan")]
         matrix = [[statistics.fmean(found.get((r, c), missing)) for c in across] for r in down]
         unit = told(own[0], chart.unit) if "{" in chart.unit else chart.unit
-        low, high = map(float, chart.scale)
+        low, high = (float(own[0][x] if isinstance(x, str) else x) for x in chart.scale)
         panels.append(HeatPanel(matrix, down, across, unit=str(unit), scale=(low, high), **words))
     return draw_heat_maps(panels)
 
@@ -175,9 +179,8 @@ def _scatter(chart: Chart, rows: Sequence[Row]) -> Figure:
     for style, name in enumerate(distinct(rows, chart.row)):
         own = [row for row in rows if told(row, chart.row) == name]
         places = [row[chart.x] for row in own], [row["value"] for row in own]
-        groups.append(
-            Points(str(name), *places, [str(told(row, chart.label) or "") for row in own], style)
-        )
+        labels = [_said(row, chart.label) for row in own]
+        groups.append(Points(str(name), *places, labels, style))
     ((_, _, words),) = _panels(_in_one_panel(chart), rows)
     whole = all(isinstance(row[chart.x], int) for row in rows)
     return draw_scatter(groups, words["xlabel"], words["ylabel"], whole=whole)

@@ -8,11 +8,13 @@ and its settings.
 import contextlib
 import dataclasses
 import io
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
@@ -32,15 +34,20 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CHANCE = "#666666"
-_MOST_TICKS = 20
+_MOST_TICKS, _MOST_FIGURES = 20, 40  # of an axis, and of their numbers together
 # A label is right of its point first; then around it, and increasingly farther away, with a thin
 # line back.
 _DIRECTIONS = ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, 1), (-1, -1), (0, 1), (0, -1))
 _DISTANCES = (4, 11, 20, 30, 42)  # typographic points
 _CROWD = 100  # beyond this many points, only those with room at their side are labelled
 _MARK = 4  # half the side of a marker's box
+_INSTALLED = {font.name for font in font_manager.fontManager.ttflist}
+# A font for European letters, then those for others: a letter is drawn by the first that has it.
+_FONTS = ("DejaVu Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Zen Hei")
+_NO_FONT = "Glyph .* missing"  # what matplotlib warns of
 
 _STYLE = {
+    "font.family": [name for name in (*_FONTS, "Arial Unicode MS") if name in _INSTALLED],
     "font.size": LETTERS,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -55,7 +62,8 @@ _STYLE = {
 
 @contextlib.contextmanager
 def _styled() -> Iterator[None]:
-    with matplotlib.rc_context(_STYLE | style()):
+    with warnings.catch_warnings(), matplotlib.rc_context(_STYLE | style()):
+        warnings.filterwarnings("ignore", _NO_FONT, UserWarning)
         yield
 
 
@@ -181,7 +189,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
         axis.set_xticks(places, [f"{place:,}" for place in places])
         axis.minorticks_off()
     elif panel.whole and places:
-        axis.set_xticks(places[:: -(-len(places) // _MOST_TICKS)])
+        most = min(_MOST_TICKS, _MOST_FIGURES // max(len(str(place)) for place in places))
+        axis.set_xticks(places[:: -(-len(places) // most)])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,11 +288,23 @@ def draw_scatter(
 
 @styled
 def to_svg(figure: Figure) -> str:
-    """The figure as an ``<svg>`` element."""
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    svg = text.getvalue()
+    """The figure as an ``<svg>`` element. Letters are drawn; if no font here has some of them, all
+    are text, as whoever views it may have one."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", _NO_FONT, UserWarning)
+        try:
+            svg = _saved(figure, "path")
+        except UserWarning:
+            warnings.filterwarnings("ignore", _NO_FONT, UserWarning)
+            svg = _saved(figure, "none")
     return svg[svg.index("<svg") :]
+
+
+def _saved(figure: Figure, letters: str) -> str:
+    text = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": letters}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
 
 
 def place_labels(

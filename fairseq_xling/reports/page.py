@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.progress import clock
 from fairseq_xling.reports.pivot import OverSeeds, Shown, pivot, plain_table
 from fairseq_xling.reports.record import (
     RESULTS,
@@ -23,7 +24,6 @@ from fairseq_xling.reports.record import (
 )
 from fairseq_xling.reports.rows import columns_of, select
 from fairseq_xling.reports.tables import cell, csv_text, write_markdown
-from fairseq_xling.runs.display import clock
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -77,9 +77,9 @@ class Part:
     @property
     def cells(self) -> list[list[str]]:
         """The lines as displayed; a narrow column breaks before a deviation, not within it."""
-        return [
-            [cell(one).replace("± ", "±\N{NO-BREAK SPACE}") for one in r] for r in self.shown[1]
-        ]
+        close = "±\N{NO-BREAK SPACE}"
+        with damage(self.record, f"table of section {self.section.title!r}"):
+            return [[cell(one).replace("± ", close) for one in row] for row in self.shown[1]]
 
     @property
     def notes(self) -> list[str]:
@@ -89,7 +89,8 @@ class Part:
             return own
         source = [sentence(f"After {record.source}")] if record.source else []
         kind, seeds = self.section.chart.kind, _seeds(record, self.section)
-        return [" ".join([*source, seeds_in_words(seeds, kind), *own]).strip(), _made_by(record)]
+        said = [*source, seeds_in_words(seeds, kind), *own]
+        return [" ".join(filter(None, said)), _made_by(record)]
 
 
 @contextlib.contextmanager
@@ -126,7 +127,11 @@ def seeds_in_words(seeds: Sequence[Any], kind: str) -> str:
 
 
 def _seeds(record: Record, section: Section) -> list[Any]:
-    rows = select(record.rows, section.chart.where) if section.chart else record.rows
+    """Those of a figure that does not name them itself."""
+    chart = section.chart
+    if chart and "{seed}" in chart.row + chart.series + chart.panel + chart.x:
+        return []
+    rows = select(record.rows, chart.where) if chart else record.rows
     return dataclasses.replace(record, rows=rows).seeds
 
 

@@ -47,12 +47,12 @@ class Chart:
         xlabel, ylabel: of the axes, likewise; of a heat map, what is in its rows and columns.
         unit: of the colours of a heat map.
         label: of the points of a scatter plot.
-        chance: what a dotted line at the first row's ``chance`` is called; ``{chance}`` is its
+        chance: what a dotted line at the first ``chance`` of a row is called; ``{chance}`` is its
             height.
         marks: by panel the place of a vertical line, and its label.
         log: ``x``, ``y`` or ``xy``, the logarithmic axes.
         rows, columns: their order, if it is not that of the rows.
-        scale: the values of a heat map's darkest and lightest colour.
+        scale: the values of a heat map's darkest and lightest colour, or columns that have them.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class Chart:
     log: str = ""
     rows: Sequence[Any] = ()
     columns: Sequence[Any] = ()
-    scale: Sequence[float] = (0.0, 1.0)
+    scale: Sequence[float | str] = (0.0, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +101,8 @@ class Record:
         sections: of the page.
         source: paper and figure, table or section that is redrawn.
         lead: opening sentences.
-        facts: what else a reader may ask, such as how many words there were.
+        facts: what else a reader may ask, such as how many words there were; ``main curve`` is
+            the measure that is drawn where records share a page.
         config: the options of a study.
         commands: of its steps; seconds: that they took.
         provenance: command, date, machine, versions, inputs.
@@ -243,7 +244,8 @@ def from_record(path: str | Path, value: Mapping[str, Any]) -> Record:
     except MALFORMED as error:
         raise UserError(f"{path}: `rows` are damaged ({error})") from None
     known = {name: one for name, one in value.items() if name not in ("format", "rows")}
-    _check_provenance(str(path), known.get("provenance") or {})
+    origin = check_type(path, known.get("provenance", {}), "`provenance`", dict)
+    _check_provenance(str(path), origin)
     return _build(str(path), "", Record, {**known, "rows": rows})
 
 
@@ -370,15 +372,25 @@ def joined(records: Mapping[str, Record]) -> dict[str, Record]:
 
 def _together(study: str, records: Mapping[str, Record]) -> Record:
     first, *_ = records.values()
+    main = {one.facts.get("main curve") for one in records.values()}
     sections = []
     for section in first.sections:
         table, chart = section.table, section.chart
         if table is not None:
-            table = dataclasses.replace(table, rows={"results": "results", **table.rows})
-        if chart is not None:
+            rows = {"results": "results", **table.rows}
+            table = dataclasses.replace(table, rows=rows, mean=False)
+        if chart is not None and None not in main and len(main) == 1:
+            alone: dict[str, Any] = {
+                "row": "results",
+                "panel": "measure",
+                "where": {"measure": [*main]},
+                "rows": (),
+            }
+            chart = dataclasses.replace(chart, **alone)
+        elif chart is not None:
             row = chart.row if "{" in chart.row else f"{{{chart.row}}}"
             chart = dataclasses.replace(chart, row=f"{{results}}: {row}", rows=())
-        sections.append(dataclasses.replace(section, table=table, chart=chart))
+        sections.append(dataclasses.replace(section, table=table, chart=chart, notes=()))
     commands = "; ".join(one.command for one in records.values() if one.command)
     return Record(
         f"{study}: {len(records)} results together",
@@ -387,6 +399,7 @@ def _together(study: str, records: Mapping[str, Record]) -> Record:
         source=first.source,
         lead=[f"{name}: {one.title}." for name, one in records.items()],
         provenance={**first.provenance, "command": commands},
+        path=Path(f"{study}-together.json"),
     )
 
 

@@ -16,7 +16,7 @@ COLUMNS = (
 GIVEN = "*"  # in `select`: whatever is given
 MOST_ROWS = 10_000_000
 Row = Mapping[str, Any]
-_NAMED = re.compile(r"\{(\w[\w -]*)\}")
+_NAMED = re.compile(r"\{(\w[\w |-]*)\}")
 
 
 def select(rows: Iterable[Row], where: Mapping[str, Any]) -> list[Row]:
@@ -39,17 +39,24 @@ def _fits(value: Any, wanted: Any) -> bool:
 
 def told(row: Row, words: str) -> Any:
     """The value of the column ``words``; or, if it has braces, the text that it says of ``row``,
-    without commas at its ends, where something is not given.
+    without commas at its ends, where something is not given. Of ``{a|b}`` it is the first column
+    that is given.
 
     >>> row = {"measure": "P@1", "target": "de", "chance": 0.00125, "words": 5000}
     >>> told(row, "target"), told(row, "{measure}, {target}"), told(row, "chance {chance}")
     ('de', 'P@1, de', 'chance 0.00125')
     >>> told(row, "{words} words"), told(row, "{measure}, {none}")
     ('5,000 words', 'P@1')
+    >>> told(row, "{target|measure}"), told({"measure": "gap"}, "{target|measure}")
+    ('de', 'gap')
     """
     if "{" not in words:
         return row.get(words)
-    return _NAMED.sub(lambda match: _shown(row.get(match[1])), words).strip(", ")
+    return _NAMED.sub(lambda match: _shown(_first(row, match[1])), words).strip(", ")
+
+
+def _first(row: Row, names: str) -> Any:
+    return next((row[name] for name in names.split("|") if row.get(name) is not None), None)
 
 
 def _shown(value: Any) -> str:

@@ -9,14 +9,14 @@ from typing import Any
 from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.core.named_files import NEW_FOLDER, YAML, Input
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.runs.launchers import EXPORTS, LAUNCHERS, Launcher
+from fairseq_xling.runs.launchers import LAUNCHERS, Launcher
 from fairseq_xling.runs.options import add_options, load_config
 from fairseq_xling.runs.runner import Runner
 from fairseq_xling.runs.settled import Settled
 from fairseq_xling.runs.step import Step
 
 ONE = "--only-step"
-_OWN = ("--launcher", "--launcher-args", "--launcher-config", "--export", ONE)
+_OWN = ("--launcher", "--launcher-args", "--launcher-config", ONE)
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,8 +58,6 @@ def add_launch_options(parser: argparse.ArgumentParser) -> None:
     add("--launcher-args", default="", metavar="NAME=VALUE,...", help=text)
     text = "file with values for the same options; --launcher-args takes precedence"
     add("--launcher-config", metavar=YAML, help=text)
-    text = "write the steps for another program and stop: snakemake"
-    add("--export", metavar="FORMAT", help=text)
     text = "carry out this step alone, here, as a job of a cluster does; those before it are done"
     add(ONE, metavar="STEP", help=text)
 
@@ -95,11 +93,6 @@ def run_steps(
         return False
     if before:
         print(before)
-    if args.export:
-        with about("`--export`"):
-            write = EXPORTS[args.export]
-        runner.export(write, command_of(args))
-        return False
     runner.run()
     if shown:
         print("\n" + (run / shown).read_text(encoding="utf-8"))

@@ -17,12 +17,13 @@ from pathlib import Path
 from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError, one_line, program_error
 from fairseq_xling.core.files import atomic_write, exclusive, remove_unfinished
+from fairseq_xling.core.progress import clock
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine import extensions
 from fairseq_xling.runs.command_check import check_command, find_program
-from fairseq_xling.runs.display import Display, clock
+from fairseq_xling.runs.display import Display
 from fairseq_xling.runs.launchers import Launcher, StepFailed
-from fairseq_xling.runs.launchers.local import Local, threads_of
+from fairseq_xling.runs.launchers.local import Local
 from fairseq_xling.runs.step import (
     Stamp,
     Step,
@@ -120,19 +121,6 @@ class Runner:
             self._begin()
             write_commands(self.folder / "commands.sh", self.steps)
             yield lock
-
-    def export(self, write: Callable[..., str], command: Callable[[str], list[str]]) -> None:
-        """Write the plan for another program (`EXPORTS`); errors as `run`'s.
-
-        Args:
-            command: makes a step's command of its name.
-        """
-        self.check(self.plan())
-        with self._owned():
-            named = os.environ.get("OMP_NUM_THREADS", "")
-            threads = int(named) if named.isdecimal() else threads_of(self._launcher.limit)
-            told = write(self.folder, self.steps, digests(self.steps), command, threads)
-        self._display.line(told)
 
     def run_one(self, name: str) -> None:
         """Bring one step to done, whose inputs are there; other processes may be at other steps."""

@@ -9,16 +9,12 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.results.page import RESULTS, Result
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import Row, select
 from fairseq_xling.runs.step import Step, last_line
-
-if TYPE_CHECKING:
-    import pandas
 
 SMALL = ("--lrs", "1e-3", "--batch-sizes", "32", "--epochs", "3", "--head-options", "dropout=0")
 # How a task is fine-tuned, by name: options of `fairseq-xling eval transfer`.
@@ -89,17 +85,15 @@ def transfer_mean(folder: Path, lang: str, test: str = "test", figure: str = "")
     """The figure of a finished `transfer_step` of one encoder in ``lang``, in percent, the mean
     over its chosen settings and seeds; ``test`` is the set that it is tested on, and ``figure``
     another of the head's scores than its metric."""
-    scores = tested_scores(folder, figure)
-    own = ~scores["shifted"].astype(bool) & (scores["task"] == _label(test, lang))
-    return statistics.fmean(scores.loc[own, "value"])
+    where = {"shifted": False, "task": _label(test, lang)}
+    return statistics.fmean(row["value"] for row in select(tested_scores(folder, figure), where))
 
 
-def tested_scores(folder: Path, figure: str = "") -> "pandas.DataFrame":
-    """The figures of tests in the frame of a finished `transfer_step`, by the head's metric or
-    another ``figure``; its columns are those of `papers.transfer.transfer_result.measurements`."""
-    result = Result(folder / RESULTS, read_json(folder / RESULTS))
-    frame, metric = result.frame, figure or result.record["metric"]
-    return frame[(frame["part"] == "test") & (frame["measure"] == metric)]
+def tested_scores(folder: Path, figure: str = "") -> list[Row]:
+    """The figures of tests in the record of a finished `transfer_step`, by the head's metric or
+    another ``figure``; their columns are those of `papers.transfer.commands.eval_transfer`."""
+    record = read_record(folder)
+    return select(record.rows, {"part": "test", "measure": figure or record.facts["metric"]})
 
 
 def _label(test: str, lang: str) -> str:

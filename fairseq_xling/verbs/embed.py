@@ -65,7 +65,8 @@ _INSPECT = """\
 Show a word among all others: a histogram of its cosines, and its nearest neighbours on the plane
 that explains most of their variance (TreLM, appendix A.2).
 
-Writes inspect.svg, inspect.png, histogram.csv, neighbours.csv and inspect.json.
+Writes results.json, report.html, table.csv, nearest.md, histogram.svg, and plane-N.svg of every
+file.
 """
 
 
@@ -368,9 +369,19 @@ def _write_words(folder: Path, found: dict[str, np.ndarray], counts: Counter[str
 
 
 def _inspect(args: InspectOptions) -> None:
-    from fairseq_xling.verbs.parts.embed_inspect_result import inspect_vectors
+    from fairseq_xling.mapping.neighbourhood import neighbourhood, record_of
+    from fairseq_xling.mapping.vectors_file import read_vectors
+    from fairseq_xling.reports.page import write_run
+    from fairseq_xling.reports.record import made
 
-    print(inspect_vectors(args.vectors, args.word, args.top, args.output))
+    paths, output = list(dict.fromkeys(args.vectors)), Path(args.output)
+    found = [neighbourhood(read_vectors(path), path, args.word, args.top) for path in paths]
+    output.mkdir(parents=True, exist_ok=True)
+    files = {f"vectors {number}": path for number, path in enumerate(paths)}
+    write_run(output, made(record_of(args.word, found), files))
+    for one in found:
+        print(f"{one.name}: {one.word} ~ {' '.join(one.neighbours[:10])}")
+    print(f"written to {output}: results.json, report.html, table.csv, nearest.md and figures")
 
 
 ACTIONS = {

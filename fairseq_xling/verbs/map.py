@@ -24,8 +24,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import FILE, NEW_FOLDER, NEW_REPORTED, Input
@@ -40,6 +40,9 @@ from fairseq_xling.core.options import (
     values_of,
 )
 from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE
+
+if TYPE_CHECKING:
+    from fairseq_xling.reports.record import Record
 
 GROUP = "States and maps"
 SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")
@@ -188,11 +191,11 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _fit_map(args: argparse.Namespace) -> None:
-    from fairseq_xling.verbs.parts.map_states import fit_map, summary
+    from fairseq_xling.verbs.parts.map_states import fit_map
 
-    report = fit_map(args.method, args)
-    _warn(report["warnings"])
-    print(summary(args.output, report))
+    record = fit_map(args.method, args)
+    _warn(record.lead)
+    _say(args.output, record)
 
 
 def _apply(args: argparse.Namespace) -> None:
@@ -204,18 +207,26 @@ def _apply(args: argparse.Namespace) -> None:
     print(f"{args.output}: {meta['rows']:,} rows, {meta['width']} wide, of layers {layers}")
 
 
-def _warn(lines: list[str]) -> None:
+def _warn(lines: Sequence[str]) -> None:
     for line in lines:
         print(f"fairseq-xling: warning: {line}", file=sys.stderr)
 
 
 def _map_vectors(args: argparse.Namespace) -> None:
-    from fairseq_xling.mapping.job import MapOptions, map_vectors, summary
+    from fairseq_xling.mapping.job import MapOptions, map_vectors
     from fairseq_xling.mapping.methods import METHODS
     from fairseq_xling.mapping.search import SearchOptions
 
     given = values_of(VectorOptions, args)
     search = part_of(SearchOptions, given)
     options = part_of(MapOptions, given, seeds=items_of(given, "seeds"), search=search)
-    report = map_vectors(args.method, options, values_of(METHODS[args.method].options, args))
-    print(summary(args.output, report))
+    _say(
+        args.output,
+        map_vectors(args.method, options, values_of(METHODS[args.method].options, args)),
+    )
+
+
+def _say(output: str, record: Record) -> None:
+    from fairseq_xling.verbs.parts.output import as_text
+
+    print(f"{as_text(record)}\nwritten to {output}, {output}.json")

@@ -84,11 +84,12 @@ def predict_files(
         adapt: a change of the checkpoint's predictor before anything is read.
         inputs: further input files by role, besides the checkpoint and those to predict.
     """
-    from fairseq_xling.core.files import same_place, write_json
-    from fairseq_xling.core.provenance import provenance
-    from fairseq_xling.reports.tables import text_table
+    from fairseq_xling.core.files import same_place
+    from fairseq_xling.reports.pivot import Table
+    from fairseq_xling.reports.record import Record, Section, made, write_record
     from fairseq_xling.tasks.items import parse_files
     from fairseq_xling.tasks.predict import Predictor
+    from fairseq_xling.verbs.parts.output import as_text
 
     files = parse_files("FILE", ",".join(options.files))
     settings = {name: getattr(options, name) for name in _SETTINGS}
@@ -104,40 +105,26 @@ def predict_files(
     output.mkdir(parents=True, exist_ok=True)
     for name, one in zip(names, found, strict=True):
         predictor.write(one, output / name)
-    write_json(
-        output / "scores.json",
-        {
-            "files": {
-                name: {
-                    "language": one.lang,
-                    "file": str(one.path),
-                    "items": len(one.items),
-                    "annotated": one.annotated,
-                    "scores": one.scores,
-                }
-                for name, one in zip(names, found, strict=True)
-            },
-            "head": predictor.task.cfg.head,
-            "head_options": dataclasses.asdict(predictor.head.options),
-            "provenance": provenance(
-                {
-                    "checkpoint": options.checkpoint,
-                    **inputs,
-                    **dict(zip(names, (path for _, path in files), strict=True)),
-                }
-            ),
-        },
-    )
-    figures = list(dict.fromkeys(name for one in found for name in one.scores))
     rows = [
-        [
-            *(name, one.lang, len(one.items), one.annotated),
-            *(_shown(one.scores.get(f)) for f in figures),
-        ]
+        {"study": "predict", "row": name, "target": one.lang, "measure": measure, "value": value}
         for name, one in zip(names, found, strict=True)
+        for measure, value in (
+            *(("items", len(one.items)), ("annotated", one.annotated)),
+            *((figure, score) for figure, score in one.scores.items() if score is not None),
+        )
     ]
-    table = text_table(["file", "language", "items", "annotated", *figures], rows)
-    return f"{table}\npredictions: {output}"
+    head = predictor.task.cfg.head
+    table = Table({"file": "row", "language": "target"}, digits=2)
+    record = Record(
+        f"Predictions, {head}",
+        rows,
+        (Section("Scores", table),),
+        facts={"head": head, "head options": dataclasses.asdict(predictor.head.options)},
+    )
+    used = {"checkpoint": options.checkpoint, **inputs}
+    used |= dict(zip(names, (str(path) for _, path in files), strict=True))
+    write_record(output / "scores.json", made(record, used))
+    return f"{as_text(record)}\npredictions: {output}"
 
 
 def output_names(files: Sequence[tuple[str, Path]], suffix: str) -> list[str]:
@@ -160,7 +147,3 @@ def output_names(files: Sequence[tuple[str, Path]], suffix: str) -> list[str]:
     if len(set(names)) == len(names):
         return names
     return [f"{number}.{name}" for number, name in enumerate(names, start=1)]
-
-
-def _shown(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"

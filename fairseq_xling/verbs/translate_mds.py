@@ -19,14 +19,21 @@ import contextlib
 import dataclasses
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairseq_xling.analysis.layers import parse_layers
-from fairseq_xling.analysis.shift_grid import NO_SHIFT, Scores, Shift, parse_alphas, parse_shift
+from fairseq_xling.analysis.shift_grid import (
+    NO_SHIFT,
+    Scores,
+    Shift,
+    best_shift,
+    parse_alphas,
+    parse_shift,
+)
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import (
@@ -45,6 +52,9 @@ from fairseq_xling.core.progress import progress
 from fairseq_xling.core.ranges import COUNT
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, made, write_record
+from fairseq_xling.reports.rows import distinct
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.eval import check_languages
 from fairseq_xling.verbs.mean import language_mean, read_means
@@ -56,6 +66,11 @@ if TYPE_CHECKING:
 
 GROUP = "Analyse"
 SPEC_ROWS = ("S11", "S12")
+# What is measured of a shift; of figures also the field of the scores, and the unit.
+RATE, PRECISION, BLEU = "convert rate", "BLEU-1 precision", "BLEU-1"
+OTHERS = "in another language"
+_FIGURES = {RATE: ("convert_rate", "share"), PRECISION: ("precision", "%"), BLEU: ("bleu", "%")}
+_COUNTS = ("brevity_penalty", "tokens", "shared", "converted", "neither", "cut")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,9 +119,9 @@ class Options:
 
 def run(options: Options) -> None:
     from fairseq_xling.analysis.language_mean import mean_difference, random_direction
-    from fairseq_xling.core.provenance import provenance
     from fairseq_xling.interop.encoder import Encoder
-    from fairseq_xling.verbs.parts.mean_difference_result import write_single, write_table
+    from fairseq_xling.reports.page import write_run
+    from fairseq_xling.verbs.parts.output import as_text
 
     pair = _pair(options)
     single = _is_single(options)
@@ -143,11 +158,17 @@ def run(options: Options) -> None:
         files |= {f"means {number}": path for number, path in enumerate(means)}
         summary = job.summary(found)
         if single:
-            scores = job.translate(cells[0], output)
-            write_single(output, summary, cells[0], scores, provenance(files))
-            return
-        scores = {cell: job.cell(cell, output / "cells") for cell in cells}
-        write_table(output, summary, scores, fixed, provenance(files))
+            scores = {cells[0]: job.translate(cells[0], output)}
+            record = record_of(summary, scores, {"shifted": cells[0]})
+            write_record(f"{output}.json", made(record, files))
+            left = f"{output}, {output}.json"
+        else:
+            scores = {cell: job.cell(cell, output / "cells") for cell in cells}
+            chosen = {"no shift": NO_SHIFT, "best": best_shift(scores)}
+            record = record_of(summary, scores, chosen | ({"fixed": fixed} if fixed else {}))
+            write_run(output, made(record, files))
+            left = f"{output}: results.json, report.html, table.csv, plot.svg, cells/"
+        print(f"{as_text(record)}\nwritten to {left}")
 
 
 @dataclasses.dataclass
@@ -275,6 +296,105 @@ def _pair(options: Options) -> tuple[str, str]:
     if source == target:
         raise UserError(f"`--from` and `--to` must be two languages, got {source!r} for both")
     return source, target
+
+
+def record_of(
+    summary: Mapping[str, Any], scores: Mapping[Shift, Scores], chosen: Mapping[str, Shift]
+) -> Record:
+    """What was measured of every shift, and how it is shown.
+
+    The ``row`` of a shift is its alpha; ``chance`` is what the model does without shift. Those that
+    were ``chosen`` are there again, with the ``setting`` that they are.
+
+    Args:
+        summary: what all have, of `Job.summary`.
+    """
+    (source, target), (own, other) = summary["pair"], summary["sizes"]
+    about: dict[str, Any] = {"study": "mean difference", "source": source, "target": target}
+    base = scores.get(NO_SHIFT, {})
+    rows = [{**about, **row} for cell, one in scores.items() for row in _rows(cell, one, base)]
+    rows += [
+        {**about, "setting": name, **row}
+        for name, cell in chosen.items()
+        for row in _rows(cell, scores[cell], {})
+        if row["measure"] in _FIGURES
+    ]
+    tokens = " and ".join(f"{number:,}" for number in summary["mean_tokens"])
+    notes = [
+        f"{source} to {target}, {summary['lines']:,} lines; means over {tokens} tokens",
+        f"tokens that occur in {summary['split']!r} text: |V_{source}| = {own:,}, "
+        f"|V_{target}| = {other:,}, in both {summary['common']:,}",
+        "convert rate: share of output tokens that occur in the target's text only, among all "
+        "tokens that do not occur in both",
+        *(f"{name}: {_third(scores[cell])}" for name, cell in chosen.items()),
+    ]
+    if signature := next(iter(scores.values())).get("signature"):
+        notes.append(
+            "BLEU-1 precision is sacrebleu's of single words, without smoothing; BLEU-1 is that "
+            f"times the brevity penalty ({signature})"
+        )
+    if cut := max(one["cut"] for one in scores.values()):
+        notes.append(f"{cut:,} lines are longer than the model's positions, and were cut")
+    measured = distinct(rows, "measure")
+    table = Table(
+        {"setting": "setting", "layer": "layer", "alpha": "{alpha}"},
+        where={"setting": [*chosen]},
+        order=[name for name in _FIGURES if name in measured],
+    )
+    settings = Section("Chosen settings", table, notes=notes, name="table")
+    alphas = [name for name in distinct(rows, "row") if name != "no shift"]
+    return Record(
+        f"Token translation by the mean difference, {source} to {target}",
+        rows,
+        (*_grid_sections(alphas, chosen["best"]), settings) if "best" in chosen else (settings,),
+        source="Liu et al. (2020), 4.2 and Table 3",
+        lead=["States of one layer are shifted; every position then outputs its best token."],
+        facts=summary,
+    )
+
+
+def _rows(cell: Shift, scores: Scores, base: Scores) -> Iterator[dict[str, Any]]:
+    """The figures of a shift, and of how many tokens they are; what is None has no row."""
+    row = "no shift" if cell == NO_SHIFT else f"alpha {cell.alpha:g}"
+    about = {"row": row, "layer": cell.layer, "alpha": cell.alpha}
+    for name, (key, unit) in _FIGURES.items():
+        chance = {} if base.get(key) is None else {"chance": base[key]}
+        if scores.get(key) is not None:
+            yield {**about, "measure": name, "value": scores[key], "unit": unit, **chance}
+    for name in _COUNTS:
+        if name in scores:  # no penalty without a reference
+            yield {**about, "measure": name.replace("_", " "), "value": scores[name]}
+    for lang, count in scores["other_languages"].items():
+        yield {**about, "measure": OTHERS, "of": lang, "value": count}
+
+
+def _grid_sections(alphas: Sequence[str], best: Shift) -> Iterator[Section]:
+    where: dict[str, Any] = {"row": alphas, "setting": None}
+    place = [best.layer, f"best: layer {best.layer}, alpha {best.alpha:g}"]
+    yield Section(
+        "By layer and alpha",
+        chart=Chart(
+            *("curve", {**where, "measure": [RATE, PRECISION]}),
+            **{"xlabel": "layer that is shifted", "ylabel": "{unit}", "chance": "no shift"},
+            marks={RATE: place, PRECISION: place},
+        ),
+        notes=[
+            "alpha is a multiple of the mean difference of the languages' states; the best cell is "
+            "the one with the highest precision on this very text"
+        ],
+        name="plot",
+    )
+    for name in (RATE, PRECISION):
+        table = Table({"layer": "layer"}, "row", {**where, "measure": name}, alphas)
+        yield Section(name[:1].upper() + name[1:], table)
+
+
+def _third(scores: Scores) -> str:
+    """How many tokens are of neither language, and of which others."""
+    share = scores["neither"] / max(scores["tokens"], 1)
+    found = [f"{lang} {count:,}" for lang, count in scores["other_languages"].items()]
+    others = f", of which occur in other languages: {', '.join(found)}" if found else ""
+    return f"{share:.1%} of the tokens are of neither language{others}"
 
 
 def _is_single(options: Options) -> bool:

@@ -1,7 +1,6 @@
 """`--task adversarial_tagging` through fairseq's trainer and our verbs, on files of a few names."""
 
 import itertools
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -24,6 +23,7 @@ from tests.end_to_end.engine import (
     run,
     run_until,
 )
+from tests.records import measured
 
 NAMES = {"PER": ["Ann", "Bob", "Cyd"], "LOC": ["Rome", "Oslo", "Lima"]}
 PLAIN = ["sees", "meets", "the", "old", "dog", "in", "."]
@@ -147,14 +147,13 @@ def test_predictions_have_the_files_own_format_and_seqevals_scores(world, traine
     files = [f"{lang}={world}/test.{lang}.tsv" for lang in ("en", "de")]
     command = ["predict", str(folder / "checkpoint_best.pt"), *files, "--output", str(tmp_path)]
     assert main(command) == 0
-    scores = json.loads((tmp_path / "scores.json").read_text())["files"]
     for lang in ("en", "de"):
         given, found = world / f"test.{lang}.tsv", tmp_path / f"test.{lang}.conll"
         gold, ours = ([list(item.tags) for item in Conll.read(p, {})] for p in (given, found))
         assert [line.split("\t")[0] for line in found.read_text().splitlines()] == [
             line.split("\t")[0] for line in given.read_text().splitlines()
         ]
-        own = scores[f"test.{lang}.conll"]["scores"]
+        own = measured(tmp_path / "scores.json", target=lang)
         for name, measure in (
             ("f1", f1_score),
             ("precision", precision_score),

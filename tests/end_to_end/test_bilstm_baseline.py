@@ -6,8 +6,8 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
-from fairseq_xling.core.files import read_json
 from tests.end_to_end.engine import assert_same_training, in_process, logged
+from tests.records import value
 from tests.unit.models.test_bilstm_baseline import CASES
 
 SIZES = "--word-dim 8 --tag-dim 8 --lstm-layers 1 --lstm-hidden 8 --dropout 0.1".split()
@@ -60,9 +60,9 @@ def test_a_baseline_is_trained_resumed_and_predicts_without_its_training_file(
     finally:
         (files / "moved").rename(files / f"train.{head}")
     capsys.readouterr()
-    (found,) = read_json(output / "scores.json")["files"].values()
     valid = float(logged(log, "valid")[-1][f"valid_{metric}"])
-    assert valid > 20 and found["scores"][metric] == pytest.approx(valid, abs=1e-2)
+    found = value(output / "scores.json", measure=metric)
+    assert valid > 20 and found == pytest.approx(valid, abs=1e-2)
 
 
 def test_mistakes_are_one_line(files):

@@ -8,9 +8,8 @@ import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.papers.clcr.sequences import Sequences
-from fairseq_xling.results.result import find_results
 from fairseq_xling.verbs.parts import probe as probing
-from fairseq_xling.verbs.parts.probe_result import scores_of
+from tests.records import measured, value
 from tests.sequence_folder import write_folder
 
 CLASSES = {"NOUN": ["dog", "cat", "house"], "VERB": ["sees", "runs"], "DET": ["the", "a"]}
@@ -71,15 +70,14 @@ def test_extraction_costs_the_recall_of_what_it_drops(study, tmp_path, capsys, m
     given = options(study, tmp_path / "run", "T=T", "T+E(.2)=TE")
     assert main(given) == 0
     printed = capsys.readouterr().out
-    found = scores_of(find_results(tmp_path / "run")[0].frame)
-    before, after = found[found["task"] == "en.test.jsonl"].to_dict("records")
+    test = {"task": "en.test.jsonl", "seed": 1}
+    before, after = (measured(tmp_path / "run", row=row, **test) for row in ("T", "T+E(.2)"))
     rows = [json.loads(line) for line in (study / "test.jsonl").read_text().splitlines()]
     dropped = np.mean([row["label"] == "DET" for row in rows])
-    assert before["f1"] == 1.0 and after["precision"] == 1.0
-    assert after["recall"] == pytest.approx(1 - dropped)
+    assert before["F1"] == 100 and after["P"] == 100
+    assert after["R"] == pytest.approx(100 * (1 - dropped))
     count = sum(row["label"] == "DET" for row in rows)
     assert f"T+E(.2), en.test.jsonl: {count} examples have a span of which no key-point" in printed
-    assert list(dict.fromkeys(found["row"])) == ["T", "T+E(.2)"]
     (folder,) = (tmp_path / "run" / "predictions").glob("T+E(.2)-seed1-*")
     lines = (folder / "en.test.jsonl").read_text().splitlines()
     ours = [json.loads(line) for line in lines]
@@ -124,8 +122,7 @@ def test_spans_of_characters_are_found_too(study, tmp_path):
     given = options(study, tmp_path / "run", "T=T")
     given = [word.replace(f"en={study}", f"en={tmp_path / 'chars'}") for word in given]
     assert main([*given, "--offsets", "characters"]) == 0
-    found = scores_of(find_results(tmp_path / "run")[0].frame)
-    assert found.set_index("task").loc["en.test.jsonl", "f1"] == 1.0
+    assert value(tmp_path / "run", row="T", task="en.test.jsonl", measure="F1") == 100
 
 
 def test_mistakes_are_named_before_anything_is_trained(study, tmp_path, capsys, monkeypatch):

@@ -12,9 +12,11 @@ import torch
 from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.mapping.csls import csls_neighbours
+from fairseq_xling.mapping.job import read_outcome
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import read_vectors
 from tests.end_to_end.engine import command, environment, run
+from tests.records import rows
 
 TRAIN = "--dim 32 --epochs 2".split()
 
@@ -104,10 +106,11 @@ def test_a_map_says_of_every_seed_whether_it_failed(study):
         *("--vectors", str(study / "xx.safetensors")),
         *"--chance 2 --seeds 1,2 --hidden 32 --epochs 2 --epoch-size 3200".split(),
     )
-    report = read_json(f"{output}.json")
-    for seed in ("1", "2"):
-        state = "ok" if report["seeds"][seed]["failure"] is None else "FAILED"
-        assert re.search(rf"^adversarial seed {seed}: criterion .*: {state}", done.stdout, re.M)
+    for row in rows(f"{output}.json", measure="refined"):
+        line = (
+            rf"^ +{row['seed']} +0\.\d+ +{row['value']:.3f}.*{re.escape(row.get('failure', ''))}$"
+        )
+        assert re.search(line, done.stdout, re.M)
     mapped, plain = read_vectors(output), read_vectors(study / "xx.safetensors")
     np.testing.assert_allclose(mapped.vectors, plain.vectors @ mapped.map, atol=1e-4)
 
@@ -123,7 +126,7 @@ def test_generated_german_finds_its_english_from_the_words_they_share(tmp_path):
         run("fairseq-xling", "embed", "train", str(data), *output)
     vectors = ["--source-vectors", str(tmp_path / "en"), "--vectors", str(tmp_path / "de")]
     run("fairseq-xling", "map", "identical", *vectors, "--output", str(tmp_path / "mapped"))
-    assert not read_json(tmp_path / "mapped.json")["failed"]
+    assert not read_outcome(tmp_path / "mapped.json")["failed"]
 
     english, german = read_vectors(tmp_path / "en"), read_vectors(tmp_path / "de")
     w = torch.from_numpy(read_vectors(tmp_path / "mapped").map)
@@ -146,9 +149,8 @@ def test_inspect_shows_a_word_in_several_files(study):
     for file in files:
         assert f"{file}: ▁the ~ " in done.stdout
     names = {file.name for file in (study / "figures").iterdir()}
-    assert names == {
-        *("inspect.svg", "inspect.png", "inspect.json", "histogram.csv", "neighbours.csv")
-    }
+    drawn = {f"{name}.svg" for name in ("histogram", "plane-1", "plane-2")}
+    assert names == {*drawn, "nearest.md", "table.csv", "results.json", "report.html"}
 
 
 def test_a_vec_file_takes_the_place_of_training(study):

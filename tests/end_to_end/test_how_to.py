@@ -7,7 +7,7 @@ from tests.end_to_end.pages import folder_of, pages, parameters
 # What a reader has at the end of each.
 LEAVES = {
     "how-to/adversarial-tagging.md": ["tagger/checkpoint_best.pt", "tagged/scores.json"],
-    "how-to/cluster.md": ["exported/Snakefile", "exported/data/joint.en-de/meta.json"],
+    "how-to/cluster.md": ["steps/data/joint.en-de/meta.json"],
     "how-to/corpus.md": [
         *(f"data-{name}/meta.json" for name in ("mine", "sets", "linked")),
         "roles-synthetic/scores.json",

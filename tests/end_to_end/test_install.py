@@ -20,7 +20,7 @@ from fairseq_xling.engine.install import ENGINE_STEP
 
 ROOT = Path(__file__).parents[2]
 FILES = "setup.py pyproject.toml MANIFEST.in README.md LICENSE CHANGELOG.md CITATION.cff".split()
-FILES += ["CONTRIBUTING.md", "Makefile", "constraints.txt", "hubconf.py"]
+FILES += ["CONTRIBUTING.md", "Makefile", "constraints.txt"]
 FOLDERS = ("fairseq_xling", "user_dir")  # of the clone
 BUILD = (
     "import sys; from setuptools import build_meta; "

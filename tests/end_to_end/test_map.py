@@ -1,16 +1,15 @@
 """`fairseq-xling map` on extracted states, from text to a head that reads another encoder's."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
-from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping import read_map
+from fairseq_xling.reports.record import read_record
 from tests.end_to_end.engine import load, run
+from tests.records import value
 
 WIDTH = 16
 SMALL = f"--encoder-layers 2 --encoder-embed-dim {WIDTH} --encoder-ffn-embed-dim 32".split()
@@ -87,8 +86,8 @@ def test_the_permutation_is_found_from_tokens_on_every_layer(study, tokens, toke
         own, other = (torch.from_numpy(np.load(f / f"layer{layer:02d}.npy")) for f in tokens)
         assert not torch.allclose(own, other, atol=0.1)
         torch.testing.assert_close(fitted.carry(other, layer), own, atol=1e-4, rtol=1e-4)
-    report = read_json(f"{token_map}.json")
-    assert report["pairs"]["links"] == len(own) + report["pairs"]["unknown or cut"]
+    pairs = read_record(f"{token_map}.json").facts["pairs"]
+    assert pairs["links"] == len(own) + pairs["unknown or cut"]
 
 
 def test_sentences_of_a_parallel_text_are_mapped_and_copied(study, capsys):
@@ -104,8 +103,10 @@ def test_sentences_of_a_parallel_text_are_mapped_and_copied(study, capsys):
     fitted = read_map(path)
     states = torch.from_numpy(np.load(folders[0] / "layer02.npy"))
     np.testing.assert_allclose(np.load(output / "layer02.npy"), fitted.apply(states, 2), atol=1e-5)
-    fit = read_json(f"{path}.json")["layers"]["2"]
-    assert fit["cosine"] > fit["cosine_unmapped"]
+    cosines = (
+        value(f"{path}.json", layer=2, measure=name) for name in ("cosine", "cosine unmapped")
+    )
+    assert next(cosines) > next(cosines)
 
 
 def test_words_of_two_languages_are_mapped_by_the_corpus_dictionary(study, capsys):
@@ -120,7 +121,7 @@ def test_words_of_two_languages_are_mapped_by_the_corpus_dictionary(study, capsy
     assert main(["map", "meeting", *map(str, folders), *arguments]) == 0
     assert "first column: types-en" in capsys.readouterr().out
     assert read_map(path).layers[1].fixed.matrix is not None
-    assert json.loads((study / "words.safetensors.json").read_text())["pairs"]["entries"] > 30
+    assert read_record(f"{path}.json").facts["pairs"]["entries"] > 30
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +197,7 @@ def test_a_head_reads_states_with_vectors_of_words_in_the_space_of_another_langu
 def predict(study, output, *words):
     tags = study / "text" / "gold" / "tags.test.en.tsv"
     assert main([*map(str, [*words, f"en={tags}", "--output", output])]) == 0
-    (one,) = read_json(output / "scores.json")["files"].values()
-    return one["scores"]["accuracy"]
+    return value(output / "scores.json", measure="accuracy")
 
 
 @pytest.mark.row("S6")
@@ -210,8 +210,8 @@ def test_a_head_reads_another_encoder_through_the_map_and_by_chance_without(
     plain = predict(study, study / "plain", "predict", "mapped", tuned, *lower, "none")
     assert mapped == pytest.approx(own, abs=0.2)
     assert own > plain + 20
-    inputs = read_json(study / "mapped" / "scores.json")["provenance"]["inputs"]
-    assert {"checkpoint", "encoder", "map"} < set(inputs)
+    origin = read_record(study / "mapped" / "scores.json").provenance
+    assert {"checkpoint", "encoder", "map"} < set(origin["inputs"])
 
 
 def test_mistakes_about_the_lower_layers_are_one_line(study, tuned, token_map, capsys):

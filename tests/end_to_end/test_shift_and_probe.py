@@ -8,9 +8,12 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.mean_file import read_mean
 from fairseq_xling.cli import main
-from fairseq_xling.results.result import find_results, make_page
-from fairseq_xling.verbs.parts.probe_result import scores_of
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import GIVEN, select
 from tests.end_to_end.engine import load, run
+from tests.records import rows as recorded
+from tests.records import values
 
 SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 10"
 
@@ -87,17 +90,18 @@ def test_one_translation_with_given_means_or_with_those_of_the_split(study, tmp_
     options = ["--layer", 2, "--alpha", 1, *reference, "--means", *files]
     assert translate(study, tmp_path / "b.txt", *options) == 0
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "b.txt").read_bytes()
-    first, second = (json.loads((tmp_path / f"{x}.txt.json").read_text()) for x in "ab")
-    assert first["scores"] == second["scores"]
+    first, second = (read_record(tmp_path / f"{x}.txt.json") for x in "ab")
+    assert first.rows == second.rows
     assert len((tmp_path / "a.txt").read_text().splitlines()) == 40
-    scores, summary = first["scores"], first["summary"]
-    assert scores["convert_rate"] == pytest.approx(
+    own = select(first.rows, {"setting": None})
+    scores = {row["measure"]: row["value"] for row in own}
+    assert scores["convert rate"] == pytest.approx(
         scores["converted"] / (scores["tokens"] - scores["shared"])
     )
-    assert 0 < summary["common"] < min(summary["sizes"])
-    (third,) = scores["other_languages"].items()
-    assert third[0] == "id" and 0 < third[1] <= scores["neither"] < scores["tokens"]
-    assert set(first["provenance"]) == {"command", "date", "inputs", "machine", "versions"}
+    assert 0 < first.facts["common"] < min(first.facts["sizes"])
+    (third,) = select(own, {"measure": "in another language"})
+    assert third["of"] == "id" and 0 < third["value"] <= scores["neither"] < scores["tokens"]
+    assert set(first.provenance) == {"command", "date", "inputs", "machine", "versions"}
     names = {"a.txt", "a.txt.json", "b.txt", "b.txt.json", "en", "de"}
     assert {path.name for path in tmp_path.iterdir()} == names
 
@@ -113,11 +117,11 @@ def test_a_grid_is_a_table_that_grows_and_alpha_zero_is_its_row_without_shift(st
     assert translate(study, output, *options) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before  # not computed again
     assert {path: path.stat().st_mtime_ns for path in means} == means
-    record = json.loads((output / "results.json").read_text())
-    assert len(record["cells"]) == 6 and set(record["chosen"]) == {"no shift", "best", "fixed"}
-    best = max(record["cells"][1:], key=lambda cell: cell["precision"])
-    assert record["chosen"]["best"]["precision"] == best["precision"]
-    assert len((output / "table.csv").read_text().splitlines()) == 7
+    cells = recorded(output, measure="BLEU-1 precision", setting=None)
+    assert len(cells) == 6
+    chosen = recorded(output, measure="BLEU-1 precision", setting=GIVEN)
+    assert [row["setting"] for row in chosen] == ["no shift", "best", "fixed"]
+    assert chosen[1]["value"] == max(row["value"] for row in cells if row["layer"])
     assert (output / "plot.svg").read_text().count("<svg") == 1
     assert translate(study, tmp_path / "zero.txt", "--layer", 1, "--alpha", 0, *reference) == 0
     plain = (output / "cells" / "no-shift.txt").read_bytes()
@@ -217,9 +221,8 @@ def test_a_probe_of_each_layer_finds_parts_of_speech_and_leaves_predictions(stud
     options = ["--layers", "0-1", "--lr", "1e-2", "--epochs", "20", "--hidden", "32"]
     assert probe(study, rows, output, *options) == 0
     name = "en.test.en.jsonl"
-    found = scores_of(find_results(output)[0].frame)
-    found = found[found["task"] == name]
-    assert (found["value"] > found["chance"] + 20).all()
+    found = recorded(output, task=name, measure="F1", seed=GIVEN)
+    assert len(found) == 2 and all(row["value"] > row["chance"] + 20 for row in found)
     assert not (output / "states").exists() and (output / "plot.svg").is_file()
     (predicted,) = output.glob(f"predictions/layer00-*/{name}")
     gold = [json.loads(line) for line in rows["test", "en"].read_text().splitlines()]
@@ -227,8 +230,7 @@ def test_a_probe_of_each_layer_finds_parts_of_speech_and_leaves_predictions(stud
     labels = [[target["label"] for row in x for target in row["targets"]] for x in (gold, ours)]
     ours = [[one] if isinstance(one, str) else one for one in labels[1]]
     right = sum(a in b for a, b in zip(labels[0], ours, strict=True))
-    scores = found.iloc[0]
-    assert (right, len(labels[0])) == (scores["right"], scores["gold"])
+    assert (right, len(labels[0])) == (found[0]["right"], found[0]["gold"])
     before = {path: path.stat().st_mtime_ns for path in output.glob("probes/*")}
     assert probe(study, rows, output, *options, "--layers", "0-2") == 0  # one layer more
     assert {path: path.stat().st_mtime_ns for path in before} == before
@@ -239,11 +241,11 @@ def test_a_mixture_says_how_much_of_each_layer_it_takes(study, rows, tmp_path, c
     options = ["--layers", "all", "--mix", "--epochs", "2", "--classifier", "linear"]
     assert probe(study, rows, tmp_path / "out", *options, "--seeds", "1,2") == 0
     assert "seed 2 mixes layers 0: " in capsys.readouterr().out
-    (result,) = find_results(tmp_path / "out")
-    shares = result.frame[result.frame["measure"] == "share"]
-    assert shares.groupby("seed")["value"].sum().tolist() == pytest.approx([100, 100])
-    _, row = make_page(result).sections[1].rows
-    assert row[0] == "mix" and len(row[1].values) == 2
+    for seed in (1, 2):
+        assert sum(values(tmp_path / "out", measure="share", seed=seed)) == pytest.approx(100)
+    _, table = parts(read_record(tmp_path / "out"))
+    _, line = table.shown[1]
+    assert line[0] == "mix" and len(line[1].values) == 2
 
 
 @pytest.mark.parametrize(

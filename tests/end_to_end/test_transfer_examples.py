@@ -16,6 +16,7 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.structures.matrix_result import compared
+from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.results.frame import by_seed, frame_from_json
 from fairseq_xling.results.paired import in_words
 from fairseq_xling.results.result import find_results
@@ -419,8 +420,9 @@ def test_scores_of_baselines_are_put_together_by_seed(tmp_path):
     record = {"config": given, "languages": ["en"], "title": "x", "metric": "las"}
     write_json(tmp_path / "run/results.json", {**record, **trained_on("en", "las")})
     for seed in (1, 2):
-        scores = {"files": {"c": {"language": "en", "scores": {"las": 10.0 * seed}}}}
-        write_json(tmp_path / f"files/{seed}/found/scores.json", scores)
+        found = tmp_path / f"files/{seed}/found/scores.json"
+        row = {"target": "en", "measure": "las", "value": 10.0 * seed}
+        write_record(found, Record("Predictions", [row]))
     options = ["--files", tmp_path / "files", "--epochs", 5]
     arrange("arrange_structures.py", "bilstm", tmp_path / "run", tmp_path / "out", *options)
     table = (tmp_path / "out/table.md").read_text()

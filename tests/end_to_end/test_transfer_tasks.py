@@ -7,8 +7,10 @@ import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
+from fairseq_xling.reports.record import read_record
 from fairseq_xling.tasks.predict import Predictor
 from tests.end_to_end.engine import load, logged, run
+from tests.records import measured
 
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 1"
 
@@ -104,13 +106,12 @@ def test_a_parser_counts_punctuation_as_told_and_reads_no_sentence_in_pieces_una
         found = tmp_path / policy
         options = ["--output", found, "--head-options", f"punctuation={policy}"]
         assert main([str(x) for x in (*predict, f"en={test}", *options)]) == 0
-        record = json.loads((found / "scores.json").read_text())
-        assert record["head_options"]["punctuation"] == policy
-        assert record["head_options"]["arc_dim"] == 8
+        options = read_record(found / "scores.json").facts["head options"]
+        assert (options["punctuation"], options["arc_dim"]) == (policy, 8)
         assert {path.name for path in found.iterdir()} == {"scores.json", "test.en.conllu"}
-        (counted[policy],) = record["files"].values()
+        counted[policy] = measured(found / "scores.json")
     assert counted["keep"]["items"] == counted["keep"]["annotated"] == 20
-    assert counted["keep"]["scores"] != counted["drop"]["scores"]
+    assert counted["keep"] != counted["drop"]
     message = fails(capsys, *predict, f"en={test}", "--output", tmp_path / "x", "--head-options",
                     "arc_dim=9")  # fmt: skip
     assert "must be among those for reading and counting (punctuation), got 'arc_dim'" in message
@@ -159,11 +160,11 @@ def test_questions_without_answer_are_learned_counted_and_written(home, tune, tm
         options = ["--output", found, "--head-options", f"null_threshold={threshold}"]
         assert main([str(x) for x in (*predict, *options)]) == 0
         answers[threshold] = json.loads((found / "en.train.json").read_text())
-        (record,) = json.loads((found / "scores.json").read_text())["files"].values()
-        assert (record["items"], record["annotated"]) == (4, 3)
+        scores = measured(found / "scores.json")
+        assert (scores["items"], scores["annotated"]) == (4, 3)
         expected = 100 / 3 if threshold == -100 else 0
-        assert record["scores"]["em"] >= expected - 1e-9
-        assert threshold == 100 or record["scores"]["em"] == pytest.approx(expected)
+        assert scores["em"] >= expected - 1e-9
+        assert threshold == 100 or scores["em"] == pytest.approx(expected)
     assert set(answers[-100].values()) == {""} and "" not in answers[100].values()
     # A model that has learned that there always is an answer is not asked for none.
     plain = questions(tmp_path / "plain.json", both[0], both[3])
@@ -191,8 +192,8 @@ def test_a_format_of_the_users_choice_is_trained_on_and_written(home, tune, tmp_
     (tmp_path / "plain.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     other = [f"de={tmp_path / 'plain.jsonl'}", "--format", "choices"]
     assert main([str(x) for x in (*predict, *other)]) == 0
-    record = json.loads((tmp_path / "out" / "scores.json").read_text())
-    assert record["files"]["de.plain.jsonl"]["scores"]["accuracy"] in (0, 50, 100)
+    scores = measured(tmp_path / "out" / "scores.json", row="de.plain.jsonl")
+    assert scores["accuracy"] in (0, 50, 100)
     # A model that was trained when the passage came first is read as it was trained.
     trained = tmp_path / "tuned" / "checkpoint_last.pt"
     assert Predictor.load(trained).head.options.first == "question"

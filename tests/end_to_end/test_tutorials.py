@@ -1,13 +1,12 @@
 """The commands of the tutorials run: quickly, and as they stand with what they show."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.pages import Page, folder_of, pages, parameters
-from tests.records import values
+from tests.records import value, values
 
 # What a reader has at the end of each.
 LEAVES = {
@@ -47,8 +46,7 @@ def check_translator(folder, printed):
 
 
 def check_transfer(folder, printed):
-    scores = json.loads((folder / "parsed" / "scores.json").read_text())
-    assert scores["files"]["test.de.conllu"]["scores"]["las"] > 50
+    assert value(folder / "parsed" / "scores.json", row="test.de.conllu", measure="las") > 50
     assert "predicted:" in printed
 
 

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.golden import data, helps, pages, plans, refusals, trainings
+from tests.golden import data, helps, measures, pages, plans, refusals, trainings
 from tests.slow_parts import machine
 
 FOLDER = Path(__file__).parent
@@ -25,6 +25,7 @@ def goldens() -> dict[str, Callable[[], str]]:
         **plans.goldens(),
         **refusals.goldens(),
         **data.goldens(),
+        **measures.goldens(),
     }
 
 
@@ -35,6 +36,7 @@ def slow_goldens() -> dict[str, Callable[[], str]]:
         **pages.slow_goldens(),
         **plans.slow_goldens(),
         **data.slow_goldens(),
+        **measures.slow_goldens(),
         **data.bound_goldens(),
         **trainings.slow_goldens(),
     }

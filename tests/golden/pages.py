@@ -22,7 +22,7 @@ _DATA = re.compile(r'href="data:[^"]*"')
 _SVG = re.compile(r"<svg.*?</svg>", re.S)
 
 
-def _short(lines: list[str], long: int) -> Iterator[str]:
+def short(lines: list[str], long: int) -> Iterator[str]:
     """All lines, or the first ones with a digest for every ten of the others."""
     yield from lines[:long]
     for first in range(long, len(lines), 10):
@@ -41,12 +41,12 @@ def _page(record: Record, long: int = _LONG) -> Iterator[str]:
         if section.chart:
             yield f"figure: {section.chart.kind}"
         if section.table:
-            yield from _short(markdown_table(*part.shown).splitlines(), long)
+            yield from short(markdown_table(*part.shown).splitlines(), long)
     yield "== csv"
-    yield from _short(csv_text(*every_number(record)).splitlines(), long)
+    yield from short(csv_text(*every_number(record)).splitlines(), long)
     yield "== lines"
     made = [{**one, "provenance": "as recorded"} for one in scores(record)]
-    yield from _short([json.dumps(one, ensure_ascii=False) for one in made], long)
+    yield from short([json.dumps(one, ensure_ascii=False) for one in made], long)
 
 
 def _html(record: Record) -> Iterator[str]:

@@ -38,7 +38,7 @@ def _calls(name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
     yield f"{base} --no-such-option"
     for turn, action in enumerate(_options(parser)):
         option = max(action.option_strings, key=len)
-        if option in ("--output", "--user-dir", "--only-step", "--export", "--launcher"):
+        if option in ("--output", "--user-dir", "--only-step", "--launcher"):
             continue
         if action.nargs == 0:
             yield f"{base} {option}=x"

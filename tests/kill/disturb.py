@@ -90,7 +90,8 @@ def frame_rows(found: dict[str, Any]) -> Any:
     if found.keys() != {"count", "columns"}:
         return found
     rows = from_json(found)
-    return [row | {"value": None} if re.search(TIMES, str(row.get("measure"))) else row for row in rows]
+    timed = [re.search(TIMES, str(row.get("measure"))) for row in rows]
+    return [{**row, "value": None} if of else row for row, of in zip(rows, timed, strict=True)]
 
 
 def _checkpoint(path: Path) -> Any:

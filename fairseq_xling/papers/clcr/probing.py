@@ -27,8 +27,13 @@ from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters
 from fairseq_xling.tasks.probing.fit import ProbeOptions
 from fairseq_xling.tasks.probing.states import Placed, Spans, place
-from fairseq_xling.verbs.parts.probe import File, baseline, probe_options, probe_result, read_files
-from fairseq_xling.verbs.parts.probe_result import write_table
+from fairseq_xling.verbs.parts.probe import (
+    File,
+    probe_options,
+    probe_result,
+    read_files,
+    write_table,
+)
 
 _MISSING = "have a span of which no key-point was kept"
 _ODD = 0.02  # share of texts that may be split into other subwords than their sequences
@@ -135,8 +140,7 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
             for seed in row.differing(seeds)
             for file in files
         }
-        tested = {file.name: file.lang for file in files[2:]}
-        write_table(output, tested, baseline(files), results, used, _MISSING, "C16")
+        write_table(output, files, results, used, _MISSING)
 
 
 def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> None:

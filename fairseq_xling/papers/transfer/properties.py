@@ -1,4 +1,4 @@
-"""Properties of two languages that zero-shot figures are compared with.
+"""Properties of two languages that zero-shot figures of finished runs are compared with.
 
 Entity overlap against zero-shot F1: Pires et al. (2019), Figure 2.
 
@@ -19,32 +19,256 @@ language is neither shared nor different.
 import argparse
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence, Set
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from fairseq_xling.analysis.correlation import LEAST, correlation
 from fairseq_xling.core.columns import on_disk
-from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.files import read_lines, same_place
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
-from fairseq_xling.papers.transfer.plan import data_folder
-from fairseq_xling.papers.transfer.scatter_result import (
-    FinishedFigure,
-    Point,
-    Property,
-    read_runs,
-    training_files,
-    write_scatter,
+from fairseq_xling.papers.transfer.config import TransferConfig
+from fairseq_xling.papers.transfer.plan import data_folder, parse_tests
+from fairseq_xling.reports.page import PAGE, write_run
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
+from fairseq_xling.reports.rows import (
+    COLUMNS,
+    GIVEN,
+    Row,
+    columns_of,
+    distinct,
+    figures,
+    select,
 )
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.heads.tagging import Ner
-from fairseq_xling.tasks.items import parse_columns
+from fairseq_xling.tasks.items import parse_columns, parse_files
 from fairseq_xling.tasks.spans import check_bio
 from fairseq_xling.text.vocabularies import mode_of
+from fairseq_xling.verbs.parts.output import as_text
+
+CORRELATIONS = ("points", "Pearson", "Spearman")
+
+
+@dataclass(frozen=True)
+class FinishedFigure:
+    """A figure of a run: one encoder on one language.
+
+    Attributes:
+        run: its folder.
+        config: its settings; their paths are relative to the folder in which it was started.
+        encoder: the encoder's name there.
+        row: its name among other rows, of other encoders and other runs.
+        sources: the languages that were trained on.
+        lang: the language tested.
+        values: the figure for each seed, in percent.
+        tested: the file it was tested on.
+    """
+
+    run: Path
+    config: TransferConfig
+    encoder: str
+    row: str
+    sources: tuple[str, ...]
+    lang: str
+    values: tuple[float, ...]
+    tested: Path = Path()
+
+    @property
+    def zero_shot(self) -> bool:
+        """Whether the model was not trained on this language."""
+        return self.lang not in self.sources
+
+    @property
+    def mean(self) -> float:
+        """The figure's mean over the seeds."""
+        return statistics.fmean(self.values)
+
+
+def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
+    """All figures of some runs of one head, in the order of their commands.
+
+    Rows with translated files are left out: their models have seen the language, or another one.
+    If several runs have the same encoder name, it is followed by the run's.
+    """
+    folders = [Path(run) for run in runs]
+    for folder in folders:
+        if sum(same_place(folder, other) for other in folders) > 1:
+            raise UserError(f"the run {folder} is named twice")
+    by_run = [_figures_of(folder) for folder in folders]
+    cells = [cell for found in by_run for cell in found]
+    for cell in cells:
+        if cell.config.head != cells[0].config.head:
+            raise UserError(
+                f"{cell.run}: head must be {cells[0].config.head!r} like that of {cells[0].run}, "
+                f"got {cell.config.head!r}"
+            )
+        if cell.config.figure != cells[0].config.figure:
+            raise UserError(
+                f"{cell.run}: metric must be {cells[0].config.figure!r} like that of "
+                f"{cells[0].run}, got {cell.config.figure!r}"
+            )
+    if not any(cell.zero_shot for cell in cells):
+        raise UserError(
+            f"{', '.join(map(str, folders))}: no figure of a language that was not trained on"
+        )
+    rows = Counter(row for found in by_run for row in {cell.row for cell in found})
+    names = Counter(folder.name for folder in folders)
+    return [
+        cell
+        if rows[cell.row] == 1
+        else dataclasses.replace(
+            cell, row=f"{cell.row} ({cell.run.name if names[cell.run.name] == 1 else cell.run})"
+        )
+        for cell in cells
+    ]
+
+
+def _figures_of(run: Path) -> list[FinishedFigure]:
+    if not run.is_dir():
+        raise UserError(f"{run}: no such folder of a run")
+    if not (run / RESULTS).is_file():
+        raise UserError(f"{run}: is not the folder of a finished run (no {RESULTS})")
+    record = read_record(run)
+    try:
+        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record.config.items()}
+        config = TransferConfig(**settings)
+        heads.check(config.head)
+        tests = {(one.name, one.lang): one.path for one in parse_tests("--test", config.test)}
+        own = select(record.rows, {"part": "test", "measure": config.figure, "how": None})
+        found = figures(own, "encoder", "row", "line", "source", "set", "target")
+        return [
+            FinishedFigure(
+                *(run, config, encoder, encoder + line.removeprefix(row)),  # without the source
+                *(tuple(source.split("+")), lang, tuple(values), tests[test_set, lang]),
+            )
+            for (encoder, row, line, source, test_set, lang), values in found.items()
+        ]
+    except UserError:
+        raise
+    except MALFORMED:
+        raise UserError(
+            f"{run / RESULTS}: is not of `fairseq-xling eval transfer` or `eval matrix`"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Property:
+    """The property that figures are compared with.
+
+    Attributes:
+        name: of the verb.
+        title, lead, source: of the record.
+        xlabel: of the plot, with its unit.
+        notes: further notes for the reader.
+    """
+
+    name: str
+    title: str
+    lead: str
+    source: str
+    xlabel: str
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """A figure with its property ``x``, None if unknown; ``details`` by column."""
+
+    cell: FinishedFigure
+    x: float | None
+    details: Mapping[str, Any]
+
+
+def write_scatter(
+    output: Path, prop: Property, points: Sequence[Point], inputs: Mapping[str, Path]
+) -> str:
+    """Write the record of ``points``, and what is made of it, into ``output``; returns the text to
+    print.
+
+    Args:
+        inputs: the files that ``points`` come from, by role, besides the runs' results.
+    """
+    if not any(point.cell.zero_shot and point.x is not None for point in points):
+        raise UserError(f"{prop.xlabel}: unknown for all languages that were not trained on")
+    config, runs = points[0].cell.config, dict.fromkeys(point.cell.run for point in points)
+    rows = [
+        {
+            **{"row": cell.row, "source": "+".join(cell.sources), "target": cell.lang},
+            **{"measure": config.figure, "value": cell.mean, "unit": "%", "x": point.x},
+            **{"zero-shot": cell.zero_shot, "over": len(cell.values), **point.details},
+        }
+        for point in points
+        for cell in [point.cell]
+    ]
+    record = made(
+        scatter_record(prop, rows), {**{f"run {run}": run / RESULTS for run in runs}, **inputs}
+    )
+    write_run(output, record)
+    return f"{as_text(record)}\n\nreport: {output / PAGE}"
+
+
+def scatter_record(prop: Property, points: Sequence[Row]) -> Record:
+    """The record of figures, each with the property ``x`` and details in columns of their own: a
+    scatter plot, every figure, and correlations."""
+    metric, known = points[0]["measure"], {*COLUMNS, "x", "zero-shot", "over"}
+    several = len(distinct(points, "source")) > 1
+    details = {name: name for name in columns_of(points) if name not in known}
+    lines = {"encoder": "row", "languages": "{source}→{target}", **details}
+    chart = Chart(
+        "scatter",
+        {"measure": metric, "zero-shot": True},
+        x="x",
+        label=lines["languages"] if several else "target",
+        xlabel=prop.xlabel,
+        ylabel=f"zero-shot {metric} (%)",
+    )
+    notes = [
+        f"{metric} in percent, the mean over seeds and chosen settings.",
+        "Plot and correlation: languages that the model was not trained on. An arrow leads from "
+        "the training language. Names that do not fit in the plot are left out.",
+    ]
+    few = f"Not given for fewer than {LEAST} points, or if all are equal."
+    table = Table({**lines, f"{metric} (%)": "value"}, "", {"measure": metric})
+    found = Table({"encoder": "row"}, where={"measure": list(CORRELATIONS)}, order=CORRELATIONS)
+    return Record(
+        prop.title,
+        [
+            {"paper": "transfer", "study": prop.name, **row}
+            for row in (*points, *_correlations(points))
+        ],
+        (
+            Section(
+                f"{metric} against the {prop.xlabel}",
+                table,
+                chart,
+                [*notes, *prop.notes],
+                name="plot",
+            ),
+            Section("Correlation", found, notes=[few], name="correlation"),
+        ),
+        source=prop.source,
+        lead=[prop.lead],
+    )
+
+
+def _correlations(points: Sequence[Row]) -> Iterator[dict[str, Any]]:
+    for row in distinct(points, "row"):
+        own = select(points, {"row": row, "zero-shot": True, "x": GIVEN})
+        sides = [one["x"] for one in own], [one["value"] for one in own]
+        found = len(own), *(correlation(*sides) or (None, None))
+        for name, value in zip(CORRELATIONS, found, strict=True):
+            if value is not None:
+                yield {"row": row, "measure": name, "value": value}
 
 
 def jaccard(first: Set[str], second: Set[str]) -> float:
@@ -100,7 +324,8 @@ def measure_overlap(cell: FinishedFigure) -> tuple[Point, dict[str, Path]]:
         It, and the files that it comes from, by role.
     """
     data = data_folder(cell.config, cell.encoder)
-    trained = [(lang, path) for lang, path in training_files(cell.config) if lang in cell.sources]
+    files = parse_files("--train", ",".join(cell.config.train))
+    trained = [(lang, path) for lang, path in files if lang in cell.sources]
     test = cell.tested
     for path in (data, *(path for _, path in trained), test):
         if not on_disk(path).exists():
@@ -147,12 +372,11 @@ def run_overlap(args: argparse.Namespace) -> str:
 
 
 OVERLAP = Property(
+    "overlap",
     title="Zero-shot transfer and entity overlap",
     lead="Does an encoder transfer because the entities of two languages share subwords? Then its "
     "points rise to the right; if they are level, it transfers more than shared subwords.",
-    csv="overlap",
-    row="E9",
-    figure="Figure 2",
+    source="Pires et al. (2019), Figure 2",
     xlabel="entity subword overlap (share of the union)",
     notes=(
         "Overlap: of the distinct subwords inside the spans of the training file (in train) or "
@@ -258,14 +482,12 @@ def run_word_order(args: argparse.Namespace) -> str:
 
 
 WORD_ORDER = Property(
+    "word-order",
     title="Zero-shot transfer and word order",
     lead="Does an encoder transfer better between languages with similar word order? Then "
     "its points rise to the right.",
-    csv="word_order",
-    row="E10",
-    figure="Figure 3",
+    source="Pires et al. (2019), Figure 3",
     xlabel="shared word-order features",
-    whole=True,
     notes=(
         "Shared: features of the table with the same value in the training and the test language; "
         "known: those with a value in both. Languages with fewer known features can share less.",

@@ -1,9 +1,4 @@
-"""Where the steps of a run are carried out: one file each, registered in ``LAUNCHERS``.
-
-A description of a run for another program is a function, registered in ``EXPORTS``. It is called
-with the run's folder, its steps, their digests by name, what makes a step's command of its name,
-and the threads of a program; it writes into the folder and returns what to do next.
-"""
+"""Where the steps of a run are carried out: one file each, registered in ``LAUNCHERS``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -95,4 +90,3 @@ class Launcher:
 
 
 LAUNCHERS: Registry[type[Launcher]] = Registry("launcher", *FOLDERS)
-EXPORTS: Registry[Callable[..., str]] = Registry("format of `--export`", "fairseq_xling.cluster")

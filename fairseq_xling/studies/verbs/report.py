@@ -80,7 +80,7 @@ def run(options: Options) -> None:
     drawn = options.output is not None or options.figures is not None
     for record in shown.values() if drawn else ():
         for part in parts(record):  # damage shows before anything is written
-            part.shown, part.svg  # noqa: B018
+            part.cells, part.svg  # noqa: B018
     figures = named_figures(shown) if options.figures is not None else {}
     form = options.figure_format or "pdf"
     if options.figures is not None:

@@ -8,7 +8,7 @@ import argparse
 import dataclasses
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +46,16 @@ from fairseq_xling.mapping.paired import PAIRED, PairedMethod
 from fairseq_xling.mapping.pairs import PAIRS, Pairs
 from fairseq_xling.mapping.states import BLOCK, META, Selection, States
 from fairseq_xling.mapping.steps import parse_elements, passes
-from fairseq_xling.results.tables import cell, text_table
+from fairseq_xling.reports.page import fact
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, made, write_record
+from fairseq_xling.verbs.parts.comparison import LAYER
 
 SIDES = ("moving", "fixed")
 
 
-def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Fit a map for each layer, and write it to ``args.output`` with a report next to it.
+def fit_map(method: str, args: argparse.Namespace) -> Record:
+    """Fit a map for each layer, and write it to ``args.output`` with its record next to it.
 
     A layer that a killed run finished is not fitted again, and the result is the same.
 
@@ -110,17 +113,47 @@ def fit_map(method: str, args: argparse.Namespace) -> dict[str, Any]:
             bar.update(rows * number - bar.n)
         known = {**settings, FITTED_ON: sorted(set(pairs.keys))}
         write_map(args.output, FittedMap(found, method, known))
-        report = {
-            "method": method,
-            "settings": {**settings, "layers": layers},
-            "pairs": pairs.facts,
-            "layers": {str(layer): one.fit for layer, one in found.items()},
-            "warnings": _warnings(pairs.count, min(moving.width, fixed.width)),
-            "seconds": round(time.monotonic() - started, 1),
-            "provenance": provenance(files),
-        }
-        write_json(f"{args.output}.json", report)
-    return report
+        facts = {"method": method, "settings": {**settings, "layers": layers}, "pairs": pairs.facts}
+        fits = {layer: one.fit for layer, one in found.items()}
+        warnings = _warnings(pairs.count, min(moving.width, fixed.width))
+        record = made(record_of(facts, fits, warnings), files)
+        record = dataclasses.replace(record, seconds=round(time.monotonic() - started, 1))
+        write_record(f"{args.output}.json", record)
+    return record
+
+
+def record_of(
+    facts: Mapping[str, Any], fits: Mapping[int, Mapping[str, Any]], warnings: Sequence[str]
+) -> Record:
+    """How well the pairs fit, by layer, and how it is shown; ``fits`` are those of `fit_layer`."""
+    settings = facts["settings"]
+    moving, fixed = (settings[side] for side in SIDES)
+    about = {"study": "map states", "row": facts["method"], "source": moving["lang"]}
+    about |= {"target": fixed["lang"], "unit": "mean over the pairs"}
+    compared = {"measure": ["cosine unmapped", "cosine"]}
+    chart = Chart("bars", compared, row="measure", panel="unit", ylabel="cosine, {unit}")
+    if len(fits) > 1:
+        chart = dataclasses.replace(chart, kind="curve", xlabel=LAYER)
+    said = ", ".join(f"{name}: {fact(value)}" for name, value in facts["pairs"].items())
+    notes = [
+        f"pairs: {settings['pairs']}" + (f" ({said})" if said else ""),
+        "cosine: of all pairs together, after normalisation of both sides by "
+        f"{settings['normalize']}, without and with the map",
+    ]
+    return Record(
+        f"Map by {facts['method']}, {moving['lang']} ({moving['unit']}) to {fixed['lang']} "
+        f"({fixed['unit']})",
+        [
+            {**about, "layer": layer, "measure": name.replace("_", " "), "value": fits[layer][name]}
+            for layer in sorted(fits)
+            for name in ("pairs", "blank", "cosine_unmapped", "cosine")
+            if name in fits[layer]
+        ],
+        (Section("By layer", Table({"layer": "layer"}), chart, notes),),
+        source="Emerging Cross-lingual Structure (Conneau et al., 2020), 5.1",
+        lead=warnings,
+        facts=facts,
+    )
 
 
 def _fit(
@@ -175,18 +208,6 @@ def _warnings(pairs: int, width: int) -> list[str]:
         f"{pairs} pairs for {width} dimensions: the map fits the directions that the pairs span, "
         "and all others arbitrarily; give more pairs"
     ]
-
-
-def summary(output: str | Path, report: dict[str, Any]) -> str:
-    """The command's output: the pairs, then a line per layer."""
-    facts = ", ".join(f"{name}: {cell(value)}" for name, value in report["pairs"].items())
-    lines = [f"pairs: {report['settings']['pairs']}" + (f" ({facts})" if facts else "")]
-    keys = ["pairs", "cosine_unmapped", "cosine"]
-    rows = [[int(layer), *map(fit.get, keys)] for layer, fit in report["layers"].items()]
-    lines.append(text_table(["layer", "pairs", "cosine unmapped", "cosine"], rows))
-    lines.append("cosine: of all pairs together, after normalisation, without and with the map")
-    lines.append(f"{output}: {report['method']}, normalised by {report['settings']['normalize']}")
-    return "\n".join(lines)
 
 
 def map_folder(args: Any) -> tuple[dict[str, Any], list[str]]:

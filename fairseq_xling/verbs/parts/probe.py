@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 import hashlib
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,10 @@ from fairseq_xling.core.folders import claim
 from fairseq_xling.core.options import part_of
 from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.reports.page import write_run
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, made
+from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
 from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.items import parse_files
@@ -22,9 +26,14 @@ from fairseq_xling.tasks.probing.examples import Example, read_examples, write_p
 from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe, micro_scores, prior
 from fairseq_xling.tasks.probing.states import Placed, Spans, keep_states, open_spans, place
 from fairseq_xling.verbs.eval import check_languages
-from fairseq_xling.verbs.parts.probe_result import write_table
+from fairseq_xling.verbs.parts.comparison import LAYER
+from fairseq_xling.verbs.parts.output import as_text
 
 TRAIN, VALID = "train", "valid"
+_FIGURES = {"P": "precision", "R": "recall", "F1": "f1"}
+_COUNTS = ("right", "predicted", "gold")
+
+Scores = Sequence[Mapping[str, Any]]  # one for each probe and seed
 
 
 @dataclasses.dataclass
@@ -90,8 +99,7 @@ def run_probe(args: argparse.Namespace) -> None:
         ]  # fmt: skip
         used = {"checkpoint": args.checkpoint, "data": data.path / "meta.json"}
         used |= {file.name: file.path for file in files}
-        tested = {file.name: file.lang for file in files[2:]}
-        write_table(output, tested, baseline(files), results, used)
+        write_table(output, files, results, used)
         shutil.rmtree(output / "states", ignore_errors=True)
 
 
@@ -216,12 +224,127 @@ def probe_result(
     return result
 
 
-def baseline(files: Sequence[File]) -> dict[str, dict[str, Any]]:
-    """The scores of always predicting the most frequent training label, by test file."""
+def write_table(
+    output: Path,
+    files: Sequence[File],
+    probes: Scores,
+    inputs: Mapping[str, str | Path],
+    missing: str = "are beyond the model's positions or contain no letter",
+) -> None:
+    """Record the probes in ``output`` with their page, table and figure; print the table.
+
+    Args:
+        inputs: files that they were made from, by role.
+        missing: why examples have no vectors.
+    """
+    tested = {file.name: file.lang for file in files[2:]}
+    label, always = baseline(files)
+    rows = [
+        {**row, "study": "probing", "unit": "%"} for row in measurements(probes, tested, always)
+    ]
+    record = made(record_of(rows, label, list(_notes(probes, missing))), inputs)
+    write_run(output, record)
+    print(as_text(record))
+    print(f"written to {output}: results.json, report.html, table.csv, plot.svg, predictions/")
+
+
+def baseline(files: Sequence[File]) -> tuple[str, dict[str, float]]:
+    """The most frequent training label, and the F1 of always predicting it, by file."""
     label = prior(files[0].labels or [])
-    found = {}
-    for file in files[1:]:
-        if file.labels is not None:
-            scores = micro_scores([[label]] * len(file.labels), file.labels)
-            found[file.name] = {"label": label, "f1": scores.f1}
-    return found
+    return label, {
+        file.name: micro_scores([[label]] * len(file.labels), file.labels).f1
+        for file in files[1:]
+        if file.labels is not None
+    }
+
+
+def measurements(
+    probes: Scores, tested: Mapping[str, str], always: Mapping[str, float]
+) -> Iterator[dict[str, Any]]:
+    """Rows in percent: for each probe, seed and file the figures, with counts and with ``missing``
+    examples without vectors; for each epoch the F1 on the dev file; and for each layer of a mixture
+    its share. The dev file is the first."""
+    for one in probes:
+        layers, about = one["layers"], {"row": one["variant"], "seed": one["options"]["seed"]}
+        about |= {"layer": layers[0]} if len(layers) == 1 else {}
+        for file in (VALID, *tested):
+            if file not in one["scores"]:
+                continue
+            scores = one["scores"][file]
+            of = {"task": file, "name": "dev" if file == VALID else shown(tested, file)}
+            of |= {"target": tested[file]} if file in tested else {}
+            of |= {name: scores[name] for name in _COUNTS}
+            of |= {"epoch": one.get("epoch"), "missing": one["without_vectors"].get(file)}
+            of = {name: value for name, value in of.items() if value is not None}
+            for name, key in _FIGURES.items():
+                chance = {"chance": 100 * always[file]} if name == "F1" else {}
+                yield {**about, **of, "measure": name, "value": 100 * scores[key], **chance}
+        for epoch, f1 in enumerate(one.get("dev_f1", ()), 1):
+            yield {**about, "measure": "dev F1", "epoch": epoch, "value": 100 * f1}
+        for layer, share in zip(layers, one["mix"] or (), strict=False):
+            yield {**about, "measure": "share", "layer": layer, "value": 100 * share}
+
+
+def record_of(rows: Sequence[Row], label: str, notes: Sequence[str]) -> Record:
+    """The record of the rows of `measurements`; ``label`` is the most frequent one."""
+    files = {"measure": "F1", "task": GIVEN, "seed": GIVEN}
+    own = select(rows, files)
+    kept = ("study", "unit", "task", "name", "target", "measure")
+    always = {
+        row["task"]: {
+            **{name: row[name] for name in kept if name in row},
+            **{"row": f"always {label}", "value": row["chance"]},
+        }
+        for row in own
+    }
+    chart = Chart("bars", files, panel="{name} {measure} (%)", ylabel="{name} {measure} (%)")
+    if len(distinct(own, "layer")) > 1:
+        chart = Chart("curve", files, row="name", ylabel="micro F1 (%)", xlabel=LAYER)
+        chart = dataclasses.replace(chart, chance=f"always {label} (dev)")
+    names = [name for name in distinct(own, "name") if name != "dev"]
+    table = Table(
+        {"probe": "row"},
+        "{name} {measure}",
+        {"task": GIVEN},
+        ["dev F1", *(f"{name} {measure}" for name in names for measure in _FIGURES)],
+        digits=1,
+    )
+    return Record(
+        "Probing spans of a frozen encoder",
+        [*always.values(), *rows],
+        (
+            Section("Micro F1", chart=chart, notes=["micro F1 in percent"], name="plot"),
+            Section("Probes", table, notes=notes, name="table"),
+        ),
+        source="CLCR, Tables 5 and 6",
+        lead=["A small network reads the states of spans; the encoder does not change."],
+    )
+
+
+def shown(tested: Mapping[str, str], name: str) -> str:
+    """The name of a file: its language, if it is the only one of it.
+
+    >>> tested = {"en.a": "en", "de.a": "de", "de.b": "de"}
+    >>> shown(tested, "en.a"), shown(tested, "de.b"), shown(tested, "valid")
+    ('en', 'de.b', 'valid')
+    """
+    lang = tested.get(name, name)
+    return lang if list(tested.values()).count(lang) == 1 else name
+
+
+def _notes(probes: Scores, missing: str) -> Iterator[str]:
+    seeds = sorted({one["options"]["seed"] for one in probes})
+    yield f"micro precision, recall and F1 in percent; seeds {', '.join(map(str, seeds))}"
+    counts = {(one["variant"], *x): None for one in probes for x in one["without_vectors"].items()}
+    for name in probes[0]["without_vectors"]:
+        numbers = {variant: count for variant, file, count in counts if file == name}
+        alike = len(set(numbers.values())) == 1
+        for variant, count in list(numbers.items())[: 1 if alike else None]:
+            if count:
+                where = name if alike else f"{variant}, {name}"
+                yield f"{where}: {count:,} examples {missing}; their labels count as missed"
+    for one in probes:
+        if one["mix"]:
+            pairs = zip(one["layers"], one["mix"], strict=True)
+            shares = ", ".join(f"{layer}: {share:.2f}" for layer, share in pairs)
+            yield f"seed {one['options']['seed']} mixes layers {shares}"

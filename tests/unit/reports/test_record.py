@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 
 import pytest
 
@@ -174,3 +175,40 @@ def test_what_cannot_be_drawn_names_the_section_or_is_drawn(tmp_path, value):
         write_page(tmp_path / "page.html", read_record(path))
     except UserError as error:
         assert str(error).startswith(f"{path}: chart of section 'Table'")
+
+
+HOSTILE = [
+    *(None, True, -1, 1e308, 10**400, [], {}, [[]], "", "x" * 10_000),
+    *("<script>alert(1)</script>", "\x1b[31m", "=1+1", "{__class__}", "{value}", "../../x"),
+]
+
+
+def places(value, path=()):
+    """The path of every value in JSON."""
+    yield path
+    lists = enumerate(value) if isinstance(value, list) else ()
+    for key, one in value.items() if isinstance(value, dict) else lists:
+        yield from places(one, (*path, key))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_damage_is_one_line_or_harmless(tmp_path, seed):
+    """A value anywhere in a record is another, or is not there."""
+    rng = random.Random(seed)
+    record = json.loads(json.dumps(to_record(made(RECORD, {}))))
+    path = rng.choice([one for one in places(record) if one])
+    place = record
+    for key in path[:-1]:
+        place = place[key]
+    if rng.random() < 0.2:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = rng.choice(HOSTILE)
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    try:
+        write_page(tmp_path / "page.html", read_record(tmp_path / "a.json"))
+    except UserError as error:
+        assert str(tmp_path / "a.json") in str(error) and "\n" not in str(error)
+        assert not (tmp_path / "page.html").exists()
+    else:
+        assert "<script" not in (tmp_path / "page.html").read_text()

@@ -4,7 +4,7 @@
 
 RUN is the folder of a `fairseq-xling eval transfer` or `eval matrix` with a head of BIO spans. Its
 files and data folders are read again, so run this in the same directory. Writes a scatter plot,
-overlap.csv, a report and results.json; prints the table and the correlations.
+tables, a report and results.json; prints the table and the correlations.
 """
 
 import dataclasses

@@ -5,7 +5,7 @@
 RUN is the folder of a `fairseq-xling eval transfer` or `eval matrix` of any head. You supply the
 features, for example from the World Atlas of Language Structures: a header with `language` and the
 features' names, then a tab-separated row per language; an empty cell is unknown. Writes a
-scatter plot, word_order.csv, a report and results.json; prints the table and the correlations.
+scatter plot, tables, a report and results.json; prints the table and the correlations.
 """
 
 import dataclasses

@@ -32,6 +32,14 @@ from fairseq_xling.papers.transfer.structures.data import (
 from fairseq_xling.papers.transfer.structures.features import parse_features
 from fairseq_xling.papers.transfer.structures.fit import majority, micro_scores, notes_of_scores
 from fairseq_xling.papers.transfer.structures.formats import formats
+from fairseq_xling.papers.transfer.structures.matrix import (
+    STUDY,
+    compared_with,
+    matrix_notes,
+    matrix_record,
+    measurements,
+    read_others,
+)
 from fairseq_xling.papers.transfer.structures.networks import networks
 from fairseq_xling.papers.transfer.structures.sentence import tasks
 from fairseq_xling.papers.transfer.structures.training import (
@@ -43,14 +51,15 @@ from fairseq_xling.papers.transfer.structures.training import (
     train,
     write_model,
 )
-from fairseq_xling.results.page import RESULTS
-from fairseq_xling.results.tables import text_table
+from fairseq_xling.reports.page import write_run
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import RESULTS, Record, Section, made, write_record
 from fairseq_xling.runs.options import load_config, parse_seeds
+from fairseq_xling.verbs.parts.output import as_text
 from fairseq_xling.verbs.predict import output_names
 
 # What a finished training does not depend on.
 _NOT_KEPT = ("test", "device", "skip_bad")
-HEADER = ["file", "language", "candidates", "precision", "recall", "F1"]
 
 
 def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]]:
@@ -115,11 +124,8 @@ def run_train(args: argparse.Namespace) -> None:
                 )
                 for name, place in tests.items()
             }
-            write_json(
-                output / "scores.json",
-                {"files": scores, "provenance": provenance({"model": path})},
-            )
-            print_scores(scores)
+            tested_files = {name: file for name, (_, file) in tests.items()}
+            write_scores(output, scores, {"model": path, **tested_files})
 
 
 def predict_file(
@@ -138,16 +144,25 @@ def predict_file(
     return {**about, "sentences": len(file.sentences), **scores}
 
 
-def print_scores(scores: dict[str, dict[str, Any]]) -> None:
-    """A table of the annotated files, and notes."""
-    rows = [
-        [name, one["language"], one["candidates"],
-         *(100 * one[key] if one["gold"] else None for key in ("precision", "recall", "f1"))]
-        for name, one in scores.items()
-    ]  # fmt: skip
-    print(text_table(HEADER, rows))
-    for note in notes_of_scores(scores):
-        print(f"({note})")
+def write_scores(
+    output: Path, scores: Mapping[str, Mapping[str, Any]], used: Mapping[str, Path]
+) -> None:
+    """Write ``scores.json``, the record of the annotated files, and print its table."""
+    rows = []
+    for name, one in scores.items():
+        about = {"paper": "transfer", "study": STUDY, "row": name, "target": one["language"]}
+        about |= {key: count for key, count in one.items() if isinstance(count, int)}
+        rows.append({**about, "measure": "candidates", "value": one["candidates"]})
+        for measure in ("precision", "recall", "F1") if one["gold"] else ():
+            value = 100 * one[measure.lower()]
+            rows.append({**about, "measure": measure, "value": value, "unit": "%"})
+    table = Table(
+        {"file": "row", "language": "target"}, order=("candidates", "precision", "recall", "F1")
+    )
+    section = Section("Files", table, notes=notes_of_scores(scores))
+    record = Record("Relations or roles that were predicted", rows, (section,))
+    write_record(output / "scores.json", made(record, used))
+    print(as_text(record))
 
 
 def run_predict(args: argparse.Namespace) -> None:
@@ -175,8 +190,7 @@ def run_predict(args: argparse.Namespace) -> None:
         for name, place in places.items()
     }
     used = {"model": model, **{name: path for name, (_, path) in places.items()}}
-    write_json(output / "scores.json", {"files": scores, "provenance": provenance(used)})
-    print_scores(scores)
+    write_scores(output, scores, used)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,8 +217,6 @@ class Job:
 
 def run_matrix(args: argparse.Namespace) -> None:
     """See `fairseq_xling.papers.transfer.commands.struct`."""
-    from fairseq_xling.papers.transfer.structures.matrix_result import read_others, write_matrix
-
     config = load_config(MatrixConfig, args)
     device = usable_device(config.device)
     places = by_language(files("--train", config.train))
@@ -239,7 +251,12 @@ def run_matrix(args: argparse.Namespace) -> None:
         compared = zip(others, config.compare, strict=True)
         used |= {f"compare {name}": Path(run) / RESULTS for name, run in compared}
         languages = {name: lang for name, (lang, _) in tests.items()}
-        write_matrix(output, config, rows, languages, results, always, provenance(used), others)
+        origin = provenance(used)
+        measured = measurements(results, rows, languages, always)
+        measured = compared_with(measured, origin["inputs"], others)
+        record = matrix_record(measured, config, matrix_notes(config, results))
+        write_run(output, dataclasses.replace(record, provenance=origin))
+        print(f"{as_text(record)}\nwritten to {output}, with predictions/")
 
 
 def _rows(

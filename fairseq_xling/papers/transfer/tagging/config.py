@@ -8,7 +8,6 @@ from fairseq_xling.core.files import check_files
 from fairseq_xling.core.options import like, option, reads
 from fairseq_xling.core.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.runs.options import WithLanguages, WithSeeds, jobs_option, seeds_option
 from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.studies.encoder_training import PreparedText
@@ -47,12 +46,6 @@ ROWS = {
         TaggingRow("6", "supervised on the target", target="all"),
     )
 }
-CLAIMS = (
-    RowClaim("Mapped words help (transfer note, 2.1).", "2", "1"),
-    RowClaim("The adversary helps (transfer note, 2.2); words unmapped.", "3", "1"),
-    RowClaim("The adversary helps (transfer note, 2.2); words mapped.", "4", "2"),
-    RowClaim("Both together help, by up to 16 points (transfer note, 2.1 and 2.2).", "4", "1"),
-)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,46 +6,39 @@ of rows 5 and 6 and of the tests alone.
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, read_json
 from fairseq_xling.engine.precision import device_options
 from fairseq_xling.papers.transfer.tagging.config import (
-    CLAIMS,
     ROWS,
     AdversarialTaggingConfig,
     TaggingRow,
     check_config,
 )
-from fairseq_xling.results.page import RESULTS, Measured
-from fairseq_xling.results.paired import claim_verdicts
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.reports.paired import in_words, paired_difference
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Section
+from fairseq_xling.reports.rows import Row, by_seed, distinct, figures, select
 from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, segment_options
 from fairseq_xling.runs.options import split_words
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.study import Cell, Plan, Study, Table, tabled
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Plan, Study
 from fairseq_xling.tasks.items import parse_columns, parse_files
-
-if TYPE_CHECKING:
-    import pandas
 
 _WITH_CURVES = ("2", "4")  # rows
 MEAN = "mean of targets"
+# pairs of rows whose difference is noted, the one that should be better first
+_COMPARED = (("2", "1"), ("3", "1"), ("4", "2"), ("4", "1"))
 _D, _FRESH = "D (%)", "fresh classifier (%)"
-# a model of these languages, and its epochs, by what tells them apart
-_MODEL = {name: name for name in ("row", "target", "seed", "epoch")}
-_CURVES = {"source": "source", "target": "target figure", "discriminator": "discriminator"}
+_KNOWN = {"discriminator": _D, "fresh": _FRESH}  # of the language
 
 
-@KINDS.register("adversarial-tagging")
 @STUDIES.register("adversarial-tagging")
 class AdversarialTagging(Study):
     """Source only, mapped words, sentence adversary, both, a few target sentences, supervised: bars
@@ -58,8 +51,7 @@ class AdversarialTagging(Study):
         "A tagger trained on one language's annotation, tested on others. Annotation of a target "
         "is opened by rows 5 and 6 and by the tests alone."
     )
-    spec_rows, drawn = ("E12",), "whiskers"
-    files = ("table.md", "table.csv", "curves.csv", RESULTS, "plot.svg", "report.html")
+    spec_rows, files = ("E12",), ONE_FIGURE
 
     def check(self, config: AdversarialTaggingConfig) -> AdversarialTaggingConfig:
         check_config(config)
@@ -76,67 +68,71 @@ class AdversarialTagging(Study):
             plan.cells.append(Cell({"target": target}, {"map": _report(path)}))
         return plan.done()
 
-    def read(self, cell: Cell) -> Iterator[Mapping[str, Any]]:
-        """In percent, or accuracy, a share; what is by epoch has the task ``epochs``."""
+    def read(self, cell: Cell) -> Iterator[Row]:
+        """In percent; what is by epoch has the task ``epochs``, and what a map reaches ``map``."""
+        from fairseq_xling.mapping.job import read_outcome
+
         if "map" in cell.files:
+            found = read_outcome(cell.files["map"])
+            about = {"task": "map", "measure": "criterion", "value": found["criterion"]}
+            yield {**about, "chance": found["chance"], "failure": found["failure"]}
             return
         model = read_json(cell.files["result"])
+        metric, target = model["metric"], cell.about["target"]
         about = {"study": "adversarial tagging", "name": ROWS[cell.about["row"]].title}
-        about["epoch"] = model["epoch"]
+        about |= {"epoch": model["epoch"], "unit": "%"}
         for lang, scores in model["scores"].items():
-            name = "target" if lang == cell.about["target"] else "source"
-            yield {**about, "measure": name, "value": scores[model["metric"]]}
-        for name, value in (model["language"] or {}).items():
-            yield {**about, "measure": name, "value": value}
+            of = {"measure": "target" if lang == target else "source"}
+            yield {**about, **of, "heading": f"{metric}, {lang}", "value": scores[metric]}
+        for name, share in (model["language"] or {}).items():
+            yield {**about, "measure": name, "heading": _KNOWN[name], "value": 100 * share}
         by_epoch = model.get("curve", {})
         for name, key in (("source",) * 2, ("target", "figures"), ("discriminator",) * 2):
+            of = {"task": "epochs", "measure": name, "said": f"{metric} of the {name}"}
+            times = 1
+            if name == "discriminator":
+                times, of = 100, {**of, "said": "accuracy of D", "chance": 50}
             for epoch, value in enumerate(by_epoch.get(key, ()), start=1):
-                yield {**about, "epoch": epoch, "task": "epochs", "measure": name, "value": value}
+                yield {**about, **of, "epoch": epoch, "value": times * value}
 
-    def recorded(
-        self, config: AdversarialTaggingConfig, cells: Sequence[Cell], frame: "pandas.DataFrame"
-    ) -> Mapping[str, Any]:
-        keep = ("seeds", "best_seed", "criterion", "chance")
-        reports = {
-            cell.about["target"]: read_json(cell.files["map"])
-            for cell in cells
-            if "map" in cell.files
-        }
-        maps = {target: {name: one[name] for name in keep} for target, one in reports.items()}
-        return {"metric": read_json(cells[0].files["result"])["metric"], "maps": maps}
+    def arrange(self, rows: list[Row]) -> list[Row]:
+        """What was read, the source's figures last, and the mean of each row over targets."""
+        rows.sort(key=lambda row: row["measure"] == "source")
+        own = select(rows, {"task": None, "measure": "target"})
+        same = ("paper", "study", "row", "name", "unit")
+        for row in distinct(own, "row"):
+            of_row = select(own, {"row": row})
+            about = {name: of_row[0][name] for name in same} | {"measure": MEAN, "heading": MEAN}
+            seeds = by_seed(of_row)[()]
+            rows += [{**about, "seed": seed, "value": value} for seed, value in seeds.items()]
+        return rows
 
-    def sections(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Iterator[Section]:
-        from fairseq_xling.results.charts import bars
-        from fairseq_xling.results.frame import pivot
-
-        metric, (source, *targets) = record["metric"], record["config"]["languages"].split(",")
-        by_epoch, found = frame[frame["task"] == "epochs"], by_column(frame, source, metric)
-        drawn = [f"{metric}, {lang}" for lang in (*targets, source)]
-        order = [*drawn[:-1], MEAN, drawn[-1], _D, _FRESH]
-        cells = pivot(found, {"row": "row", "": "name"}, "column", order=order, digits=1)
-        yield tabled(f"{metric} by target language", cells, *_notes(record, frame))
-        labelled = found[found["column"].isin(drawn)]
-        labelled = labelled.assign(row=labelled["row"] + ": " + labelled["name"])
-        names = {name: f"{name} (%)" for name in drawn}
-        figure = partial(bars, labelled, names, series="task", panel="column")
-        yield Section("Figures by row", figure=figure, name="plot" if by_epoch.empty else "")
-        if not by_epoch.empty:
-            first = f"Seed {by_epoch['seed'].iat[0]}; the target's is of its test file."
-            figure = partial(draw_epochs, by_epoch, source, metric)
-            yield Section("By epoch", figure=figure, notes=[first], name="plot")
-
-    def csv(self, frame: "pandas.DataFrame", record: Mapping[str, Any]) -> Mapping[str, Table]:
-        metric = record["metric"]
-        headings = {"target": metric, "source": f"{metric} of the source"}
-        headings |= {"discriminator": "discriminator", "fresh": "fresh classifier"}
-        by_epoch, scores = frame[frame["task"] == "epochs"], frame[frame["task"].isna()]
-        return {"table": _spread(scores, headings), "curves": _spread(by_epoch, _CURVES)}
-
-    def measured(self, frame: "pandas.DataFrame", table: Section) -> Iterator[Measured]:
-        place = list(table.header).index(MEAN)
-        for row in table.rows:
-            if row[place]:
-                yield Measured("E12", f"{MEAN} (%), row {row[0]}: {row[1]}", row[place].mean)
+    def sections(self, rows: Sequence[Row], config: AdversarialTaggingConfig) -> Iterator[Section]:
+        tested = distinct(select(rows, {"task": None, "measure": "target"}), "heading")
+        metric, source = tested[0].partition(", ")[0], config.source
+        drawn, curves = [*tested, f"{metric}, {source}"], select(rows, {"task": "epochs"})
+        order = [*tested, MEAN, drawn[-1], _D, _FRESH]
+        lines = {"row": "row", "": "name"}
+        table = Table(lines, "heading", {"task": None}, order, digits=1)
+        notes = _notes(rows, config, metric)
+        yield Section(f"{metric} by target language", table, notes=notes, name="table")
+        bars = Chart("bars", {"task": None, "heading": drawn}, "{row}: {name}", panel="heading")
+        bars = dataclasses.replace(bars, xlabel="{heading} (%)", title="{heading} (%)")
+        yield Section("Figures by row", chart=bars, name="" if curves else "plot")
+        if curves:
+            chart = Chart(
+                "curve",
+                {"task": "epochs"},
+                row="row {row}, {said}",
+                x="epoch",
+                panel="target",
+                title=f"{source} to {{target}}",
+                xlabel="epoch",
+                ylabel="percent",
+                chance="chance of D",
+            )
+            note = f"Seed {curves[0]['seed']}; the target's is of its test file."
+            yield Section("By epoch", chart=chart, notes=[note], name="plot")
 
 
 class _Models(Plan):
@@ -377,84 +373,26 @@ def split_text(given: Path, train: Path, held_out: Path, count: int) -> None:
             (last if number >= total - count else rest).write(" ".join(words) + "\n")
 
 
-def by_column(frame: "pandas.DataFrame", source: str, metric: str) -> "pandas.DataFrame":
-    """The figures of trained models in percent, with their ``column`` of the table: the source's
-    figure and accuracies are over targets, too."""
-    import pandas
-
-    scores = frame[frame["task"].isna()]
-    of_target = scores["measure"] == "target"
-    own, rest = scores[of_target], scores[~of_target]
-    headings = {"source": f"{metric}, {source}", "discriminator": _D, "fresh": _FRESH}
-    rest = rest.assign(
-        column=rest["measure"].map(headings),
-        seed=rest["seed"].astype(str) + rest["target"],
-        value=rest["value"].where(rest["measure"] == "source", rest["value"] * 100),
-    )
-    each = own.assign(column=f"{metric}, " + own["target"])
-    return pandas.concat([each, own.assign(column=MEAN), rest])
-
-
-def _spread(frame: "pandas.DataFrame", headings: Mapping[str, str]) -> Table:
-    """Every figure, unrounded, a line for each model or epoch."""
-    from fairseq_xling.results.frame import spread
-
-    named = frame.assign(measure=frame["measure"].map(headings))
-    return spread(named, _MODEL, order=list(headings.values()))
-
-
-def draw_epochs(frame: "pandas.DataFrame", source: str, metric: str) -> Any:
-    """Source and target figures of rows 2 and 4 and the accuracy of D by epoch, for each target."""
-    from fairseq_xling.results.charts import curves
-
-    lines, labels, values = [], [], []
-    columns = frame[["row", "measure", "value"]]
-    for row, measure, value in columns.itertuples(index=False):
-        of_d = measure == "discriminator"
-        lines.append("D" if of_d else f"{row} {measure}")
-        labels.append(f"row {row}, " + ("accuracy of D" if of_d else f"{metric} of the {measure}"))
-        values.append(100 * value if of_d else value)
-    frame = frame.assign(line=lines, label=labels, value=values, chance=50)
-    return curves(
-        frame,
-        "percent",
-        xlabel="epoch",
-        x="epoch",
-        line="line",
-        label="label",
-        panel="target",
-        title={target: f"{source} to {target}" for target in frame["target"]},
-        chance="chance of D",
-        styles=("2 source", "2 target", "4 source", "4 target", "D"),
-        common=True,
-    )
-
-
-def _notes(record: Mapping[str, Any], frame: "pandas.DataFrame") -> list[str]:
-    from fairseq_xling.results.frame import figures
-
-    config, metric = record["config"], record["metric"]
-    few = f" (row 5: by {config['few']} of the target's)" if "5" in set(frame["row"]) else ""
+def _notes(rows: Sequence[Row], config: AdversarialTaggingConfig, metric: str) -> list[str]:
+    few = bool(select(rows, {"row": "5"}))
+    by_few = f" (row 5: by {config.few} of the target's)" if few else ""
     notes = [
-        f"{metric} in percent, mean ± standard deviation over seeds {config['seeds']}; "
-        f"{config['sentences']:,} annotated training sentences, {config['epochs']} epochs, of "
-        f"which the best by {config['valid_sentences']:,} dev sentences of the language trained on"
-        f"{few}.",
+        f"{metric} in percent, mean ± standard deviation over seeds {config.seeds}; "
+        f"{config.sentences:,} annotated training sentences, {config.epochs} epochs, of which the "
+        f"best by {config.valid_sentences:,} dev sentences of the language trained on{by_few}.",
         "D is the accuracy of the model's own discriminator, fresh classifier that of a logistic "
-        "regression on the mean of the shared states; both on held-out sentences, the "
-        "mean over targets, chance 50.",
+        "regression on the mean of the shared states; both on held-out sentences, the mean over "
+        "targets, chance 50.",
     ]
-    own = frame[frame["task"].isna() & (frame["measure"] == "target")]
-    means = {row: values for (row,), values in figures(own, "row").items()}
-    notes += claim_verdicts(CLAIMS, means, f"points, {MEAN}", difference="row {} minus row {}")
-    source = config["languages"].partition(",")[0]
-    for target, report in record["maps"].items():
-        notes.append(map_note(f"Map {source} to {target}, {config['map']}", report))
-    return [*notes, f"{ROWS['5'].title.capitalize()}: {config['few']}."] if few else notes
-
-
-def map_note(name: str, report: Mapping[str, Any]) -> str:
-    """Whether the map that was used is one, by what `fairseq-xling map` reports of it."""
-    failure = report["seeds"][str(report["best_seed"])]["failure"]
-    state = f"failed: {failure}" if failure else "better than chance"
-    return f"{name}: criterion {report['criterion']:.3f}, chance {report['chance']:.3f}; {state}."
+    means = figures(select(rows, {"measure": MEAN}), "row")
+    for better, worse in _COMPARED:
+        if {(better,), (worse,)} <= means.keys():
+            said = in_words(paired_difference(means[better,], means[worse,]))
+            notes.append(f"Row {better} less row {worse}, {MEAN}: {said}.")
+    for row in select(rows, {"task": "map"}):
+        state = f"failed: {row['failure']}" if "failure" in row else "better than chance"
+        notes.append(
+            f"Map {config.source} to {row['target']}, {config.map}: criterion {row['value']:.3f}, "
+            f"chance {row['chance']:.3f}; {state}."
+        )
+    return [*notes, f"{ROWS['5'].title.capitalize()}: {config.few}."] if few else notes

@@ -10,7 +10,9 @@ import torch
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping import fit_rows, read_map
+from fairseq_xling.reports.record import read_record
 from fairseq_xling.verbs.parts import map_states as paired_job
+from tests.records import value
 
 
 def rotation(width, seed=3):
@@ -61,11 +63,15 @@ def test_each_layer_gets_the_map_of_its_rows(folders, tmp_path, capsys, method, 
         torch.testing.assert_close(found.fixed(y, layer), expected.fixed(y))
         assert found.layers[layer].fit == pytest.approx(expected.fit)
     printed = capsys.readouterr().out
-    assert "layer  pairs  cosine unmapped  cosine" in printed
-    assert f"{output}: {method}, normalised by {normalize}" in printed
-    report = read_json(f"{output}.json")
-    assert set(report["provenance"]["inputs"]) == {"moving", "fixed"}
-    assert report["settings"]["layers"] == [0, 2] and report["warnings"] == []
+    assert f"Map by {method}, de (sentences) to en (sentences)" in printed
+    assert "layer  pairs  blank  cosine unmapped  cosine" in printed
+    assert f"both sides by {normalize}, without and with" in printed
+    record = read_record(f"{output}.json")
+    assert set(record.provenance["inputs"]) == {"moving", "fixed"}
+    assert record.facts["settings"]["layers"] == [0, 2] and record.lead == []
+    for layer in (0, 2):
+        fit = found.layers[layer].fit["cosine_unmapped"]
+        assert value(f"{output}.json", layer=layer, measure="cosine unmapped") == fit
     assert not (tmp_path / "map.safetensors.work").exists()
 
 
@@ -88,7 +94,7 @@ def test_words_are_mapped_by_a_dictionary_and_the_rest_is_counted(
         ).argmin(1)
         assert near.tolist() == list(range(80))  # those that are in no dictionary, too
     printed = capsys.readouterr().out
-    assert "pairs: dictionary (entries: 51, with an unknown word: 1, first column: en)" in printed
+    assert "(pairs: dictionary (entries: 51, with an unknown word: 1, first column: en)" in printed
 
 
 @pytest.mark.parametrize(("normalize", "offset"), [("centre", 3.0), ("iterative", 0.0)])
@@ -171,7 +177,7 @@ def test_fewer_pairs_than_dimensions_are_warned_of(turned, write_states, tmp_pat
     )
     err = capsys.readouterr().err
     assert "fairseq-xling: warning: 5 pairs for 6 dimensions: the map fits the directions" in err
-    assert read_json(tmp_path / "m.json")["warnings"]
+    assert read_record(tmp_path / "m.json").lead
 
 
 def test_mistakes_are_one_line_and_nothing_is_written(
@@ -226,7 +232,7 @@ def test_a_methods_own_options_decide_its_map(folders, tmp_path, capsys):
     for anchor in ("0.5", "50"):
         path = tmp_path / anchor
         assert call("anchored", *folders, path, "--anchor", anchor) == 0
-        assert read_json(f"{path}.json")["settings"]["anchor"] == float(anchor)
+        assert read_record(f"{path}.json").facts["settings"]["anchor"] == float(anchor)
         found[anchor] = read_map(path)[0].moving.matrix
     eye = torch.eye(6, dtype=torch.float64)
     assert (found["50"] - eye).norm() < (found["0.5"] - eye).norm()
