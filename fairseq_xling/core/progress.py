@@ -22,3 +22,17 @@ def progress(total: float | None, what: str, unit: str = "B", checks: bool = Fal
         leave=not checks,
         delay=2.0 if checks else 0.0,
     )
+
+
+def clock(seconds: float) -> str:
+    """A duration for people.
+
+    >>> clock(7.3), clock(83), clock(3700)
+    ('7 s', '1 min 23 s', '1 h 01 min')
+    """
+    seconds = round(seconds)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"

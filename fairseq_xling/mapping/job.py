@@ -214,9 +214,12 @@ def record_of(
                     {**mapped, "task": task, "step": step, "measure": name, "value": value}
                     for name, value in _flat(measured)
                 ]
-    seeds, of = {"measure": ["found", "refined"]}, {"measure": [*_WORDS], "best": 1}
-    chart = Chart("bars", seeds, row="seed {seed}, {state}", series="measure", panel="task")
-    said = {"ylabel": _CRITERION, "chance": "chance ({chance})"}
+    seeds = {"measure": ["found", "refined"]}
+    chart = Chart(
+        *("bars", seeds, "seed {seed}, {state}"),
+        **{"series": "measure", "panel": "task", "ylabel": _CRITERION},
+        chance="chance ({chance})",
+    )
     failed = tried[best]["failure"] is not None
     kept = "every seed failed" if failed else f"best seed: {best}"
     method = facts["settings"]["method"]
@@ -227,12 +230,12 @@ def record_of(
             Section(
                 "Every seed",
                 Table({"seed": "seed"}, where=seeds, after={"failure": "failure"}),
-                dataclasses.replace(chart, **said),
+                chart,
                 [f"{_CRITERION}; that of refined random rotations is {chance:.3f}", kept],
             ),
             Section(
                 "Identically spelt words",
-                Table({"vectors": "row"}, where=of),
+                Table({"vectors": "row"}, where={"measure": [*_WORDS], "best": 1}),
                 notes=["none of them was used for the map"],
             ),
         ),

@@ -8,7 +8,6 @@ Symbols: ``V`` words, ``D`` width, ``N`` neighbours.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 

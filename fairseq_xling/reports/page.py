@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.progress import clock
 from fairseq_xling.reports.pivot import OverSeeds, Shown, pivot, plain_table
 from fairseq_xling.reports.record import (
     RESULTS,
@@ -23,7 +24,6 @@ from fairseq_xling.reports.record import (
 )
 from fairseq_xling.reports.rows import columns_of, select
 from fairseq_xling.reports.tables import cell, csv_text, write_markdown
-from fairseq_xling.runs.display import clock
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,19 +6,7 @@ import time
 from collections.abc import Callable
 from typing import IO
 
-
-def clock(seconds: float) -> str:
-    """A duration for people.
-
-    >>> clock(7.3), clock(83), clock(3700)
-    ('7 s', '1 min 23 s', '1 h 01 min')
-    """
-    seconds = round(seconds)
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60:02d} s"
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+from fairseq_xling.core.progress import clock
 
 
 def roughly(fewest: float, most: float) -> str:

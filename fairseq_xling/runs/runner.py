@@ -17,10 +17,11 @@ from pathlib import Path
 from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError, one_line, program_error
 from fairseq_xling.core.files import atomic_write, exclusive, remove_unfinished
+from fairseq_xling.core.progress import clock
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine import extensions
 from fairseq_xling.runs.command_check import check_command, find_program
-from fairseq_xling.runs.display import Display, clock
+from fairseq_xling.runs.display import Display
 from fairseq_xling.runs.launchers import Launcher, StepFailed
 from fairseq_xling.runs.launchers.local import Local
 from fairseq_xling.runs.step import (

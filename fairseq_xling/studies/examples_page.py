@@ -14,6 +14,7 @@ from typing import Any
 from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.named_files import NEW_FILE, RUN
+from fairseq_xling.core.progress import clock
 from fairseq_xling.reports.page import Part, parts
 from fairseq_xling.reports.record import (
     RESULTS,
@@ -24,7 +25,6 @@ from fairseq_xling.reports.record import (
     write_record,
 )
 from fairseq_xling.reports.tables import markdown_table
-from fairseq_xling.runs.display import clock
 
 Body = Callable[[Record], list[str]]
 Several = Callable[[Sequence[Record]], list[str]]

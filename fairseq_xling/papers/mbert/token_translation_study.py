@@ -139,7 +139,13 @@ class TokenTranslation(Study):
                         yield {"row": name, "measure": FOUND, **own}
         else:
             valid, test = (_by_shift(found[split]) for split in ("valid", "test"))
-            chosen = best_shift({shift: one for shift, one in valid.items() if shift.alpha > 0})
+            chosen = best_shift(
+                {
+                    shift: {"precision": one["BLEU-1 precision"]}
+                    for shift, one in valid.items()
+                    if shift.alpha > 0
+                }
+            )
             where = {"chosen": f"layer {chosen.layer}, alpha {chosen.alpha:g}"}
             yield from _scores(test[chosen], {**where, "cell": "chosen"})
             if cell.about["row"] == SHIFT:
@@ -192,11 +198,11 @@ def _masses(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _by_shift(rows: Sequence[Row]) -> dict[Shift, dict[str, Any]]:
-    """What `translate mds` measured of each shift."""
+    """What `translate mds` measured of each shift, summed over other languages."""
     found: dict[Shift, dict[str, Any]] = {}
-    for row in select(rows, {"alpha": GIVEN}):
+    for row in select(rows, {"alpha": GIVEN, "setting": None}):
         scores = found.setdefault(Shift(row["layer"], row["alpha"]), {})
-        scores[row["measure"]] = row["value"]
+        scores[row["measure"]] = scores.get(row["measure"], 0) + row["value"]
     return found
 
 
@@ -245,7 +251,7 @@ def _grid(
 
 
 def _scores(scores: Mapping[str, Any], about: Row) -> Iterator[Row]:
-    third = sum(scores["other_languages"].values()) / max(1, scores["tokens"])
-    yield {**about, "measure": RATE, "value": scores["convert_rate"]}
-    yield {**about, "measure": BLEU, "value": scores["bleu"], "unit": "%"}
-    yield {**about, "measure": OTHER, "value": third}
+    yield {**about, "measure": RATE, "value": scores.get(RATE)}
+    yield {**about, "measure": BLEU, "value": scores[BLEU], "unit": "%"}
+    others = scores.get("in another language", 0) / max(1, scores["tokens"])
+    yield {**about, "measure": OTHER, "value": others}

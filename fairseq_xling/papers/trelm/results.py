@@ -1,4 +1,4 @@
-"""All measurements of a migration, read from its files as rows of a frame.
+"""All measurements of a migration, read from its files as rows of a record.
 
 The cost is TreLM's Table 4, from the logs of the trainings. The paper counts 120K steps (20K, 20K
 and 80K); but the transfer phase trains two models, so 140K are run. Both sums are reported.
@@ -9,17 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas
-
 from fairseq_xling.analysis.sampled_bleu import ORDERS, read_samples, score, tokenizer_for
 from fairseq_xling.analysis.translation_faults import faults
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts, task_figures
-from fairseq_xling.reports.record import is_record
-from fairseq_xling.results.frame import make_frame, split
-from fairseq_xling.runs.training_log import read_curves, read_records
+from fairseq_xling.reports.record import is_record, read_record
+from fairseq_xling.reports.rows import Row, distinct, select
+from fairseq_xling.runs.training_log import curve_words, read_curves, read_records
 
 PAPER = "TreLM (Li et al., 2021)"
 BITS = "bits per word"
@@ -30,7 +28,6 @@ SCORES = {
     **{"BLEU": "bleu", "brevity penalty": "brevity_penalty", "length ratio": "length_ratio"},
     **{"chrF": "chrf", "words": "words", "order": "order", "repeated": "repeated"},
 }
-_COLUMNS = ("phase", "steps", "language", "ordering", "signature", "split")
 _NO_PERCENT = ("brevity penalty", "length ratio", "sentences translated")
 _PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+) \(num\. trained: ([\d,]+)\)")
 _DEVICES = re.compile(r"training on (\d+) devices")
@@ -42,27 +39,43 @@ _NOT_COUNTED = ("backward", "translator")
 
 def measure(
     config: TrelmConfig, artifacts: Iterable[tuple[str | None, Artifacts]], study: str
-) -> tuple[pandas.DataFrame, list[dict[str, Any]]]:
-    """What migrations measured, each by the row that it is of, and what of them is no figure.
+) -> tuple[list[Row], dict[str, Any]]:
+    """What migrations measured, each by the row that it is of, and where each has its data folder
+    and its checkpoints.
 
-    Beside the columns of every frame there are: ``kind`` (`bits` per word after each phase;
-    `translation`, `task`, `distance` of words, `cost` of a training, `total` of all, `loss`,
-    `text`), ``phase`` and ``steps`` of it, ``language``, ``ordering`` and sacrebleu's
-    ``signature``, ``split``, and ``updates`` of all trainings together, None where nothing is
-    trained.
+    Beside the columns of every record there are: ``kind`` (`bits` per word after each phase;
+    `translation`, `task`, `distance` of words, `cost` of a training, `costs` for people, `total` of
+    all, `loss`, `text`, `map` of word vectors, `sample` of a translation), ``phase`` and ``steps``
+    of it, ``language``, ``ordering`` and sacrebleu's ``signature``, ``split``, and ``updates`` of
+    all trainings together, where something is trained.
     """
-    found = [read_artifacts(config, one, row) for row, one in artifacts]
-    rows = [row for own, _ in found for row in own]
+    rows: list[Row] = []
+    places, maps = {}, {}
     about = {"paper": "trelm", "study": study, "source": config.source_lang}
-    return make_frame(rows, **about, **dict.fromkeys(_COLUMNS)), [facts for _, facts in found]
+    for code, one in artifacts:
+        of = {"row": code, "target": one.target, "seed": one.seed}
+        own = list(read_artifacts(config, one))
+        updates = sum(row["value"] for row in part(own, "cost") if row["measure"] == "steps")
+        known = {name: value for name, value in of.items() if value is not None}
+        known |= {"updates": updates} if updates else {}
+        rows += [
+            {k: v for k, v in {**about, **known, **row}.items() if v is not None} for row in own
+        ]
+        maps[code, one.target] = [*_maps(one.vectors)]
+        places[f"{code or ''} {which(one.target, one.seed)}".strip()] = {
+            "data": str(one.data),
+            "checkpoints": {phase: str(path) for phase, path in one.checkpoints.items()},
+        }
+    rows += [
+        {**about, **({"row": code} if code else {}), "target": target, **row}
+        for (code, target), own in maps.items()
+        for row in own
+    ]
+    return rows, places
 
 
-def read_artifacts(
-    config: TrelmConfig, artifacts: Artifacts, row: str | None = None
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The measurements of one migration as rows of a frame, and its facts: data folder,
-    checkpoints by phase, ``maps`` as their reports have them, and ``samples``: some sentences of
-    the first translated split with every forward ordering's output, and ``samples_backward``."""
+def read_artifacts(config: TrelmConfig, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
+    """The measurements of one migration as rows of a record."""
     there = [name for name in artifacts.translations if name not in artifacts.backward]
     tokenizer = tokenizer_for(artifacts.target, config.bleu_tokenizer)
     scores, samples = _read_translations(config, artifacts, there, tokenizer)
@@ -70,40 +83,34 @@ def read_artifacts(
     back, samples_back = _read_translations(config, artifacts, artifacts.backward, tokenizer)
     costs = {phase: read_cost(log) for phase, log in artifacts.logs.items()}
     last = {"phase": list(artifacts.checkpoints)[-1], "language": artifacts.target}
-    rows = [
-        *_bits(artifacts),
-        *_scored({name: (scores | back)[name] for name in artifacts.translations}),
-        *(
-            {**last, "kind": "task", "measure": title, "value": value, "unit": "%"}
-            for title, value in task_figures(config, artifacts).items()
-        ),
-        *(_distances(artifacts.distances) if artifacts.distances else ()),
-        *_costs(costs),
-        *_text_sizes(artifacts.data),
-        *(point for phase in sorted(artifacts.logs) for point in _losses(phase, artifacts)),
-    ]
-    of = {"row": row, "target": artifacts.target, "seed": artifacts.seed}
-    updates = sum(cost["steps"] for cost in costs.values()) or None
-    return [{**of, **one, "updates": updates} for one in rows], {
-        **of,
-        "data": str(artifacts.data),
-        "checkpoints": {phase: str(path) for phase, path in artifacts.checkpoints.items()},
-        "maps": [found for path in artifacts.vectors if (found := _read_map(path))],
-        "samples": samples,
-        **({"samples_backward": samples_back} if back else {}),
-    }
+    yield from _bits(config, artifacts)
+    yield from _scored({name: (scores | back)[name] for name in artifacts.translations})
+    for title, value in task_figures(config, artifacts).items():
+        yield {**last, "kind": "task", "measure": title, "value": value, "unit": "%"}
+    yield from _distances(artifacts.distances) if artifacts.distances else ()
+    yield from _costs(costs)
+    yield from _costs_for_people(costs)
+    yield from _text_sizes(artifacts.data)
+    for phase in sorted(artifacts.logs):
+        yield from _losses(phase, artifacts)
+    yield from _samples(samples, "forward")
+    yield from _samples(samples_back, "backward")
 
 
-def _bits(artifacts: Artifacts) -> Iterator[dict[str, Any]]:
-    results = read_json(artifacts.bpw)["results"]
-    for phase, entry in zip(artifacts.checkpoints, results, strict=True):
-        found = entry["measures"]["bpw"]
-        for lang in sorted(found["scores"]):
-            yield {
-                **{"kind": "bits", "phase": phase, "steps": artifacts.updates.get(phase, 0)},
-                **{"language": lang, "measure": BITS, "value": found["scores"][lang]["bpw"]},
-                "chance": results[0]["measures"]["bpw"]["chance"][lang]["bpw"],
-            }
+def _bits(config: TrelmConfig, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
+    """Of each language after each phase, the target first; ``side`` is the source, or target."""
+    rows = read_record(artifacts.bpw).rows
+    checkpoints = distinct(rows, "row")
+    for phase, called in zip(artifacts.checkpoints, checkpoints, strict=True):
+        for lang in (artifacts.target, config.source_lang):
+            for one in select(rows, {"row": called, "target": lang}):
+                (first,) = select(rows, {"row": checkpoints[0], "target": lang})
+                yield {
+                    **{"kind": "bits", "phase": phase, "steps": artifacts.updates.get(phase, 0)},
+                    **{"language": lang, "measure": BITS, "value": one["value"]},
+                    "side": "target" if lang == artifacts.target else lang,
+                    "chance": first["chance"],
+                }
 
 
 def _scored(scores: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -123,10 +130,11 @@ def _scored(scores: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]
 
 def _distances(path: Path) -> Iterator[dict[str, Any]]:
     """The mean squared distances of words after the last layer, aligned and at random."""
-    curves = read_json(path)["curves"]
+    rows = read_record(path).rows
     titles = {"aligned": "distance of aligned words", "random": "distance of words at random"}
     for name, title in titles.items():
-        yield {"kind": "distance", "measure": title, "value": curves[name][-1]}
+        value = select(rows, {"measure": name})[-1]["value"]
+        yield {"kind": "distance", "measure": title, "value": value}
 
 
 def _read_translations(
@@ -170,14 +178,38 @@ def _shown(texts: dict[str, Sequence[Any]]) -> list[dict[str, str]]:
     ]
 
 
-def _read_map(path: Path) -> dict[str, Any] | None:
-    """What became of the map of these vectors; ``None`` if they are not mapped."""
+def _samples(samples: Sequence[Mapping[str, str]], direction: str) -> Iterator[dict[str, Any]]:
+    """A row for each sentence and ordering; its value is the translation."""
+    for number, one in enumerate(samples, 1):
+        for ordering, text in one.items():
+            if ordering not in ("source", "reference"):
+                yield {
+                    **{"kind": "sample", "direction": direction, "number": number},
+                    **{"text": one["source"], "reference": one["reference"]},
+                    **{"ordering": ordering, "measure": "translation", "value": text},
+                }
+
+
+def _maps(vectors: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """What became of the maps of vectors; nothing of those that are not mapped."""
     from fairseq_xling.mapping.job import read_outcome
 
-    report = Path(f"{path}.json")
-    if not report.is_file() or not is_record(read_json(report)):
-        return None
-    return {"vectors": str(path), **read_outcome(report)}
+    for path in vectors:
+        report = Path(f"{path}.json")
+        if report.is_file() and is_record(read_json(report)):
+            found = read_outcome(report)
+            yield from map_rows(found)
+
+
+def map_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The outcome of a map as rows."""
+    shown = {
+        **{"best seed": found["best_seed"], "mean cosine": found["criterion"]},
+        **{"unmapped": found["criterion_unmapped"], "failed": "yes" if found["failed"] else "no"},
+        "failed seeds": ", ".join(map(str, found["failed_seeds"])) or "none",
+    }
+    for name, value in shown.items():
+        yield {"kind": "map", "measure": name, "value": value, "chance": found["chance"]}
 
 
 def _losses(phase: str, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
@@ -185,7 +217,7 @@ def _losses(phase: str, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
         for name, points in sorted(read_curves(artifacts.logs[phase], tag).items()):
             of = {"kind": "loss", "phase": phase, "split": text, "measure": name}
             for steps, value in points if name.endswith("loss") else ():
-                yield {**of, "steps": steps, "value": value}
+                yield {**of, "curve": curve_words(name, text), "steps": steps, "value": value}
 
 
 def _costs(costs: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
@@ -198,30 +230,20 @@ def _costs(costs: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]
         yield {"kind": "total", "measure": SECONDS, "value": seconds}
 
 
-def part(frame: pandas.DataFrame, kind: str) -> pandas.DataFrame:
+def part(rows: Sequence[Row], kind: str) -> list[Row]:
     """The rows of a ``kind``, see `measure`."""
-    return frame[frame["kind"] == kind]
-
-
-def each(frame: pandas.DataFrame) -> Iterator[tuple[str, pandas.DataFrame]]:
-    """The rows of each migration, and what it is called."""
-    for (target, seed), own in frame.groupby(["target", "seed"], sort=False):
-        yield which(target, seed), own
+    return select(rows, {"kind": kind})
 
 
 def which(target: str, seed: int) -> str:
+    """What a migration is called."""
     return f"to {target}, seed {seed}"
 
 
-def last_bits(frame: pandas.DataFrame) -> pandas.DataFrame:
+def last_bits(rows: Sequence[Row]) -> list[Row]:
     """Bits per word of the target after the last phase, a row for each migration."""
-    own = target_bits(frame)
-    return own.drop_duplicates(["row", "target", "seed"], keep="last")
-
-
-def target_bits(frame: pandas.DataFrame) -> pandas.DataFrame:
-    bits = part(frame, "bits")
-    return bits[bits["language"] == bits["target"]]
+    bits = [row for row in part(rows, "bits") if row["language"] == row["target"]]
+    return list({(r.get("row"), r["target"], r["seed"]): r for r in bits}.values())
 
 
 def read_cost(log: str | Path) -> dict[str, float]:
@@ -263,43 +285,42 @@ def _read_head(log: str | Path) -> tuple[tuple[int, int], int]:
     return sizes, devices
 
 
-def totals(frame: pandas.DataFrame) -> dict[str, Any]:
-    """Sums over the trainings of one migration; the paper's count of steps leaves one direction and
-    the translator out."""
-    costs = part(frame, "cost")
-    counted = costs[~costs["phase"].isin(_NOT_COUNTED)]
-    sums = {
-        name: sum(costs.loc[costs["measure"] == name, "value"])
-        for name in ("steps", "tokens", "seconds", "device_days")
-    }
-    steps = sum(counted.loc[counted["measure"] == "steps", "value"])
-    return {**sums, "steps_as_the_paper_counts": steps}
+def totals(costs: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Sums over the trainings of one migration, by phase; the paper's count of steps leaves one
+    direction and the translator out."""
+    names = ("steps", "tokens", "seconds", "device_days")
+    sums = {name: sum(cost[name] for cost in costs.values()) for name in names}
+    counted = sum(cost["steps"] for phase, cost in costs.items() if phase not in _NOT_COUNTED)
+    return {**sums, "steps_as_the_paper_counts": counted}
 
 
-def cost_table(frame: pandas.DataFrame) -> tuple[list[str], list[list[Any]]]:
-    """Header and rows of the trainings of one migration, the sums last."""
-    header = ["phase", "parameters", "of them trained", "steps", "sentences a step", "tokens"]
-    header += ["ms a step", "minutes", "devices", "device-days"]
-    rows: list[list[Any]] = []
-    for phase, own in split(part(frame, "cost"), "phase"):
-        cost = dict(zip(own["measure"], own["value"], strict=True))
+def costs_of(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """The costs of one migration's trainings, by phase."""
+    costs: dict[str, dict[str, float]] = {}
+    for row in part(rows, "cost"):
+        costs.setdefault(row["phase"], {})[row["measure"]] = row["value"]
+    return costs
+
+
+def _costs_for_people(costs: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
+    """The table of costs, the sums last."""
+    lines: dict[str, dict[str, float]] = {}
+    for phase, cost in costs.items():
         steps = max(cost["steps"], 1)
-        rows.append(
-            [
-                *(phase, cost["parameters"], cost["trained"], cost["steps"]),
-                round(cost["sentences"] / steps, 1),
-                cost["tokens"],
-                round(1000 * cost["seconds"] / steps, 1),
-                round(cost["seconds"] / 60, 1),
-                cost["devices"],
-                f"{cost['device_days']:.4f}",
-            ]
-        )
-    sums = totals(frame)
-    minutes, days = round(sums["seconds"] / 60, 1), f"{sums['device_days']:.4f}"
-    counted, tokens = sums["steps_as_the_paper_counts"], sums["tokens"]
-    rows += [
-        ["all, as run", None, None, sums["steps"], None, tokens, None, minutes, None, days],
-        ["as the paper counts", None, None, counted, *[None] * 6],
-    ]
-    return header, rows
+        lines[phase] = {
+            **{"parameters": cost["parameters"], "of them trained": cost["trained"]},
+            **{"steps": cost["steps"], "sentences a step": round(cost["sentences"] / steps, 1)},
+            **{"tokens": cost["tokens"], "ms a step": round(1000 * cost["seconds"] / steps, 1)},
+            **{"minutes": round(cost["seconds"] / 60, 1), "devices": cost["devices"]},
+            "device-days": cost["device_days"],
+        }
+    sums = totals(costs)
+    if costs:
+        lines["all, as run"] = {
+            **{name: sums[name] for name in ("steps", "tokens")},
+            **{"minutes": round(sums["seconds"] / 60, 1), "device-days": sums["device_days"]},
+        }
+        lines["as the paper counts"] = {"steps": sums["steps_as_the_paper_counts"]}
+    for phase, line in lines.items():
+        for name, value in line.items():
+            yield {"kind": "costs", "phase": phase, "measure": name, "value": value}

@@ -3,7 +3,7 @@
 `inputs` reads and checks the settings. `preparation` plans the data folder, the vectors and the
 first weights, `migration` the phases of training (its docstring is the overview), `plan` what both
 add steps with; `autoregressive`, `teacher` and `transfers` plan models to compare with.
-`run_result` and `study_result` read what the steps leave, and write the page.
+`results` reads what the steps leave, `record` says how it is shown.
 """
 
 import argparse
@@ -27,11 +27,13 @@ from fairseq_xling.papers.trelm.inputs import (
 from fairseq_xling.papers.trelm.migration import add_migration, add_translator
 from fairseq_xling.papers.trelm.plan import MigrationPlan, StepGraph, add_tasks
 from fairseq_xling.papers.trelm.preparation import plan_migration
-from fairseq_xling.papers.trelm.run_result import FILES as RUN_FILES
-from fairseq_xling.papers.trelm.run_result import write_run
+from fairseq_xling.papers.trelm.record import (
+    RUN_FILES,
+    STUDY_FILES,
+    write_migrations,
+    write_study,
+)
 from fairseq_xling.papers.trelm.study import Study, Variation
-from fairseq_xling.papers.trelm.study_result import FILES as STUDY_FILES
-from fairseq_xling.papers.trelm.study_result import write_study
 from fairseq_xling.papers.trelm.teacher import taught_folder
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.settled import settle_config
@@ -55,7 +57,7 @@ def trelm_steps(run: Path, config: TrelmConfig, inputs: dict[str, InputSummary])
     artifacts, steps = [plan.artifacts for plan in plans], list(graph.steps.values())
     report = Step(
         "report",
-        call=functools.partial(write_run, run, config, artifacts, steps),
+        call=functools.partial(write_migrations, run, config, artifacts, steps),
         settings={"config": result_settings(config), "kind": "trelm-run"},
         inputs=[path for one in artifacts for path in one.results],
         outputs=[run / name for name in RUN_FILES],
@@ -118,7 +120,6 @@ def study_steps(
         settings={
             "config": result_settings(config),
             "kind": "trelm-study",
-            "claims": [dataclasses.astuple(one) for one in study.claims(chosen)],
             "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
         },
         inputs=results,

@@ -9,8 +9,6 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fairseq_xling.results.paired import RowClaim
-
 if TYPE_CHECKING:
     from fairseq_xling.papers.trelm.config import TrelmConfig
     from fairseq_xling.papers.trelm.plan import MigrationPlan
@@ -55,11 +53,6 @@ class Study:
     def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
         """All variations of the settings ``config``; the others are compared with the first."""
         raise NotImplementedError(type(self).__name__)
-
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        """What the paper says of ``rows``, to be checked on the bits per word and the tasks of
-        those that were run."""
-        return []
 
     def size(self, row: Variation) -> float | None:
         """The row's position on the horizontal axis, in a study that draws a curve."""

@@ -1,5 +1,4 @@
-"""Where the steps of a run are carried out: one file each, registered in ``LAUNCHERS``.
-"""
+"""Where the steps of a run are carried out: one file each, registered in ``LAUNCHERS``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,7 @@
 """Studies that no table of TreLM has: what its parts give, and what its results depend on."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fairseq_xling.core.errors import UserError
@@ -9,7 +9,6 @@ from fairseq_xling.core.ranges import COUNT, SLOTS, Number
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.ablations.tables import CDLM, TLM
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.studies.ablations import STUDIES
 
 _LIMITS = ("commonality_limit", "parallel_limit", "language_limit")
@@ -109,15 +108,6 @@ class TrelmBits(TrelmStudy):
         rows.append(Variation("mlm", "MLM", _MLM))
         rows.append(Variation("mlm-no-trilayer", "MLM, no TRILayer", {**_MLM, "trilayer": False}))
         return rows
-
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        found = []
-        for row in rows:
-            if row.code.startswith("cdlm"):
-                words = row.name.removeprefix("CdLM").replace(", ", "; ", 1)
-                text = f"CdLM is better than MLM + TLM (Table 7){words}."
-                found.append(RowClaim(text, row.code, f"tlm{row.code.removeprefix('cdlm')}"))
-        return [*found, RowClaim("The TRILayer helps MLM alone, too.", "mlm", "mlm-no-trilayer")]
 
 
 def _conditions(config: Any, less_text: int) -> list[Condition]:

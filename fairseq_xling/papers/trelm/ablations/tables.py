@@ -2,15 +2,12 @@
 
 import argparse
 import functools
-import itertools
 import shlex
-from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.core.ranges import Number, Range
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.studies.ablations import STUDIES
 
 # ---- Encoders trained from scratch, to compare with migration (TreLM, Tables 1, 2, 4 and A.5).
@@ -78,15 +75,6 @@ class TrelmBaselines(TrelmStudy):
             Variation("large-bert", "large BERT of the target language", add=large),
         ]
 
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        beaten = {
-            "small-bert": "a small BERT of the target language",
-            "mlm": "a multilingual model (MLM)",
-            "mlm-tlm": "a multilingual model (MLM + TLM)",
-        }
-        text = "A migrated encoder is better than {} from scratch (Table 2)."
-        return [RowClaim(text.format(name), "migrated", code) for code, name in beaten.items()]
-
 
 # ---- Whether more monolingual text and steps compensate for CdLM (TreLM, Table 3).
 
@@ -118,14 +106,6 @@ class TrelmCompensated(TrelmStudy):
             Variation("without", "without transfer", without),
             Variation("same-steps", "compensated, same steps", {**more, "language_steps": same}),
             Variation("paper", "compensated as in the paper", {**more, "language_steps": papers}),
-        ]
-
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        text = "More text and {} steps do not compensate for the transfer phase (Table 3)."
-        return [
-            RowClaim("The transfer phase helps (Table 3).", "full", "without"),
-            RowClaim(text.format("as many"), "full", "same-steps"),
-            RowClaim(text.format("the paper's"), "full", "paper"),
         ]
 
 
@@ -187,13 +167,6 @@ class TrelmInit(TrelmStudy):
             for code, (name, changes, paper) in _INITS.items()
         ]
 
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        names = {code: name.format(trained="skip-gram") for code, (name, *_) in _INITS.items()}
-        return [
-            RowClaim(f"Vectors: {names[better]}, not {names[worse]} (Table 5).", better, worse)
-            for worse, better in itertools.pairwise(names)
-        ]
-
 
 # ---- Objectives of the transfer phase (TreLM, Tables 7 and 8).
 
@@ -244,14 +217,6 @@ class TrelmObjectives(TrelmStudy):
             ),
         ]
 
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        return [
-            RowClaim("CdLM is better than MLM + TLM (Table 7).", "cdlm", "tlm"),
-            RowClaim("The TRILayer helps without CdLM, too (Table 7).", "tlm", "tlm-no-trilayer"),
-            RowClaim("CdLM is better than BRLM by masked bridges (Table 8).", "cdlm", "brlm-mask"),
-            RowClaim("CdLM is better than BRLM by attention (Table 8).", "cdlm", "brlm-attn"),
-        ]
-
 
 # ---- How much parallel text the transfer phase needs (TreLM, Figure 2).
 
@@ -283,11 +248,6 @@ class TrelmParallel(TrelmStudy):
             Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
             for size in sorted(parse_numbers("--sizes", args.sizes, int), reverse=True)
         ]
-
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        fewest, most = min(rows, key=self.size), max(rows, key=self.size)
-        text = "More sentence pairs are better (Figure 2)."
-        return [RowClaim(text, most.code, fewest.code)] if most is not fewest else []
 
     def size(self, row: Variation) -> float | None:
         return row.changes["parallel_limit"]

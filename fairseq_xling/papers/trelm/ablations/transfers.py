@@ -2,7 +2,6 @@
 
 import argparse
 import functools
-from collections.abc import Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
@@ -10,7 +9,6 @@ from fairseq_xling.core.named_files import LANG_FILE, Input
 from fairseq_xling.core.ranges import COUNT, Number, Range
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.study import Variation
-from fairseq_xling.results.paired import RowClaim
 from fairseq_xling.studies.ablations import STUDIES
 
 _BUDGETS = 400 / 120  # the paper's larger number of steps by its usual one
@@ -118,17 +116,3 @@ class TrelmTransfers(TrelmStudy):
             migration("tri-bert-long", "TRI-BERT, more steps", longer),
             migration("tri-mbert-long", "TRI-mBERT, more steps", {**own, **longer}),
         ]
-
-    def claims(self, rows: Sequence[Variation]) -> list[RowClaim]:
-        beaten = {
-            "as-is": "the multilingual encoder as it is",
-            "target-mlm": "more MLM on the target",
-            "rosita-word": "RositaWORD",
-            "mim": "MIM",
-            "word-alignment": "word alignment",
-        }
-        found = [
-            RowClaim(f"Migration is better than {name} (Table 9).", "tri-mbert", code)
-            for code, name in beaten.items()
-        ]
-        return [*found, RowClaim("More steps are better (Table 9).", "tri-mbert-long", "tri-mbert")]

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas
 import pytest
-from scipy.stats import t, ttest_rel
-
 from fairseq_xling.papers.transfer.structures.matrix_result import compared, measurements, table
+from scipy.stats import t, ttest_rel
 
 LANGUAGES = {"en.jsonl": "en", "de.jsonl": "de"}
 ROWS = ("en", "de", "en+de")

@@ -7,13 +7,13 @@ import types
 from pathlib import Path
 
 import pytest
+from fairseq_xling.papers.transfer.structures.matrix_result import compared, scores_of
 
 from fairseq_xling.cli import main
 from fairseq_xling.core import files
 from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.transfer.structures import features
 from fairseq_xling.papers.transfer.structures import runs as matrix
-from fairseq_xling.papers.transfer.structures.matrix_result import compared, scores_of
 from fairseq_xling.papers.transfer.structures.training import read_model
 from fairseq_xling.results.result import find_results, make_page
 from tests.unit.papers.transfer.structures.planted import write_jsonl, write_planted
