@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.core.provenance import provenance
     from fairseq_xling.papers.clcr.labels import write_labels
     from fairseq_xling.papers.clcr.trained import Clcr
-    from fairseq_xling.results.tables import text_table
+    from fairseq_xling.reports.tables import text_table
 
     splits = [split.strip() for split in args.splits.split(",") if split.strip()]
     if not splits or len({*splits}) < len(splits):

@@ -16,7 +16,7 @@ from fairseq_xling.papers.clcr.classify_result import (
     shown_figures,
     table,
 )
-from fairseq_xling.results.tables import cell
+from fairseq_xling.reports.tables import cell
 from tests.transfer_record import transfer_record
 
 FILES = [LabelledFile(f"{lang}.test", lang, Path("test")) for lang in ("en", "zh", "de")]
