@@ -45,7 +45,7 @@ from fairseq_xling.core.files import (
     write_json,
 )
 from fairseq_xling.core.folders import claim
-from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.languages import check_languages, parse_languages
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, OutputFile
 from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.core.progress import progress
@@ -56,7 +56,6 @@ from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, write_record
 from fairseq_xling.reports.rows import distinct
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.verbs.eval import check_languages
 from fairseq_xling.verbs.mean import language_mean, read_means
 
 if TYPE_CHECKING:

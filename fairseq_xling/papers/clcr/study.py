@@ -57,7 +57,6 @@ SHOWN: dict[str, dict[str, Any]] = {
         for module in MODULES
     },
 }
-_SECONDS = "seconds of "
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,10 +252,10 @@ class ClcrStudy(Study):
             for name, log in artifacts.logs.items():
                 module = next(m for m, begins in MODULES.items() if name.startswith(begins))
                 seconds[module] = seconds.get(module, 0.0) + read_cost(log)["seconds"]
-            for module, value in sorted(seconds.items()):
-                measure = f"{_SECONDS}{module}"
+            for module in filter(seconds.__contains__, MODULES):
+                measure = f"seconds of {module}"
                 about = {"seed": artifacts.seed, "measure": measure, **SHOWN[measure]}
-                yield {**about, "value": value}
+                yield {**about, "value": seconds[module]}
 
     def inputs(self, cells: Sequence[Any]) -> dict[str, Path]:
         """The models alone."""

@@ -70,7 +70,7 @@ class AdversarialTagging(Study):
 
     def read(self, cell: Cell) -> Iterator[Row]:
         """In percent; what is by epoch has the task ``epochs``, and what a map reaches ``map``."""
-        from fairseq_xling.mapping.job import read_outcome
+        from fairseq_xling.verbs.map import read_outcome
 
         if "map" in cell.files:
             found = read_outcome(cell.files["map"])
