@@ -315,6 +315,7 @@ def _of(frame: Sequence[Row], selection: str, measure: str, claim: Claim) -> dic
 
 def _selected(frame: Sequence[Row], selection: str, measure: str, claim: Claim) -> Sequence[Row]:
     """The rows that ``selection`` names, of ``measure`` unless it names another."""
+    every = frame
     if "measure=" not in selection:
         known = ", ".join(map(str, distinct(frame, "measure")))
         frame = select(frame, {"measure": measure})
@@ -327,7 +328,7 @@ def _selected(frame: Sequence[Row], selection: str, measure: str, claim: Claim) 
         column, _, value = part.strip().partition("=")
         if column == _TIMES:
             continue
-        if not select(frame, {column: GIVEN}):
+        if not select(every, {column: GIVEN}):
             raise UserError(f"{claim.frame} has no column {column!r}")
         values = value.split("|")
         if not {*values} <= {str(one) for one in distinct(frame, column)}:

@@ -67,9 +67,9 @@ def measurements(
             of |= {name: scores.get(name) for name in (*_SCORES, *_COUNTS)}
             of |= {"chance": 100 * always[row]["f1"][file]} if always else {}
             rows.append({**of, "measure": F1, "value": 100 * scores["f1"]})
-            singles = [found.get((*model, one["seed"], part, file)) for part in parts]
-            if singles and None not in singles and not trained:
-                rows.append({**of, "measure": BETTER_SOURCE, "value": max(singles)})
+            keys = [(*model, one["seed"], part, file) for part in parts]
+            if keys and found.keys() >= {*keys} and not trained:
+                rows.append({**of, "measure": BETTER_SOURCE, "value": max(found[k] for k in keys)})
         for epoch, f1 in enumerate(one.get("dev_f1", ()), 1):
             rows.append({**about, "measure": "dev F1", "epoch": epoch, "value": 100 * f1})
     for row, most in always.items():

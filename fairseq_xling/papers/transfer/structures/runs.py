@@ -252,8 +252,8 @@ def run_matrix(args: argparse.Namespace) -> None:
         used |= {f"compare {name}": Path(run) / RESULTS for name, run in compared}
         languages = {name: lang for name, (lang, _) in tests.items()}
         origin = provenance(used)
-        measured = measurements(results, rows, languages, always)
-        measured = compared_with(measured, origin["inputs"], others)
+        found = measurements(results, rows, languages, always)
+        measured = compared_with(found, origin["inputs"], others)
         record = matrix_record(measured, config, matrix_notes(config, results))
         write_run(output, dataclasses.replace(record, provenance=origin))
         print(f"{as_text(record)}\nwritten to {output}, with predictions/")

@@ -88,12 +88,12 @@ class AdversarialTagging(Study):
             yield {**about, "measure": name, "heading": _KNOWN[name], "value": 100 * share}
         by_epoch = model.get("curve", {})
         for name, key in (("source",) * 2, ("target", "figures"), ("discriminator",) * 2):
-            of = {"task": "epochs", "measure": name, "said": f"{metric} of the {name}"}
+            curve = {**about, "task": "epochs", "measure": name, "said": f"{metric} of the {name}"}
             times = 1
             if name == "discriminator":
-                times, of = 100, {**of, "said": "accuracy of D", "chance": 50}
+                times, curve = 100, {**curve, "said": "accuracy of D", "chance": 50}
             for epoch, value in enumerate(by_epoch.get(key, ()), start=1):
-                yield {**about, **of, "epoch": epoch, "value": times * value}
+                yield {**curve, "epoch": epoch, "value": times * value}
 
     def arrange(self, rows: list[Row]) -> list[Row]:
         """What was read, the source's figures last, and the mean of each row over targets."""
