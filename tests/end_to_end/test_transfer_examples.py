@@ -11,11 +11,11 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from fairseq_xling.papers.transfer.structures.matrix_result import compared
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
-from fairseq_xling.papers.transfer.structures.matrix_result import compared
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.results.frame import by_seed, frame_from_json
 from fairseq_xling.results.paired import in_words
