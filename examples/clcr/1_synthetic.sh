@@ -80,12 +80,12 @@ pair() { # LANG SEED: all that has one model
         --output "$own/labels"
     quietly "$log.gold.log" python "$here/gold_pivots.py" "$data" "$own/labels/test" "$own/gold/test"
     for split in labels gold; do
-        quietly "$log.keypoints.log" fairseq-xling clcr keypoints "$model" --data "$data" \
+        quietly "$log.keypoints.log" fairseq-xling clcr measure keypoints "$model" --data "$data" \
             --labels "$own/$split" --split test --output "$own/keypoints-confident-$split.json"
-        quietly "$log.keypoints.log" fairseq-xling clcr keypoints "$plain" --data "$data" \
+        quietly "$log.keypoints.log" fairseq-xling clcr measure keypoints "$plain" --data "$data" \
             --labels "$own/$split" --split test --output "$own/keypoints-plain-$split.json"
         # Table 3.
-        quietly "$log.order.log" fairseq-xling clcr order "$model" --data "$data" \
+        quietly "$log.order.log" fairseq-xling clcr measure order "$model" --data "$data" \
             --labels "$own/$split" --split test --searches beam:1,beam:10,beam:10:sign \
             --output "$own/order-$split.json"
     done
@@ -119,7 +119,7 @@ conditions() { # LANG
     }' "$run/plain/gold/nli.test.en.tsv" >"$run/$lang/shared-words.txt"
     for seed in "${seeds[@]}"; do
         own=$run/$lang/seed$seed/sequences/T+E+R
-        quietly "$logs/conditions-$lang-$seed.log" fairseq-xling clcr report \
+        quietly "$logs/conditions-$lang-$seed.log" fairseq-xling clcr measure report \
             "$own/nli.test.$lang.premise" "$own/nli.test.en.premise" \
             --scored "$own/nli.test.$lang.premise" "$own/nli.test.en.hypothesis" \
             --scores "$run/$lang/shared-words.txt" --output "$run/$lang/seed$seed/conditions.json" \
@@ -134,7 +134,7 @@ for lang in "${langs[@]}"; do
         trainings+=("no annealing=$run/$lang/seed$seed/soft/logs/transform-$seed.log")
         trainings+=("annealed=$run/$lang/seed$seed/main/logs/transform-$seed.log")
     done
-    fairseq-xling clcr curves "${trainings[@]}" --output "$run/$lang/curves.json" \
+    fairseq-xling clcr measure curves "${trainings[@]}" --output "$run/$lang/curves.json" \
         --figure "$run/$lang/curves.svg"
 done
 python "$here/gather.py" "$run" --languages "$(IFS=,; echo "${langs[*]}")" \

@@ -36,9 +36,9 @@ for head in abs.first rel.second abs.second; do
     model=$folder/checkpoint_last.pt
 done
 
-fairseq-xling clcr show "$model" --data "$data" --labels "$labels" --split valid \
+fairseq-xling clcr measure show "$model" --data "$data" --labels "$labels" --split valid \
     --sentence "${SENTENCE:-2}" --output "$run/show.json" --figure "$run/show.svg"
-fairseq-xling clcr order "$model" --data "$data" --labels "$labels" --split valid \
+fairseq-xling clcr measure order "$model" --data "$data" --labels "$labels" --split valid \
     --searches beam:10,beam:10:sign,beam:10:probability,hungarian \
     --output "$run/order.json"
 
@@ -49,6 +49,6 @@ for lang in "$language" en; do
         --lang "$lang" --text "$text" --output "$run-files/sequences/$lang"
     texts+=(--text "$lang=$text")
 done
-fairseq-xling clcr report "$run-files/sequences/$language" "$run-files/sequences/en" \
+fairseq-xling clcr measure report "$run-files/sequences/$language" "$run-files/sequences/en" \
     --checkpoint "$model" --data "$data" "${texts[@]}" --output "$run/conditions.json" \
     --figure "$run/conditions.svg"

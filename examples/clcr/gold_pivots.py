@@ -2,7 +2,7 @@
 
     python examples/clcr/gold_pivots.py DATA LABELS/test GOLD/test
 
-See `fairseq_xling.papers.clcr.labels`; `clcr keypoints` and `clcr order` read the folder GOLD as
+See `fairseq_xling.papers.clcr.labels`; `clcr measure keypoints` and `order` read the folder GOLD as
 LABELS.
 """
 

@@ -11,8 +11,10 @@ from fairseq_xling.papers.clcr.labels import Labels
 from fairseq_xling.papers.clcr.modules import Loss, Module
 from fairseq_xling.papers.clcr.modules import modules as own_modules
 from fairseq_xling.papers.clcr.sequences import Sequences
+from fairseq_xling.reports.rows import distinct
 from tests.end_to_end.clcr_world import WIDTHS, encoders, fails, last, make_world, train, xling
 from tests.end_to_end.engine import assert_same_training, load, logged
+from tests.records import rows, values
 
 
 @pytest.fixture(scope="module")
@@ -140,15 +142,16 @@ def test_modules_are_trained_one_by_one_and_measured_in_a_table(world, labels, m
     assert changed_parts(world) == {"extract", "order_rel", "order_abs", "order_rel_second"}
     assert "valid_recall_de" in logged(logs["extract"], "valid")[-1]
     assert "valid_order_accuracy" in logged(logs["abs"], "valid")[-1]
-    xling("clcr", "keypoints", model, "--labels", labels, "--output", world / "keypoints.json")
+    measure = ["clcr", "measure", "keypoints", model, "--labels", labels]
+    xling(*measure, "--output", world / "keypoints.json")
     printed = capsys.readouterr().out
     assert re.search(r"^en\s+0\.500\s+", printed, re.MULTILINE)
     last_epoch = logged(logs["extract"], "valid")[-1]
     row = next(line.split() for line in printed.splitlines() if line.startswith("de     "))
     assert float(row[2]) == pytest.approx(last_epoch["valid_accuracy_de"], abs=6e-4)
-    record = json.loads((world / "keypoints.json").read_text())
-    bits, share = record["rows"][-1][-2:]
-    assert 0 < bits <= 1 and 0 <= share <= 1 and record["rows"][-2][-2] == bits  # at any delta
+    bits = values(world / "keypoints.json", target="de", measure="entropy")
+    assert 0 < bits[0] <= 1 and bits == [bits[0]] * 2  # at any delta
+    assert all(0 <= one <= 1 for one in values(world / "keypoints.json", measure="ambiguous"))
 
 
 def changed_parts(world):
@@ -187,11 +190,11 @@ def test_an_extractor_that_trains_its_own_encoders_leaves_what_r_reads_to_the_la
         kept = others[1].spans[others[1].offsets[number] :][:own, 0].tolist()
         assert torch.equal(others[1].vectors(number)[:own], others[0].vectors(number)[kept])
     capsys.readouterr()
-    xling("clcr", "keypoints", last(world, "fine"), "--labels", labels)
+    xling("clcr", "measure", "keypoints", last(world, "fine"), "--labels", labels)
     row = next(x.split() for x in capsys.readouterr().out.splitlines() if x.startswith("de     "))
     valid = logged(log, "valid")[-1]
     assert float(row[2]) == pytest.approx(valid["valid_accuracy_de"], abs=6e-4)
-    xling("clcr", "show", last(world, "fine"), "--labels", labels, "--sentence", "2")
+    xling("clcr", "measure", "show", last(world, "fine"), "--labels", labels, "--sentence", "2")
     capsys.readouterr()
 
 
@@ -229,19 +232,18 @@ def test_a_sentence_is_shown_with_its_words_and_heat_maps_of_both_directions(
     world, labels, modules, capsys
 ):
     output, figure = world / "show.json", world / "show.png"
-    show = ["clcr", "show", modules[0], "--labels", labels, "--sentence", "2"]
+    show = ["clcr", "measure", "show", modules[0], "--labels", labels, "--sentence", "2"]
     xling(*show, "--output", output, "--figure", figure)
-    record = json.loads(output.read_text())
-    for one in record["words"]:
-        text = world / "text" / "parallel" / f"valid.en-de.{one['lang']}.txt"
+    for lang in WIDTHS:
+        text = world / "text" / "parallel" / f"valid.en-de.{lang}.txt"
         known = text.read_text().splitlines()[1].split()
-        pairs = list(zip(one["words"], known, strict=True))
-        assert all(ours in (word, "<unk>") for ours, word in pairs)
-        assert any(ours == word for ours, word in pairs)
-        assert {*one["p"]} == {"plain", "confident"}
-    assert [(one["direction"][:2], one["head"]) for one in record["maps"][::2]] == [
-        *(("en", "rel"), ("en", "abs"), ("de", "rel"))
-    ]
+        for kind in ("plain", "confident"):
+            found = rows(output, task="words", target=lang, measure=f"p {kind}")
+            pairs = list(zip((row["word"] for row in found), known, strict=True))
+            assert all(ours in (word, "<unk>") for ours, word in pairs)
+            assert any(ours == word for ours, word in pairs)
+            assert all(0 < row["value"] < 1 for row in found)
+    assert distinct(rows(output, task="order"), "{source} {head}") == ["en rel", "en abs", "de rel"]
     assert figure.read_bytes().startswith(b"\x89PNG")
     capsys.readouterr()
 
@@ -253,13 +255,14 @@ def test_a_report_says_how_far_vectors_move_with_their_token_and_context(world, 
     for lang, file in files.items():
         encode = ["clcr", "encode", model, "--lang", lang, "--text", file, "--row", "T"]
         xling(*encode, "--output", world / "report" / lang)
-    report = ["clcr", "report", *(world / "report" / lang for lang in WIDTHS)]
+    report = ["clcr", "measure", "report", *(world / "report" / lang for lang in WIDTHS)]
     output = world / "report.json"
     chosen = [word for lang in WIDTHS for word in ("--text", f"{lang}={files[lang]}")]
     xling(*report, "--checkpoint", model, *chosen, "--sentences", "10", "--output", output)
     assert "the vector of a word of row T moves by" in capsys.readouterr().out
-    found = json.loads(output.read_text())["contexts"]
-    for one in found.values():
+    for lang in WIDTHS:
+        found = rows(output, task="contexts", target=lang)
+        one = {row["measure"]: row["value"] for row in found}
         assert one["sentences"] == 10 and one["token"] > 0 and one["context"] > 0
         assert one["neither"] < 1e-4 * one["two words"]
     xling("report", output, "--output", world / "pages")
@@ -385,7 +388,8 @@ def test_mistakes_are_one_line(world, labels, modules, capsys):
         assert message in fails(capsys, *label)
     with pytest.raises(SystemExit, match="was trained with other dictionaries than those of"):
         train(world, "mistake", "--clcr-start", last(world, "lm2"), data="other")
-    line = fails(capsys, "clcr", "keypoints", model, "--labels", labels, "--delta", "0.2,0.2")
+    measure = ["clcr", "measure", "keypoints", model, "--labels", labels]
+    line = fails(capsys, *measure, "--delta", "0.2,0.2")
     assert "`--delta` must be different numbers" in line
     assert not (world / "no").exists()
     assert "known: " in fails(capsys, "clcr", "trian")

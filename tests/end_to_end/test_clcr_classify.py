@@ -1,16 +1,17 @@
 """`fairseq-xling clcr classify` on planted sequences whose label is a matter of order."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.papers.clcr import classify
-from fairseq_xling.papers.clcr.classify_result import accuracies
-from fairseq_xling.results.frame import figures
-from fairseq_xling.results.result import find_results, make_page
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import GIVEN, figures
+from tests.records import rows as rows_of
+from tests.records import table
 from tests.sequence_folder import OrderTask, write_folder
 
 SMALL = "--hidden 16 --dropout 0.1 --lr 0.015 --epochs 8 --patience 8".split()
@@ -67,14 +68,14 @@ def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
     given = options(task, output, "--seeds", "1,2", *rows(task, ("T+E", "TE"), ("T+E+R", "TER")))
     assert main(given) == 0
     printed = capsys.readouterr().out
-    (result,) = find_results(output)
-    first = make_page(result).sections[0]
-    header, found = first.header, first.rows
+    record = read_record(output)
+    header, found = parts(record)[0].shown
     assert header == ["row", "dev", "en", "xx", "gap xx"]
     names = [row[0] for row in found]
     assert names[0].startswith("always ") and names[1:] == ["T+E", "T+E+R"]
     assert "T+E+R" in printed and "gap xx" in printed
-    by_row = figures(accuracies(result.frame), "row", "target", "task")
+    trained = rows_of(output, measure="accuracy", seed=GIVEN)
+    by_row = figures(trained, "row", "target", "task")
     assert min(by_row["T+E+R", "xx", "xx.test.xx.tsv"]) > 90
     assert max(by_row["T+E", "xx", "xx.test.xx.tsv"]) < 70
     means = [np.mean(by_row["T+E+R", x, f"{x}.test.{x}.tsv"]) for x in ("en", "xx")]
@@ -87,7 +88,10 @@ def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
     right = np.mean([x == y for x, y in zip(ours, gold, strict=True)])
     assert 100 * right == pytest.approx(by_row["T+E+R", "xx", "xx.test.xx.tsv"][0])
     with open(output / "table.csv") as file:
-        assert len(list(csv.DictReader(file))) == 2 * 2 * 3
+        lines = [
+            one for one in csv.DictReader(file) if one["measure"] == "accuracy" and one["seed"]
+        ]
+    assert len(lines) == 2 * 2 * 3
     assert (output / "plot.svg").read_text().startswith("<?xml") and (output / "table.md").exists()
 
     # Again: nothing is trained; one more row trains that alone, other labels all rows.
@@ -125,10 +129,7 @@ def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_pa
     monkeypatch.setattr(classify, "fit_esim", lambda *given: calls.append(given) or fit(*given))
     assert main(options(task, tmp_path / "run", *short)) == 0
     assert len(calls) == 3
-    found = [
-        json.loads((tmp_path / name / "results.json").read_text())["frame"]
-        for name in ("whole", "run")
-    ]
+    found = [read_record(tmp_path / name).rows for name in ("whole", "run")]
     assert found[0] == found[1]
     tables = [(tmp_path / name / "table.csv").read_bytes() for name in ("whole", "run")]
     assert tables[0] == tables[1]
@@ -141,8 +142,8 @@ def test_every_seed_may_have_sequences_of_its_own(task, tmp_path):
     pattern = ["--vectors", f"T+E={tmp_path}/model{{seed}}/{{name}}.{{lang}}.{{side}}"]
     given = options(task, tmp_path / "run", "--seeds", "1,2", *pattern, "--epochs", "7")
     assert main(given) == 0
-    (result,) = find_results(tmp_path / "run")
-    first, second = figures(accuracies(result.frame), "task")[("xx.test.xx.tsv",)]
+    found = rows_of(tmp_path / "run", measure="accuracy", seed=GIVEN)
+    first, second = figures(found, "task")[("xx.test.xx.tsv",)]
     assert first < 70 < second
 
 
@@ -154,8 +155,7 @@ def test_settings_may_stand_in_a_file(task, tmp_path):
     )
     given = ["--config", str(tmp_path / "nli.yaml"), "--output", str(tmp_path / "run")]
     assert main(["clcr", "classify", *given]) == 0
-    (result,) = find_results(tmp_path / "run")
-    header = make_page(result).sections[0].header
+    header, _ = table(read_record(tmp_path / "run"))
     assert header == ["row", "dev", "xx"]  # no file of the source, so no gap
 
 

@@ -1,7 +1,6 @@
 """The scripts of examples/clcr run as they stand, cut short, and their runs become a page."""
 
 import gzip
-import json
 import re
 import sys
 from pathlib import Path
@@ -9,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.papers.clcr import classify_result
-from fairseq_xling.results.exports import read_study
-from fairseq_xling.results.frame import figures
-from fairseq_xling.results.result import find_results
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import Record, read_record, write_record
+from fairseq_xling.reports.rows import GIVEN, distinct, figures
 from tests.end_to_end.engine import launch, load, run_script
+from tests.records import rows, values
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "clcr"
 SIZES = {
@@ -30,6 +29,13 @@ def script(folder, name, *options, **sizes):
     return run_script(EXAMPLES / name, *options, folder=folder, timeout=1400, **{**SIZES, **sizes})
 
 
+def tables(run):
+    """The lines of each table of a study, by its title."""
+    record = read_record(run)
+    shown = [part for part in parts(record) if part.section.table]
+    return {part.section.title: [list(map(str, line)) for line in part.shown[1]] for part in shown}
+
+
 def python(name, *options):
     command = [sys.executable, str(EXAMPLES / name), *map(str, options)]
     return launch(command)
@@ -40,8 +46,8 @@ def test_a_run_that_is_not_finished_is_one_line(tmp_path):
     assert done.returncode == 1
     assert "transform-1.log: no such file; the study is not finished" in done.stderr
     origin = {"versions": {}, "date": "", "machine": ""}
-    record = {"provenance": origin, "config": {"seeds": 1}}
-    (tmp_path / "results.json").write_text(json.dumps(record))
+    record = Record("Another", [{"value": 1}], config={"seeds": 1}, provenance=origin)
+    write_record(tmp_path / "results.json", record)
     done = python("make_readme.py", tmp_path)
     assert done.returncode == 1 and "must be a run of a script of examples/clcr" in done.stderr
 
@@ -83,32 +89,32 @@ def test_full_stops_go_from_text_links_and_pairs_alike(tmp_path):
 @pytest.mark.row("C1", "C4", "C10", "C13", "C15", "C16", "C17")
 def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     script(tmp_path, "1_synthetic.sh", "run", *TINY)
-    record = json.loads((tmp_path / "run/results.json").read_text())
-    titles = [table["title"].partition(",")[0] for table in record["tables"]]
+    found = tables(tmp_path / "run")
+    titles = [title.partition(",")[0] for title in found]
     assert titles == [
         *("Table 1", "Pivots", "Table 2", "Table 3", "Conditions 1 and 2", "Table 4", "Table 4"),
     ]
-    tables = dict(zip(titles, record["tables"], strict=True))
+    found = dict(zip(titles, found.values(), strict=True))
     named = ["linear", "no annealing", "annealed", "annealed, then both encoders"]
-    assert [row[0] for row in tables["Table 1"]["rows"]] == named
-    assert {(row[0], row[1]) for row in tables["Table 2"]["rows"]} == {
+    assert [row[0] for row in found["Table 1"]] == named
+    assert {(row[0], row[1]) for row in found["Table 2"]} == {
         (labels, kind) for labels in ("gold", "pseudo-gold") for kind in ("plain", "confident")
     }
-    assert [row[0] for row in tables["Table 4"]["rows"][1:]] == ["T+pGA", "T", "T+E", "T+E+R"]
+    assert [row[0] for row in found["Table 4"][1:]] == ["T+pGA", "T", "T+E", "T+E+R"]
     assert (tmp_path / "run/zh/curves.svg").is_file()
     again = script(tmp_path, "1_synthetic.sh", "run", *TINY)
     assert "classify roles, en to zh:" in again  # each part names its log when it begins
     assert not re.search("^(encoder )?(en|zh), seed", again, re.MULTILINE)
     script(tmp_path, "4_probing.sh", "run", ANNOTATED="40")
-    tables = json.loads((tmp_path / "run/results.json").read_text())["tables"]
+    found = tables(tmp_path / "run")
     script(tmp_path, "4_probing.sh", "run", ANNOTATED="40")
-    assert tables == json.loads((tmp_path / "run/results.json").read_text())["tables"]
-    probed = json.loads((tmp_path / "run/results.json").read_text())["tables"][-1]
+    assert found == tables(tmp_path / "run")
+    probed = found["Table 6, zh: edge probing"]
     vectors = ["before T", "T", "T+E (.2)", "T+E (.5)"]
-    assert [row[:2] for row in probed["rows"]] == [
+    assert [row[:2] for row in probed] == [
         [task, row] for task in ("pos", "deps") for row in vectors
     ]
-    dropped = [float(row[-1]) for row in probed["rows"]]
+    dropped = [float(row[-1]) for row in probed]
     assert dropped[:2] == [0, 0] and dropped[2] <= dropped[3]
     output = tmp_path / "README.md"
     done = python("make_readme.py", tmp_path / "run", "--output", output)
@@ -118,11 +124,11 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     assert "### Table 3, zh-en: order BLEU" in page and "as in the source" in page
     assert "(run-zh-curves.svg)" in page
     assert (tmp_path / "run-zh-curves.svg").read_text().startswith("<?xml")
-    conditions = json.loads((tmp_path / "run/measures/zh-conditions.json").read_text())
-    assert conditions["pair"] == "zh-en"
-    assert all(abs(one["spearman"]) <= 1 for one in conditions["distances"].values())
+    conditions = tmp_path / "run/measures/zh-conditions.json"
+    assert distinct(rows(conditions), "{source}-{target}") == ["zh-en"]
+    assert all(abs(one) <= 1 for one in values(conditions, measure="Spearman"))
     script(tmp_path, "5_pairs.sh", "run", "pairs", *TINY, LANGUAGE="zh", SIZES="60,120")
-    found = read_study(tmp_path / "pairs")
+    found = read_record(tmp_path / "pairs").rows
     done = python(
         "make_readme.py", tmp_path / "run/measures", tmp_path / "pairs", "--output", output
     )
@@ -133,7 +139,7 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     assert set(lines) == {"C1", "C4", "C10", "C13", "C15", "C16"}
     lines = re.findall(r"^\| C\d+ .*?\| (zh-\S+ *\|.*?)\|", page, re.MULTILINE)
     assert len(lines) == len(set(lines)) > 6  # each figure has a name of its own
-    assert list(dict.fromkeys(found["pairs"])) == [60, 120]
+    assert distinct(found, "row") == [60, 120]
     script(
         *(tmp_path, "7_readings.sh", "run", "readings", *TINY),
         *("--readings", "finetune"),
@@ -146,14 +152,14 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     page = output.read_text().partition("## readings")[2]
     assert "\n| finetune |" in page and "zh-pivots" in page
-    (pivots,) = find_results(tmp_path / "readings-measures/zh-pivots.json")
-    own = figures(pivots.frame, "row", "task")
+    pivots = rows(tmp_path / "readings-measures/zh-pivots.json", measure="accuracy", seed=GIVEN)
+    own = figures(pivots, "row", "task")
     english = "en.roles.test.en.tsv"
     assert own["T+pGA-target", english] == own["T", english]  # to English alone nothing happens
     script(tmp_path, "8_multilingual.sh", "run", "multilingual", LANGUAGE="zh", LRS="1e-3")
     for task in ("roles", "nli"):
-        (beside,) = find_results(tmp_path / f"multilingual-measures/zh-{task}.json")
-        tested = figures(classify_result.accuracies(beside.frame), "row", "target")
+        beside = tmp_path / f"multilingual-measures/zh-{task}.json"
+        tested = figures(rows(beside, measure="accuracy", seed=GIVEN), "row", "target")
         for row in ("mBERT", "XLM", "T", "T+E+R"):
             assert all(tested[row, lang] for lang in ("en", "zh"))
     looked = {"LANGUAGE": "zh", "PAIRS": "120", "STEPS": "2"}
@@ -163,8 +169,7 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     page = output.read_text().partition("## sentence")[2]
     assert "(sentence-show.svg)" in page and "| abs en-zh |" in page
     assert "zh: the vector of a word of row T moves by" in page
-    accuracies = {name.split(", ")[1] for name in found["figure"] if name.startswith("accuracy")}
-    assert accuracies == {"T", "T+E", "T+E+R"}
+    assert {*distinct(found, "model")} == {None, "T", "T+E", "T+E+R"}
 
 
 @pytest.mark.slow
@@ -174,7 +179,7 @@ def test_encoders_that_were_not_pretrained_alike_are_brought_together(tmp_path):
     # In less text the English encoder would meet too few of the words that it shall read.
     script(tmp_path, "3_mismatched.sh", "run", *TINY, SENTENCES="400")
     run = tmp_path / "run"
-    assert len(json.loads((run / "results.json").read_text())["tables"]) == 7
+    assert len(tables(run)) == 7
     cfg = {x: load(run / f"encoders/{x}-1/checkpoint_last.pt")["cfg"]["task"] for x in ("en", "zh")}
     data = {lang: Path(one["data"]).relative_to("run") for lang, one in cfg.items()}
     assert data == {"en": Path("other/data"), "zh": Path("data")}
@@ -224,10 +229,6 @@ def test_a_real_pretrained_encoder_is_brought_together_with_one_trained_here(dat
     summary = (tmp_path / "run/de/summary.txt").read_text()
     assert "Key-points, de-en" in summary and "Order BLEU, de-en" in summary
     assert (tmp_path / "run/de/sequences/1/T+E+R/test.de/meta.json").is_file()
-    record = json.loads((tmp_path / "run/results.json").read_text())
-    (table,) = (table for table in record["tables"] if table["title"] == "Table 4, en to ja: nli")
-    assert [row[0] for row in table["rows"][1:]] == ["T", "T+E", "T+E+R"]
-    assert (
-        "ja" in table["header"]
-        and "Order BLEU, ja-en" in (tmp_path / "run/ja/summary.txt").read_text()
-    )
+    lines = tables(tmp_path / "run")["Table 4, en to ja: nli"]
+    assert [row[0] for row in lines[1:]] == ["T", "T+E", "T+E+R"]
+    assert "Order BLEU, ja-en" in (tmp_path / "run/ja/summary.txt").read_text()

@@ -1,11 +1,12 @@
-"""`fairseq-xling clcr report` on sequences with a planted gap and planted scores."""
-
-import json
+"""`fairseq-xling clcr measure report` on sequences with a planted gap and planted scores."""
 
 import numpy as np
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.papers.clcr.measures.report import BY_SCORE, HISTOGRAM, PAIRS
+from fairseq_xling.reports.record import read_record
+from tests.records import rows, values
 from tests.sequence_folder import write_folder
 
 
@@ -34,14 +35,21 @@ def folders(tmp_path_factory):
 
 def report(folders, *words):
     given = [str(folders / word) if (folders / word).exists() else word for word in words]
-    return main(["clcr", "report", *given])
+    return main(["clcr", "measure", "report", *given])
 
 
 def distances(folders, tmp_path, *words):
-    """What is reported."""
+    """What is reported, by way to compare and measure."""
     output = tmp_path / "report.json"
     assert report(folders, *words, "--output", str(output)) == 0
-    return json.loads(output.read_text())["distances"]
+    return figures_of(output)
+
+
+def figures_of(path):
+    found = {}
+    for row in rows(path, task="distances"):
+        found.setdefault(row["distance"], {})[row["measure"]] = row.get("value")
+    return found
 
 
 @pytest.mark.row("C1")
@@ -51,15 +59,15 @@ def test_a_planted_gap_and_a_planted_score_are_found(folders, tmp_path, capsys):
     end = ["--output", str(output), "--figure", str(figure)]
     assert report(folders, "x", "y", *scored, *end) == 0
     assert "Distance of sequences, en-de" in capsys.readouterr().out
-    record = json.loads(output.read_text())
-    for one in record["distances"].values():
-        assert one["auc"] == 1.0
-        assert 5 * one["translations"]["mean"] < one["random"]["mean"]
-        assert one["pearson"] < -0.7 and one["spearman"] < -0.7
-        drawn = [sum(one[kind]["histogram"]) for kind in ("translations", "random")]
-        assert drawn == [60, 60]
-        means = [distance for _, distance in one["by_score"]]
-        assert means == sorted(means, reverse=True)
+    for name, one in figures_of(output).items():
+        assert one["AUC"] == 1.0
+        assert 5 * one["translations"] < one["random"]
+        assert one["Pearson"] < -0.7 and one["Spearman"] < -0.7
+        for pairs in PAIRS.values():
+            drawn = values(output, task=HISTOGRAM, distance=name, pairs=pairs)
+            assert sum(drawn) == pytest.approx(1)
+        means = values(output, task=BY_SCORE, distance=name)
+        assert len(means) == 5 and means == sorted(means, reverse=True)
     assert figure.exists()
     assert main(["report", str(output), "--output", str(tmp_path / "pages")]) == 0
     page = (tmp_path / "pages" / "conditions.html").read_text()
@@ -68,19 +76,22 @@ def test_a_planted_gap_and_a_planted_score_are_found(folders, tmp_path, capsys):
 
 def test_another_order_is_near_by_matching_and_far_by_position(folders, tmp_path):
     found = distances(folders, tmp_path, "x", "moved")
-    assert found["matched"]["auc"] == 1.0 and found["positions"]["auc"] < 0.9
+    assert found["matched"]["AUC"] == 1.0 and found["positions"]["AUC"] < 0.9
 
 
 @pytest.mark.row("C1")
 def test_where_translations_are_not_alike_there_is_no_gap(folders, tmp_path):
     for one in distances(folders, tmp_path, "x", "unlike", "--random", "5").values():
-        assert one["auc"] == pytest.approx(0.5, abs=0.12)
+        assert one["AUC"] == pytest.approx(0.5, abs=0.12)
 
 
 def test_scores_may_stand_under_a_heading(folders, tmp_path):
     scored = ["--scored", "x", "alike", "--scores", "scores.tsv", "--score-column", "score"]
-    found = distances(folders, tmp_path, "x", "y", "--distance", "matched", *scored)
-    assert found["matched"]["scored"] == 60
+    output = tmp_path / "scored.json"
+    command = ["x", "y", "--distance", "matched", *scored, "--output", str(output)]
+    assert report(folders, *command) == 0
+    notes = read_record(output).sections[0].notes
+    assert any(note.startswith("matched: correlations with the score of 60") for note in notes)
 
 
 def test_the_seed_draws_the_random_pairs(folders, tmp_path):
@@ -92,10 +103,10 @@ def test_pairs_without_key_points_are_told_and_left_out(tmp_path, capsys):
     sides = [[np.ones((1, 2)), np.zeros((0, 2)), np.eye(2)], [np.ones((1, 2))] * 3]
     for name, side in zip("xy", sides, strict=True):
         write_folder(tmp_path / name, side)
-    assert main(["clcr", "report", str(tmp_path / "x"), str(tmp_path / "y")]) == 0
+    assert main(["clcr", "measure", "report", str(tmp_path / "x"), str(tmp_path / "y")]) == 0
     assert "1 pairs have a sentence without key-points" in capsys.readouterr().out
     write_folder(tmp_path / "none", [np.zeros((0, 2))] * 3)
-    assert main(["clcr", "report", str(tmp_path / "none"), str(tmp_path / "y")]) == 1
+    assert main(["clcr", "measure", "report", str(tmp_path / "none"), str(tmp_path / "y")]) == 1
     assert "no pair of sentences has key-points on both sides" in capsys.readouterr().err
 
 

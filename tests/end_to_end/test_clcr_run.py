@@ -201,11 +201,11 @@ def test_a_study_of_sizes_gives_a_table_and_a_figure_by_size(world, capsys):
     assert "| pairs" in capsys.readouterr().out
     with open(world / "sizes" / "table.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    figures = {row["figure"] for row in rows}
-    assert {row["pairs"] for row in rows} == {"15", "60"}
+    figures = {row["measure"] for row in rows}
+    assert {row["row"] for row in rows} == {"15", "60"}
     assert {"hard", "relative", "f1", "seconds of T", "seconds of E", "seconds of R"} <= figures
     assert {f"accuracy, {row}, de.nli.test.de.tsv" for row in ("T", "T+E")} <= figures
-    assert len({row["value"] for row in rows if row["figure"] == "hard"}) == 2  # other text
+    assert len({row["value"] for row in rows if row["measure"] == "hard"}) == 2  # other text
     assert (world / "sizes" / "plot.svg").is_file()
 
 
@@ -255,7 +255,7 @@ def test_readings_give_a_table_with_what_they_change(world, capsys):
     assert "| reading" in capsys.readouterr().out
     with open(world / "sizes" / "table.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    values = {(row["reading"], row["figure"]): float(row["value"]) for row in rows}
+    values = {(row["row"], row["measure"]): float(row["value"]) for row in rows}
     assert {name for name, _ in values} == {"defaults", "finetune", "second"}
     for name in ("hard", "f1"):  # T is shared
         assert len({values[row, name] for row in ("defaults", "finetune", "second")}) == 1

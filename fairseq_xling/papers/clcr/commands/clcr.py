@@ -10,10 +10,10 @@ or step by step
 
 and to evaluate them
 
-    fairseq-xling clcr curves NAME=LOG      distance of translations by step, of several trainings
-    fairseq-xling clcr keypoints, order     key-points and their order against gold pivots
-    fairseq-xling clcr show                 one sentence: p of its words, heat maps of its order
-    fairseq-xling clcr report X Y           whether the sequences of translations are close
+    fairseq-xling clcr measure curves       distance of translations by step, of several trainings
+    fairseq-xling clcr measure keypoints    key-points against gold pivots; likewise order
+    fairseq-xling clcr measure show         one sentence: p of its words, heat maps of its order
+    fairseq-xling clcr measure report X Y   whether the sequences of translations are close
     fairseq-xling clcr classify             entailment trained in one language, tested in others;
                                             clcr texts writes what it needs to be encoded
     fairseq-xling clcr probe                what can still be probed from spans after each step

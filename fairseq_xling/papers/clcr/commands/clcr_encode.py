@@ -8,7 +8,7 @@ Rows: T (all words), T+E (key-points), T+E+R (key-points in the second language'
 words of the second) and states (all words before T, for probes).
 States of the model's first language are transformed; those of the second are unchanged.
 
-OUTPUT is read by `fairseq-xling clcr classify` and `clcr report`, and in Python by
+OUTPUT is read by `fairseq-xling clcr classify` and `clcr measure report`, and in Python by
 fairseq_xling.papers.clcr.sequences.Sequences. An interrupted call resumes when repeated.
 """
 

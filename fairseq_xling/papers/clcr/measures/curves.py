@@ -96,6 +96,7 @@ def record(trainings: Sequence[Training], tag: str) -> Record:
         Table({"training": "row", "seeds": "seeds", "steps": "steps"}, where={"steps": "*"}),
         dataclasses.replace(chart, chance="chance"),
         notes,
+        name="table",
     )
     return Record(
         "Distance of translations by training",

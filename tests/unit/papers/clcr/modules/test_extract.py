@@ -15,9 +15,9 @@ from fairseq_xling.papers.clcr.modules.extract import (
     confusion,
     doubts,
     estimated_rates,
+    measured,
     parse_rates,
     shares,
-    table_row,
 )
 from tests.end_to_end.engine import start
 
@@ -176,8 +176,8 @@ def test_the_table_is_that_of_a_confusion_matrix_counted_by_hand():
     counts = {name: int(count) for name, count in confusion(kept, gold).items()}
     assert counts == {"hit": 4, "false": 1, "missed": 1, "right": 4}
     assert shares(counts) == {"accuracy": 0.8, "precision": 0.8, "recall": 0.8, "majority": 0.5}
-    row = table_row("en", 0.2, counts, {"entropy": 4.0, "ambiguous": 3})
-    assert row == ["en", 0.2, 0.8, 0.8, 0.8, 0.5, 5, 10, 0.4, 0.3]
+    found = measured(counts, {"entropy": 4.0, "ambiguous": 3})
+    assert list(found.values()) == [0.8, 0.8, 0.8, 0.5, 5, 10, 0.4, 0.3]
 
 
 @pytest.mark.row("C9", "C10")

@@ -1,6 +1,4 @@
-"""`fairseq-xling clcr order` on a model whose relative head is perfect by construction."""
-
-import json
+"""`fairseq-xling clcr measure order` on a model whose relative head is perfect by construction."""
 
 import numpy as np
 import pytest
@@ -8,25 +6,30 @@ import pytest
 from fairseq_xling.cli import main
 from fairseq_xling.papers.clcr.evaluation import ORDERS
 from fairseq_xling.papers.clcr.labels import write_labels
+from fairseq_xling.reports.record import read_record
 from tests.toy_clcr import PAIR
-from tests.unit.papers.clcr.commands.conftest import order_module
+from tests.unit.papers.clcr.measures.conftest import order_module
 from tests.unit.papers.clcr.test_evaluation import order_bleu
 
 
 def measured(study, *flags):
-    """Rows of the results by order and search, and the whole record."""
+    """Figures by order and search, and the notes."""
     output = study.path / "order.json"
-    assert main(["clcr", "order", *study.given, "--output", str(output), *flags]) == 0
-    record = json.loads(output.read_text())
-    return {tuple(row[:2]): row[2:] for row in record["rows"]}, record
+    command = ["clcr", "measure", "order", *study.given, "--output", str(output)]
+    assert main([*command, *flags]) == 0
+    record = read_record(output)
+    lines: dict[tuple[str, str], list[float | None]] = {}
+    for row in record.rows:
+        lines.setdefault((row["order"], row["search"]), []).append(row.get("value"))
+    return lines, list(record.sections[0].notes)
 
 
 @pytest.mark.row("C13")
 def test_a_perfect_head_has_1_and_the_source_s_order_what_can_be_counted(study, capsys):
-    rows, record = measured(study, "--max-tokens", "64")
+    rows, notes = measured(study, "--max-tokens", "64")
     several = [line for line in study.links if len(line) > 1]
-    assert record["sentences"] == len(several)
-    assert record["key_points"] == sum(map(len, several))
+    points = sum(map(len, several))
+    assert notes[0].startswith(f"{len(several)} sentences of valid with {points} key-points, of ")
     for search in ("beam 1", "beam 10", "local"):
         assert rows["rel", search][:-1] == [1.0] * 7
     # By hand: links come in the order of s1, so the gold order sorts them by their place in s2.
@@ -54,21 +57,21 @@ def test_every_head_has_the_searches_that_it_can_have(study):
 
 @pytest.mark.row("C12")
 def test_heads_can_pay_for_wrong_pairs_and_positions_as_the_paper_does(study):
-    rows, record = measured(study, "--searches", "beam:10:sign,beam:10,beam:10:probability")
+    rows, notes = measured(study, "--searches", "beam:10:sign,beam:10,beam:10:probability")
     assert [search for order, search in rows if order == "rel"] == [
         *("beam 10 sign", "beam 10", "beam 10 probability")
     ]
     absolute = [search for order, search in rows if order == "abs"]
     assert absolute == ["beam 10", "beam 10 probability"]  # it has no pairs to disagree with
     assert rows["rel", "beam 10 sign"][:-1] == [1.0] * 7  # a perfect head needs no more
-    assert f"key-points are the pseudo-gold pivots of {study.path}/labels/valid" in record["notes"]
+    assert f"key-points are the pseudo-gold pivots of {study.path}/labels/valid" in notes
 
 
 @pytest.mark.row("C13")
 def test_both_directions_are_measured_where_both_have_a_head(study):
     one_way, _ = measured(study)
     study.model.parts["order_rel_second"] = order_module("rel", side="second")
-    rows, record = measured(study)
+    rows, notes = measured(study)
     assert {key for key in rows if "de-en" in key[0]} == {
         ("as in the source de-en", ""),
         *(("rel de-en", search) for search in ("beam 1", "beam 10", "local")),
@@ -82,12 +85,12 @@ def test_both_directions_are_measured_where_both_have_a_head(study):
     precisions, _ = order_bleu([range(len(line)) for line in several], gold)
     source = rows["as in the source de-en", ""]
     assert source[1:4] == pytest.approx([precisions[n] for n in ORDERS])
-    assert "de-en: key-points of de put into the order of en" in record["notes"]
+    assert "de-en: key-points of de put into the order of en" in notes
 
 
 def test_mistakes_are_named(study, capsys):
     def refusal(*flags):
-        assert main(["clcr", "order", *study.given, *flags]) == 1
+        assert main(["clcr", "measure", "order", *study.given, *flags]) == 1
         return capsys.readouterr().err.strip().removeprefix("fairseq-xling: error: ")
 
     for option, value, line in (
@@ -116,7 +119,7 @@ def test_without_two_pivots_anywhere_there_is_nothing_to_order(study, capsys):
     sides = study.model.folder.parallel("valid")
     settings = {"pair": PAIR, "threshold": 0.0}
     write_labels(study.model, sides, labels / "none", settings, 64)
-    assert main(["clcr", "order", *study.given, "--split", "none"]) == 1
+    assert main(["clcr", "measure", "order", *study.given, "--split", "none"]) == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
         f"fairseq-xling: error: {labels}/none: no sentence has two pivots to order; label with a "
         "higher threshold"

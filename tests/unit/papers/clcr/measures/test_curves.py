@@ -6,7 +6,9 @@ import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.clcr.commands.clcr_curves import read_training
+from fairseq_xling.papers.clcr.measures.curves import read_training
+from fairseq_xling.reports.record import read_record
+from tests.records import table
 
 
 def write_log(path, values, steps=(10, 20), pair="en-de"):
@@ -27,11 +29,11 @@ def test_phases_go_on_where_the_one_before_ended(tmp_path):
     first = write_log(tmp_path / "a.log", [3.0, 2.0])
     second = write_log(tmp_path / "b.log", [1.5, 1.0])
     found = read_training(f"annealed={first},{second}", "valid")
-    assert found["name"] == "annealed"
-    assert list(found["curves"]) == [
+    assert found.name == "annealed"
+    assert list(found.curves) == [
         "distance de-en", "distance en-de", "relative de-en", "relative en-de",
     ]  # fmt: skip
-    assert found["curves"]["distance en-de"] == [[10, 3.0], [20, 2.0], [30, 1.5], [40, 1.0]]
+    assert found.curves["distance en-de"] == [[10, 3.0], [20, 2.0], [30, 1.5], [40, 1.0]]
 
 
 @pytest.mark.row("C4")
@@ -48,14 +50,14 @@ def test_trainings_are_compared_in_a_table_and_a_page(tmp_path, capsys):
         given.append(f"{name}={write_log(tmp_path / file, values)}")
     output = tmp_path / "curves.json"
     options = ["--output", str(output), "--figure", str(tmp_path / "curves.svg")]
-    assert main(["clcr", "curves", *given, *options]) == 0
+    assert main(["clcr", "measure", "curves", *given, *options]) == 0
     assert "annealed" in capsys.readouterr().out
-    record = json.loads(output.read_text())
-    assert record["header"][:5] == ["training", "seeds", "steps", "D de-en", "D en-de"]
-    assert [row[:5] for row in record["rows"]] == [
-        ["annealed", 2, 20, "3.000 ± 1.414", "1.500 ± 0.707"],
-        ["no annealing", 1, 20, "5.000", "2.500"],
-        ["linear", 1, 20, "6.000", "3.000"],
+    header, lines = table(read_record(output))
+    assert header[:5] == ["training", "seeds", "steps", "D de-en", "D en-de"]
+    assert [line[:5] for line in lines] == [
+        ["annealed", "2", "20", "3.000 ± 1.414", "1.500 ± 0.707"],
+        ["no annealing", "1", "20", "5.000", "2.500"],
+        ["linear", "1", "20", "6.000", "3.000"],
     ]
     assert main(["report", str(output), "--output", str(tmp_path / "pages")]) == 0
     assert "Figure 1" in (tmp_path / "pages" / "curves.html").read_text()
@@ -74,5 +76,5 @@ def test_mistakes_are_named(tmp_path):
 def test_trainings_of_other_pairs_are_refused(tmp_path, capsys):
     logs = [write_log(tmp_path / "a.log", [1.0, 1.0])]
     logs.append(write_log(tmp_path / "b.log", [1.0, 1.0], pair="en-zh_Hans"))
-    assert main(["clcr", "curves", *(f"x={log}" for log in logs)]) == 1
+    assert main(["clcr", "measure", "curves", *(f"x={log}" for log in logs)]) == 1
     assert "b.log: must have distance de-en, distance en-de" in capsys.readouterr().err

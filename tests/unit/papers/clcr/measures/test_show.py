@@ -1,6 +1,4 @@
-"""`fairseq-xling clcr show` on a model that is perfect by construction."""
-
-import json
+"""`fairseq-xling clcr measure show` on a model that is perfect by construction."""
 
 import numpy as np
 import pytest
@@ -8,8 +6,11 @@ import torch
 
 from fairseq_xling.cli import main
 from fairseq_xling.models.ordering.absolute import AbsoluteOrder
-from fairseq_xling.papers.clcr.measures_result import draw_sentence
-from tests.toy_clcr import DIM, PIVOTS, POSITIONS, toy
+from fairseq_xling.papers.clcr.measures import show
+from fairseq_xling.reports.charts import draw_chart
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import distinct, select
+from tests.toy_clcr import DIM, PAIR, PIVOTS, POSITIONS, toy
 
 SENTENCE = 8  # of `toy_pairs`, with key-points in another order, which is not its own inverse
 
@@ -32,7 +33,7 @@ def sentence(study, monkeypatch):
     module = study.model.parts["order_abs"]
     module.head = PerfectPositions(study.model.parts["order_rel"].head)
     monkeypatch.setattr(
-        "fairseq_xling.papers.clcr.commands.clcr_show.token_names",
+        "fairseq_xling.papers.clcr.measures.show.token_names",
         lambda folder, lang, ids: [f"{lang}{i}" for i in ids],
     )
     study.texts = [text[SENTENCE - 1] for text in study.texts]
@@ -45,23 +46,29 @@ def shown(sentence, *flags):
     figure = sentence.path / "show.svg"
     chosen = ["--sentence", str(SENTENCE), *flags]
     chosen += ["--output", str(output), "--figure", str(figure)]
-    assert main(["clcr", "show", *sentence.given, *chosen]) == 0
-    return json.loads(output.read_text()), figure.read_text()
+    assert main(["clcr", "measure", "show", *sentence.given, *chosen]) == 0
+    return read_record(output), figure.read_text()
+
+
+def words_of(record, lang, measure="p plain"):
+    return select(record.rows, {"task": show.WORDS, "target": lang, "measure": measure})
 
 
 @pytest.mark.row("C8", "C9")
 def test_each_word_has_its_probability_of_a_key_point(sentence, capsys):
     record, svg = shown(sentence)
-    for one, ids in zip(record["words"], sentence.texts, strict=True):
-        lang = one["lang"]
-        assert one["words"] == [f"{lang}{i}" for i in ids[:-1]]  # </s> has none
+    for lang, ids in zip(PAIR, sentence.texts, strict=True):
+        own = words_of(record, lang)
+        assert [row["word"] for row in own] == [f"{lang}{i}" for i in ids[:-1]]  # </s> has none
         concepts = np.asarray(ids[:-1]) - 6 < PIVOTS
-        assert one["pivots"] == concepts.tolist()
-        assert np.array_equal(np.array(one["p"]["plain"]) > 0.5, concepts)
-        assert "confident" not in one["p"]
-        assert all(f"<!-- {word}" in svg for word in one["words"])
-    table = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [line[2] for line in table[: len(sentence.texts[0]) - 1]] == record["words"][0]["words"]
+        assert [row["pivot"] == "*" for row in own] == concepts.tolist()
+        assert np.array_equal(np.array([row["value"] for row in own]) > 0.5, concepts)
+        assert not any("value" in row for row in words_of(record, lang, "p confident"))
+        assert all(f"<!-- {row['place']} {row['word']}" in svg for row in own)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert [line[2] for line in lines[: len(ids) - 1]] == [
+        row["word"] for row in words_of(record, PAIR[0])
+    ][: len(ids) - 1]
 
 
 @pytest.mark.row("C9", "C10")
@@ -73,17 +80,26 @@ def test_a_classifier_with_confident_labels_shows_the_plain_one_next_to_it(sente
         extractor.plain = torch.nn.Sequential(extractor.plain, torch.nn.Flatten(0))
     without = toy().parts["extract"].sides[0].probabilities(torch.zeros(2, DIM))
     record, _ = shown(sentence)
-    for side, one in enumerate(record["words"]):
-        plain = torch.tensor(float(side)).sigmoid()
-        assert one["p"]["plain"] == pytest.approx([float(plain)] * len(one["words"]))
-        assert max(one["p"]["confident"]) > 0.9
+    for side, lang in enumerate(PAIR):
+        plain = [row["value"] for row in words_of(record, lang)]
+        assert plain == pytest.approx([float(torch.tensor(float(side)).sigmoid())] * len(plain))
+        assert max(row["value"] for row in words_of(record, lang, "p confident")) > 0.9
     assert list(without) == ["plain"]
 
 
 @pytest.mark.row("C11", "C12")
 def test_perfect_heads_have_the_gold_matrices(sentence):
     record, svg = shown(sentence)
-    maps = {(one["head"], one["title"]): np.array(one["matrix"]) for one in record["maps"]}
+    found = select(record.rows, {"task": show.ORDER})
+    maps = {}
+    for head, measure in {(row["head"], row["measure"]): None for row in found}:
+        own = select(found, {"head": head, "measure": measure})
+        size = len(distinct(own, "down"))
+        maps[head, measure] = np.array([row["value"] for row in own]).reshape(size, size)
+        named = [f"{n} en{sentence.texts[0][i]}" for n, (i, _) in enumerate(sentence.links, 1)]
+        assert distinct(own, "down") == named
+        assert distinct(own, "panel") == [f"{head}: {measure}\nen in the order of de"]
+        assert f"{head}: {measure}" in svg
     # By hand: English key-points in their own order, their places in the German sentence.
     places = np.array([j for _, j in sentence.links])
     ranks = places.argsort().argsort()
@@ -93,15 +109,12 @@ def test_perfect_heads_have_the_gold_matrices(sentence):
     sign = np.sign(ranks[None] - ranks[:, None])
     assert np.array_equal(maps["rel", "gold order"], sign)
     np.testing.assert_allclose(maps["rel", "p(row before column)"], (sign + 1) / 2, atol=0.01)
-    for one in record["maps"]:
-        assert one["words"] == [f"en{sentence.texts[0][i]}" for i, _ in sentence.links]
-        assert one["direction"] == "en in the order of de"
-        assert f"{one['head']}: {one['title']}" in svg
 
 
 def test_a_sentence_without_key_points_has_words_but_no_heat_maps(sentence, capsys):
     record, _ = shown(sentence, "--sentence", "1")
-    assert record["maps"] == [] and not any(record["words"][0]["pivots"])
+    assert distinct(record.rows, "task") == [show.WORDS]
+    assert not any(row["pivot"] for row in words_of(record, "en"))
     assert "no heat maps" in capsys.readouterr().out
 
 
@@ -112,18 +125,17 @@ def test_mistakes_are_named(sentence, capsys):
         (["--figure", "x.gif"], "`--figure`"),
         (["--split", "test"], "labels/test: no pivots"),
     ):
-        assert main(["clcr", "show", *sentence.given, *flags]) == 1
+        assert main(["clcr", "measure", "show", *sentence.given, *flags]) == 1
         assert line in capsys.readouterr().err
     del sentence.model.model.parts["extract"]
-    assert main(["clcr", "show", *sentence.given]) == 1
+    assert main(["clcr", "measure", "show", *sentence.given]) == 1
     assert "has no trained module 'extract'" in capsys.readouterr().err
 
 
 def test_a_side_without_words_is_drawn():
-    words = [
-        {"lang": "en", "words": [], "p": {"plain": []}, "pivots": []},
-        {"lang": "de", "words": ["haus"], "p": {"plain": [0.3]}, "pivots": [False]},
-    ]
-    figure = draw_sentence({"title": "t", "delta": 0.2, "words": words, "maps": []})
-    titles = [axis.get_title() for axis in figure.axes]
-    assert titles[0].startswith("key-points of en") and len(figure.axes[0].get_xticks()) == 0
+    p, pivots = {"plain": [0.3, 0.9]}, [False, True]
+    rows = list(show.rows_of_words("de", ["haus", "haus"], p, pivots, 0.2))
+    (section,) = show.record("t", rows, "pivots").sections
+    axis, _ = draw_chart(section.chart, rows).axes
+    assert axis.get_title() == "key-points of de (kept above 0.2; * pivot)"
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["1 haus", "2 haus *"]
