@@ -76,5 +76,5 @@ once "$run-files/neighbours" fairseq-xling embed inspect "$migration/vectors/emb
     --word "${WORD:-hund}" --output "$run-files/neighbours"
 cp "$run-files/mean-difference/results.json" "$run/mean-difference.json"
 cp "$run-files/mean-difference/plot.svg" "$run/mean-difference.svg"
-cp "$run-files/neighbours/inspect.json" "$run/neighbours.json"
-cp "$run-files/neighbours/inspect.svg" "$run/neighbours.svg"
+cp "$run-files/neighbours/results.json" "$run/neighbours.json"
+cp "$run-files/neighbours/plane-1.svg" "$run/neighbours.svg"

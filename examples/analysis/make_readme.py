@@ -30,6 +30,18 @@ _ORDER = [
 ]
 # Of every measure of one encoder, those with a figure by layer.
 _DRAWN = ("retrieval", "vector-translation", "cka", "words-in-context", "mean-difference")
+# Curves by layer: row of the specification, record, title of the row, curve, the paper's figure.
+_BY_LAYER = (
+    ("T23", "aligned-words", "Transfers from a multilingual encoder", "ratio", ""),
+    ("S1", "map-procrustes", "Orthogonal Procrustes map", "cosine", ""),
+    ("S2", "map-unconstrained", "Unconstrained linear map", "cosine", ""),
+    ("S4", "words-static", "Word translation by embedding rows", "P@1 cosine", ""),
+    ("S5", "words-in-context", "Contextual vectors of word types", "P@1 cosine", ""),
+    ("S7", "retrieval", "Sentence retrieval with a map", "cosine mean", "LASER above 95 %"),
+    ("S8", "cka", "Linear CKA", "CKA", ""),
+    ("S15", "vector-translation", "Vector translation of sentences", "after", ""),
+)
+
 # What the second of two English encoders reads.
 _SECOND = ("same", "paraphrases", "shuffled")
 
@@ -115,13 +127,75 @@ def measures(found: Sequence[Record]) -> list[str]:
     return lines
 
 
-def _best(record: Record, curve: str, best: Any = max) -> Row:
-    """The layer with the highest value of a curve."""
+def _measured(records: Mapping[str, Record]) -> Iterator[list[Any]]:
+    """A row of the specification, what was measured of it here, and the paper's figure."""
+    word = records["neighbours"]
+    (nearest,) = select(word.rows, {"rank": 1})
+    said = f"cosine of {nearest['word']!r} to its nearest word, {nearest['row']}"
+    yield ["T16", "Looking at raw embeddings", said, nearest["value"], ""]
+    encoder = records["encoder"].rows
+    for one in select(encoder, {"task": "bpw"}):
+        said = f"bits per word, {one['target']}"
+        yield ["T17", "Bits per word on fixed masks", said, one["value"], ""]
+    for code, name, title, curve, paper in _BY_LAYER:
+        one = _best(records[name], curve)
+        said = f"{curve}, {one['source']}-{one['target']}, best layer {one['layer']}"
+        yield [code, title, said, one["value"], paper]
+    (pearson,) = select(records["cka-and-retrieval"].rows, {"measure": "Pearson"})
+    said = f"Pearson's correlation over layers, {pearson['pair']}"
+    title = "CKA of bilingual, monolingual and random encoders"
+    yield ["S9", title, said, pearson["value"], "Pearson above 0.9"]
+    shifted = _shifted(records["mean-difference"])
+    said = f"en to de, best: layer {shifted['layer']}, alpha {shifted['alpha']:g}"
+    
+    masses = select(encoder, {"task": "langmass", "of": GIVEN})
+    for lang in distinct(masses, "target"):
+        others = [one["value"] for one in masses if lang == one["target"] != one["of"]]
+        said = f"mass on words of other languages (share), {lang}"
+        yield ["S13", "Language leakage", said, sum(others), ""]
+    for one in select(encoder, {"task": "words", "measure": "MRR", "best": 1}):
+        said = f"word MRR, best layer {one['layer']}, {one['target']}"
+        yield ["S16", "Word retrieval, mean reciprocal rank", said, one["value"], ""]
+
+
+def _best(record: Record, curve: str) -> Row:
+    """The layer with the best value of a curve."""
+    best = min if curve == "ratio" else max
     return best(select(record.rows, {"measure": curve, "layer": GIVEN}), key=lambda r: r["value"])
 
 
-def _measured(records: Mapping[str, Record]) -> Iterator[list[Any]]:
-    """A row of the specification, what was measured of it here, and the paper's figure."""
+def _expected(records: Mapping[str, Record]) -> Iterator[str]:
+    """What the papers say of the measures, and what was found here."""
+    pearson = select(records["cka-and-retrieval"].rows, {"measure": "Pearson"})
+    least = min(one["value"] for one in pearson)
+    yield (
+        "CKA and retrieval rise together over the layers (Emerging Structure, Figure 7: Pearson's "
+        f"correlation above .9). Here: {least:.3f}."
+    )
+    sides = (_curve(records["vector-translation"], name) for name in ("after", "before"))
+    higher = [after > before for after, before in zip(*sides, strict=True)]
+    yield (
+        "Adding the mean difference of two languages brings sentences to their translations (Pires "
+        f"et al., section 5). Here: in {sum(higher)} of {len(higher)} layers."
+    )
+    ratio = _curve(records["aligned-words"], "ratio")
+    yield (
+        "States of aligned words are closer than those of others (TreLM, Table 9). Here: their "
+        f"squared distance is {min(ratio):.2f} to {max(ratio):.2f} of it."
+    )
+    for name, what in (("map-procrustes", "A rotation"), ("map-unconstrained", "A linear map")):
+        mapped, plain = (_curve(records[name], one) for one in ("cosine", "cosine unmapped"))
+        raised = [one > other for one, other in zip(mapped, plain, strict=True)]
+        yield (
+            f"{what} brings aligned words together (Emerging Structure, 5.1.2). Here: cosine "
+            f"{max(mapped):.2f} instead of {max(plain):.2f} in the best layer, higher in "
+            f"{sum(raised)} of {len(raised)}."
+        )
+
+
+def _curve(record: Record, name: str) -> list[float]:
+    """The values of a curve, layer by layer."""
+    return [row["value"] for row in select(record.rows, {"measure": name, "layer": GIVEN})]
 
 
 def _paraphrases(records: Mapping[str, Record]) -> list[str]:

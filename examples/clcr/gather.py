@@ -8,25 +8,24 @@ found, of the first seed where it reads one model: a report is made of them.
 """
 
 import argparse
+import dataclasses
 import itertools
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import read_json, write_json
-from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.clcr.modules.extract import SHARES
-from fairseq_xling.papers.clcr.run_result import TABLES
-from fairseq_xling.results.frame import frame_from_json, frame_to_json, make_frame, pivot
-from fairseq_xling.results.statistics import OverSeeds, mean_and_spread
-from fairseq_xling.results.tables import text_table
+from fairseq_xling.papers.clcr.plan import DISTANCES, PIVOTS
+from fairseq_xling.reports.pivot import OverSeeds, Table
+from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
+from fairseq_xling.reports.rows import GIVEN, Row, figures, select
 from fairseq_xling.runs.training_log import read_curves
-from fairseq_xling.studies.examples_page import table_section
-from fairseq_xling.verbs.parts.probe_result import scores_of
+from fairseq_xling.verbs.parts.output import as_text
 
-Table = dict[str, Any]  # title, header, rows, notes; figure: its title, and file within the run
 # What a verb found for a pair of languages, by its name in RUN/measures.
 MEASURES = {
     "curves": "{lang}/curves.json",
@@ -65,39 +64,48 @@ class Gathering:
 
     Attributes:
         read: every file that was read, for the record's provenance.
-        measured: rows of a frame, one for each figure of each seed.
+        measured: rows, one for each figure of each seed.
     """
 
     def __init__(self, run: Path, seeds: list[str]):
         self.run, self.seeds = run, seeds
         self.read: dict[str, Path] = {}
-        self.measured: list[dict[str, Any]] = []
+        self.measured: list[Row] = []
 
     def table(
         self,
         title: str,
-        rows: Iterable[Mapping[str, Any]],
+        rows: Iterable[Row],
         named: Mapping[str, str],
         notes: Sequence[str] = (),
         order: Sequence[str] = (),
-    ) -> Table:
-        """Means over seeds of measurements, which are all kept; arguments as of `pivot`."""
-        every = [{**row, "table": title} for row in rows]
-        order = order or list(dict.fromkeys(row["measure"] for row in every))
-        known = [row for row in every if row["value"] is not None and not math.isnan(row["value"])]
-        self.measured += known
-        header, cells = pivot(make_frame(known), named, order=order)
-        shown = [[*map(_shown, row)] for row in cells]
-        return {"title": title, "header": header, "rows": shown, "notes": list(notes)}
+    ) -> Section:
+        """Means over seeds of measurements, which are all kept.
 
-    def json(self, *parts: str) -> Any:
+        Args:
+            named: columns that tell lines apart, by heading; order: of the measures.
+        """
+        known = [
+            {**row, "table": title}
+            for row in rows
+            if row.get("value") is not None and not math.isnan(row["value"])
+        ]
+        self.measured += known
+        return gathered_table(title, known, named, notes, order)
+
+    def file(self, *parts: str) -> Path:
+        """A file of the run, which is one of those that were read."""
         path = self.run.joinpath(*parts)
         if not path.is_file():
             raise UserError(f"{path}: no such file; the study is not finished")
         self.read["/".join(parts)] = path
-        return read_json(path)
+        return path
 
-    def tables(self, lang: str) -> Iterator[Table]:
+    def rows(self, *parts: str) -> Sequence[Row]:
+        """Those of a record."""
+        return read_record(self.file(*parts)).rows
+
+    def tables(self, lang: str) -> Iterator[Section]:
         if (self.run / lang / "results.json").is_file():
             yield from self.of_run(lang)
         else:
@@ -112,50 +120,53 @@ class Gathering:
         if all(path.is_file() for path in probed):
             yield self.probing(lang)
 
-    def of_run(self, lang: str) -> Iterator[Table]:
+    def of_run(self, lang: str) -> Iterator[Section]:
         """Tables 1 to 3 of the folder of `clcr run`, where nothing else was trained."""
-        record = self.json(lang, "results.json")
-        found, rows = record["seeds"], frame_from_json(record["frame"]).to_dict("records")
+        record = read_record(self.file(lang, "results.json"))
         notes = ["relative: divided by the spread of the target's states"]
-        pivots = round(sum(one["pivots"]["pivots"] for one in found) / len(found))
-        pairs = found[0]["pivots"]["pairs"]
+        found = figures(select(record.rows, {"task": PIVOTS}), "measure")
+        pairs, pivots = found["pairs",][0], round(statistics.fmean(found["pivots",]))
         notes.append(f"{pivots:,} pivots in {pairs:,} sentence pairs of train")
-        if tuned := [one["tuned"]["f1"] for one in found if one.get("tuned")]:
-            f1 = mean_and_spread(tuned, 3)
-            notes[-1] += f"; F1 {f1} on {found[0]['tuned']['split']}, against fast_align's links"
+        for (measure,), values in found.items():
+            if measure.startswith("F1"):
+                f1 = OverSeeds(tuple(values))
+                notes[-1] += f"; F1 {f1}{measure[2:]}, against fast_align's links"
         distances = [
             _part(row, "row", measure=row["measure"].replace("distance", "D"))
-            for row in rows
-            if row["table"] == "distances" and not row["measure"].startswith("entropy")
+            for row in select(record.rows, {"task": DISTANCES})
+            if not row["measure"].startswith("entropy")
         ]
         yield self.table(
             f"Distance of translations, {lang} to en", distances, {"trained": "row"}, notes
         )
-        for verb, columns, paper in (
-            ("keypoints", SHARES, PAPER_KEYPOINTS),
-            ("order", ("pairs right", "BLEU-2", "BLEU-3", "BLEU-4"), (PAPER_ORDER,)),
-        ):
-            if first := found[0].get(verb):
-                _, named = TABLES[verb]
-                own = [_part(row, *named) for row in rows if row["table"] == verb]
-                title = f"{first['title']} (pseudo-gold, {first['split']})"
-                yield self.table(title, own, {name: name for name in named}, paper, columns)
+        bleu = ("pairs right", "BLEU-2", "BLEU-3", "BLEU-4")
+        shown = {"keypoints": (SHARES, PAPER_KEYPOINTS), "order": (bleu, (PAPER_ORDER,))}
+        for kind, (columns, paper) in shown.items():
+            own = select(record.rows, {"study": f"clcr-{kind}"})
+            for section in record.sections if own else ():
+                if section.table and section.table.where.get("study") == f"clcr-{kind}":
+                    named = section.table.rows
+                    rows = [_part(row, *named.values()) for row in own]
+                    yield self.table(
+                        f"{section.title} (pseudo-gold, valid)", rows, named, paper, columns
+                    )
 
-    def distances(self, lang: str) -> Table:
+    def distances(self, lang: str) -> Section:
         """Table 1 and figure 1: D at the end of training, by way to train."""
         both = (f"{lang}_en", f"en_{lang}")
         keys = [f"{kind}_{way}" for kind in ("distance", "hard", "relative") for way in both]
         rows = []
         for name, (folder, training) in TRAININGS.items():
             for seed in self.seeds:
-                log = Path(lang, f"seed{seed}", folder, "logs", f"{training}-{seed}.log")
-                for key, value in self.last(log, keys).items():
+                log = self.file(lang, f"seed{seed}", folder, "logs", f"{training}-{seed}.log")
+                curves = read_curves(log, "valid")
+                for key in filter(curves.__contains__, keys):
                     measure = key.replace("distance", "D").replace("_", " ", 1).replace("_", "-")
-                    about = {"row": name, "seed": int(seed), "measure": measure}
-                    rows.append({**about, "target": lang, "value": value})
+                    about = {"row": name, "seed": int(seed), "measure": measure, "target": lang}
+                    rows.append({**about, "value": curves[key][-1][1]})
         found = self.table(
             f"Table 1, {lang} to en: distance of translations",
-            rows,
+            with_paper_d(rows),
             {"T": "row"},
             [
                 "at the end of training, on valid",
@@ -164,45 +175,33 @@ class Gathering:
                 "relative: D divided by the spread of the target's states; 1 is chance",
             ],
         )
-        found["header"].append("paper D")
-        for row in found["rows"]:
-            row.append(PAPER_D.get(row[0], ""))
-        if (self.run / lang / "curves.svg").is_file():
-            title = f"Figure 1, {lang} and en: D by step, and D by the spread of the target"
-            found["figure"] = {"title": title, "file": f"{lang}/curves.svg"}
-        return found
+        drawn = (self.run / lang / "curves.svg").is_file()
+        return dataclasses.replace(found, name=f"{lang}/curves" if drawn else "")
 
-    def last(self, log: Path, keys: list[str]) -> dict[str, float | None]:
-        """The last values on valid in a log of training."""
-        path = self.run / log
-        if not path.is_file():
-            raise UserError(f"{path}: no such file; the study is not finished")
-        self.read[str(log)] = path
-        curves = read_curves(path, "valid")
-        return {key: curves[key][-1][1] if key in curves else None for key in keys}
-
-    def pivots(self, lang: str) -> Table:
+    def pivots(self, lang: str) -> Section:
         """Pseudo-gold pivots against the gold granularity, by what was trained."""
         rows = []
         for seed in self.seeds:
-            one = self.json(lang, f"seed{seed}", "gold", "test", "meta.json")["pseudo_gold"]
+            meta = self.file(lang, f"seed{seed}", "gold", "test", "meta.json")
+            one = read_json(meta)["pseudo_gold"]
             about = {"row": "pseudo-gold pivots", "target": lang, "seed": int(seed)}
             names = {"precision": "precision", "recall": "recall", "F1": "f1"}
             rows += [{**about, "measure": x, "value": one[key]} for x, key in names.items()]
         title = f"Pivots, {lang}-en, against the gold alignment of test"
         return self.table(title, rows, {"": "row"})
 
-    def scored(self, lang: str, file: str, **about: Any) -> list[dict[str, Any]]:
+    def scored(self, lang: str, file: str, **about: Any) -> list[Row]:
         """Measurements in the tables of a verb, by what labels were learnt from."""
         found = []
         for labels, called in GOLD.items():
             for seed in self.seeds:
-                table = self.json(lang, f"seed{seed}", file.format(labels))
-                rows = _scored(table, int(seed))
-                found += [{**about, **row, "labels": called, "target": lang} for row in rows]
+                for row in self.rows(lang, f"seed{seed}", file.format(labels)):
+                    of = {"seed": int(seed), "labels": called, "target": lang, **about}
+                    of |= {"language": row["target"]} if "delta" in row else {}
+                    found.append({**row, **of})
         return found
 
-    def keypoints(self, lang: str) -> Table:
+    def keypoints(self, lang: str) -> Section:
         """Table 2."""
         parts = [
             self.scored(lang, f"keypoints-{kind}-{{}}.json", training=kind)
@@ -216,55 +215,55 @@ class Gathering:
             f"Table 2, {lang}-en: key-points", rows, {name: name for name in names}, notes, SHARES
         )
 
-    def orders(self, lang: str) -> Table:
+    def orders(self, lang: str) -> Section:
         """Table 3."""
         rows = self.scored(lang, "order-{}.json")
         names = {name: name for name in ("labels", "order", "search")}
         shown = [f"BLEU-{n}" for n in (2, 3, 4)]
         return self.table(f"Table 3, {lang}-en: order BLEU", rows, names, [PAPER_ORDER], shown)
 
-    def conditions(self, lang: str) -> Table:
+    def conditions(self, lang: str) -> Section:
         """Section 2.1: how far apart sequences of translations are, and of other sentences."""
+        called = {
+            "translations": ("translations", "distance of sequences"),
+            "random": ("random pairs", "distance of sequences"),
+            "Spearman": ("score", "Spearman"),
+        }
         rows = []
         for seed in self.seeds:
-            table = self.json(lang, f"seed{seed}", "conditions.json")
-            for line in table["rows"]:
-                found = dict(zip(table["header"], line, strict=True))
-                about = {"distance": found["distance"], "target": lang, "seed": int(seed)}
-                for key, row, measure in (
-                    ("translations", "translations", "distance of sequences"),
-                    ("random", "random pairs", "distance of sequences"),
-                    ("Spearman", "score", "Spearman"),
-                ):
-                    rows.append({**about, "row": row, "measure": measure, "value": found[key]})
+            found = self.rows(lang, f"seed{seed}", "conditions.json")
+            for row in select(found, {"task": "distances", "measure": [*called]}):
+                name, measure = called[row["measure"]]
+                about = {"row": name, "target": lang, "seed": int(seed), "measure": measure}
+                rows.append({"distance": row["distance"], **about, "value": row.get("value")})
         notes = [
             "Spearman: of the distance and the share of words that two sentences have in common"
         ]
         title = f"Conditions 1 and 2, {lang} and en: distances of sequences, T+E+R"
         return self.table(title, rows, {"distance": "distance", "pairs": "row"}, notes)
 
-    def transfer(self, lang: str, task: str) -> Table:
+    def transfer(self, lang: str, task: str) -> Section:
         """Table 4."""
-        table = table_section(self.json(lang, task, "results.json"))
-        return {
-            "title": f"Table 4, en to {lang}: {task}",
-            "header": table.header,
-            "rows": table.cells,
-            "notes": [*table.notes, PAPER_TRANSFER],
-        }
+        record = read_record(self.file(lang, task, "results.json"))
+        shown, title = record.sections[0], f"Table 4, en to {lang}: {task}"
+        found = self.table(title, select(record.rows, {"column": GIVEN}), {})
+        table = dataclasses.replace(shown.table, where=found.table.where)
+        return Section(title, table, notes=[*shown.notes, PAPER_TRANSFER])
 
-    def probing(self, lang: str) -> Table:
+    def probing(self, lang: str) -> Section:
         """Table 6: what can be read off vectors before and after each step."""
+        called = {"P": "precision", "R": "recall", "F1": "F1"}
         rows = []
         for task in PROBED:
-            record = self.json("probing", lang, task, "results.json")
-            own = scores_of(frame_from_json(record["frame"]))
-            own = own[own["task"] == f"{lang}.{task}.test.jsonl"]
-            own = own.assign(F1=own["f1"], dropped=own["missing"] / own["gold"])
-            for one in own.to_dict("records"):
-                about = {"row": one["row"], "seed": one["seed"], "target": lang, "task": task}
-                names = ("precision", "recall", "F1", "dropped")
-                rows += [{**about, "measure": name, "value": one[name]} for name in names]
+            found = self.rows("probing", lang, task, "results.json")
+            where = {"task": f"{lang}.{task}.test.jsonl", "seed": GIVEN}
+            for row in select(found, {**where, "measure": [*called]}):
+                about = {"row": row["row"], "seed": row["seed"], "target": lang, "task": task}
+                measure = called[row["measure"]]
+                rows.append({**about, "measure": measure, "value": row["value"] / 100})
+                if measure == "F1":
+                    dropped = row.get("missing", 0) / row["gold"]
+                    rows.append({**about, "measure": "dropped", "value": dropped})
         return self.table(
             f"Table 6, {lang}: edge probing",
             rows,
@@ -278,21 +277,46 @@ class Gathering:
         )
 
 
-def _part(row: Mapping[str, Any], *names: str, **more: Any) -> dict[str, Any]:
-    """What of a row of another frame is kept."""
-    return {name: row[name] for name in ("seed", "measure", "value", *names)} | more
+def _part(row: Row, *names: str, **more: Any) -> dict[str, Any]:
+    """What of a row of another record is kept."""
+    names = ("seed", "measure", "value", *names)
+    return {name: row[name] for name in names if name in row} | more
 
 
-def _scored(table: Table, seed: int) -> Iterator[dict[str, Any]]:
-    """The figures of a verb's table, whose first two columns name a row."""
-    for row in table["rows"]:
-        named = dict(zip(table["header"][:2], row, strict=False))
-        for name, value in zip(table["header"][2:], row[2:], strict=True):
-            yield {**named, "seed": seed, "measure": name, "value": value}
+def with_paper_d(rows: Iterable[Row]) -> list[Row]:
+    """Rows of distances with the paper's, where it has one."""
+    paper = {name: {"paper D": text} for name, text in PAPER_D.items()}
+    return [{**row, **paper.get(row["row"], {})} for row in rows]
 
 
-def _shown(cell: Any) -> Any:
-    return str(cell) if isinstance(cell, OverSeeds) else cell
+def gathered_table(
+    title: str,
+    rows: Sequence[Row],
+    named: Mapping[str, str],
+    notes: Sequence[str] = (),
+    order: Sequence[str] = (),
+) -> Section:
+    """The table of the rows that have its title; arguments as of `Gathering.table`."""
+    after = {"paper D": "paper D"} if any("paper D" in row for row in rows) else {}
+    return Section(
+        title, Table(named, where={"table": title}, order=order, after=after), notes=notes
+    )
+
+
+def gathered_record(
+    rows: Sequence[Row], tables: Sequence[Section], config: Mapping[str, Any]
+) -> Record:
+    """The tables, and each seed of the first one's first measure."""
+    first = {"table": tables[0].title, "measure": rows[0]["measure"]}
+    single = Section(f"{first['measure']}: single seeds", chart=Chart("dots", first))
+    return Record(
+        "CLCR: every table of a study",
+        [{"paper": "clcr", **row} for row in rows],
+        (*tables, single),
+        source="CLCR, Tables 1 to 4",
+        lead=[f"To English from {config['languages']}."],
+        config=config,
+    )
 
 
 @exits_on_user_error
@@ -306,21 +330,17 @@ def main() -> None:
     languages = args.languages.split(",")
     tables = [table for lang in languages for table in study.tables(lang)]
     config = {"seeds": args.seeds, "languages": args.languages}
-    record = {"clcr": "study", "config": config, "tables": tables}
-    record["frame"] = frame_to_json(make_frame(study.measured, paper="clcr"))
-    write_json(args.run / "results.json", {**record, "provenance": provenance(study.read)})
+    record = made(gathered_record(study.measured, tables, config), study.read)
+    write_record(args.run / "results.json", record)
     measures = args.run / "measures"
     for old in measures.glob("*.json"):
         old.unlink()
     for (name, file), lang in itertools.product(MEASURES.items(), languages):
         found = args.run / file.format(lang=lang, seed=study.seeds[0])
         if found.is_file():
-            write_json(measures / f"{lang}-{name}.json", read_json(found))
-    for table in tables:
-        print(f"\n{table['title']}\n{text_table(table['header'], table['rows'])}")
-        for note in table["notes"]:
-            print(f"({note})")
-    print(f"\nwritten to {args.run / 'results.json'}")
+            measures.mkdir(exist_ok=True)
+            write_record(measures / f"{lang}-{name}.json", read_record(found))
+    print(f"{as_text(record)}\n\nwritten to {args.run / 'results.json'}")
 
 
 if __name__ == "__main__":

@@ -6,22 +6,17 @@ Each RUN is the folder of a script of this folder, or its folder `measures`; wha
 when is taken from it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.clcr.classify_result import accuracies
-from fairseq_xling.results.frame import figures, frame_from_json
-from fairseq_xling.results.paired import in_words, paired_difference
-from fairseq_xling.results.result import Result, kind_of
-from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.examples_page import (
-    measured_table,
-    section_lines,
-    table_lines,
-    table_section,
-    write_page,
-)
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.paired import in_words, paired_difference
+from fairseq_xling.reports.record import Record
+from fairseq_xling.reports.rows import GIVEN, distinct, figures, select
+from fairseq_xling.reports.tables import markdown_table
+from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
 
 _HEAD = """\
 # CLCR: one language-independent sequence from two monolingual encoders
@@ -106,66 +101,114 @@ Our choices where the paper does not specify something, and notes on the results
 """
 
 
-# Columns of a frame, what their measures begin with, and the rows that the paper compares.
+# Columns of the rows, what their measures begin with, and the rows that the paper compares.
 _COMPARED = (("row", "hard ", "annealed", "no annealing"), ("order", "BLEU-", "rel", "abs"))
+# Of what a verb found: a code, a title, which rows, what they say, and the paper's figures.
+_AUC = "{distance}: random pairs farther apart than translations (AUC), {source}-{target}"
+_SPEARMAN = "{distance}: Spearman of distance and score"
+_ACCURATE = ("C15", "Inference on frozen vectors", "80.2 / 71.7, gap 8.5")
+_DISTANCES = {"study": "clcr-report", "task": "distances"}
+_FOUND: tuple[tuple[str, str, Mapping[str, Any], str, str], ...] = (
+    ("C1", "Report on the conditions", {**_DISTANCES, "measure": "AUC"}, _AUC, ""),
+    ("C1", "Report on the conditions", {**_DISTANCES, "measure": "Spearman"}, _SPEARMAN, ""),
+    (
+        *("C4", "Annealed attention", {"study": "clcr-curves", "steps": GIVEN, "chance": None}),
+        *("{measure} at the end, {row}", ".055 / .078; .138 / .207; .025 / .037"),
+    ),
+    (
+        *("C10", "Accuracy of key points", {"study": "clcr-keypoints", "measure": "accuracy"}),
+        *("accuracy of key-points, {target}, delta {delta}", "en .864, zh .826 (accuracy)"),
+    ),
+    (
+        *("C13", "BLEU of orders", {"study": "clcr-order", "measure": "BLEU-2"}),
+        *("order BLEU-2 of {source}-{target}, {order} {search}", "en .582 / .419 / .316"),
+    ),
+)
 
 
-def body(record: dict[str, Any]) -> list[str]:
+def body(record: Record) -> list[str]:
     """The lines of one run."""
-    if kind_of(record) in ("clcr-pairs", "clcr-readings"):
-        return table_lines(record)
-    if record.get("clcr") != "study":
+    study = record.rows[0].get("study") if record.rows else None
+    if study in ("clcr-pairs", "clcr-readings"):
+        return table_lines(part_named(record))
+    if "languages" not in record.config or not any("table" in row for row in record.rows):
         raise UserError("must be a run of a script of examples/clcr")
     lines = []
-    for table in record["tables"]:
-        lines += [f"### {table['title']}", "", markdown_table(table["header"], table["rows"]), ""]
-        lines += [f"- {note}" for note in table["notes"]] + ([""] if table["notes"] else [])
-        if table.get("figure"):
-            lines += [f"![{table['figure']['title']}]({table['figure']['file']})", ""]
+    for part in parts(record):
+        section = part.section
+        if section.table is None:
+            continue
+        lines += [f"### {section.title}", "", markdown_table(*part.shown), ""]
+        lines += [f"- {note}" for note in section.notes] + ([""] if section.notes else [])
+        if section.name:
+            lang = section.name.partition("/")[0]
+            title = f"Figure 1, {lang} and en: D by step, and D by the spread of the target"
+            lines += [f"![{title}]({section.name}.svg)", ""]
     return [*lines[:-1], *_paired(record)]
 
 
-def _paired(record: dict[str, Any]) -> list[str]:
-    """What each table compares, paired by seed, where the figures of every seed are kept."""
-    if "frame" not in record:
-        return []
-    frame = frame_from_json(record["frame"])
+def _paired(record: Record) -> list[str]:
+    """What each table compares, paired by seed."""
     lines = [""]
-    for measure in dict.fromkeys(frame["measure"]):
+    for measure in distinct(record.rows, "measure"):
         for column, prefix, better, worse in _COMPARED:
-            found = figures(frame[frame["measure"] == measure], column)
+            found = figures(select(record.rows, {"measure": measure}), column)
             if measure.startswith(prefix) and {(better,), (worse,)} <= found.keys():
                 gap = paired_difference(found[better,], found[worse,])
                 lines.append(f"- {measure}, {better} less {worse}: {in_words(gap, '', 3)}.")
     return lines
 
 
-def measures(found: Sequence[Result]) -> list[str]:
+def measures(found: Sequence[Record]) -> list[str]:
     """The lines of a folder with what each verb found."""
-    shown = [one.record for one in found if kind_of(one.record) == "clcr-show"]
-    if shown:
-        return _sentence(shown[0], found)
+    by_name = {record.name: record for record in found}
+    if "show" in by_name:
+        return _sentence(by_name.pop("show"), list(by_name.values()))
     about = (
         "What each verb found, by language and task. A verb that reads one model was given that of "
         "the first seed. C1 correlates the distance of a premise in that language and an English "
         "hypothesis with the share of the hypothesis' words that the English premise has: a score "
         "that is computed, not one by people."
     )
-    lines = [about, "", measured_table(found, named=True)]
+    header = ["row", "title", "of", "measured", "value", "paper"]
+    rows = sorted((row for one in found for row in _measured(one)), key=lambda row: int(row[0][1:]))
+    lines = [about, "", markdown_table(header, rows)]
     for one in found:
-        if kind_of(one.record) == "clcr-classify":
-            lines += _beside(one)
+        lines += _beside(one)
     return lines
 
 
-def _beside(classified: Result) -> list[str]:
+def _measured(record: Record) -> Iterator[list[Any]]:
+    """The lines of one record."""
+    for code, title, where, words, paper in _FOUND:
+        for (what,), values in figures(select(record.rows, where), words).items():
+            yield [code, title, record.name, what, statistics.fmean(values), paper]
+    if trained := select(record.rows, {"study": "clcr-classify", "seed": GIVEN, "column": GIVEN}):
+        code, title, paper = _ACCURATE
+        tasks = [name for name in distinct(trained, "task") if name != "valid"]
+        for measure, said in {"accuracy": "accuracy (%) in", "gap": "gap (points) of"}.items():
+            where = {"row": trained[-1]["row"], "task": tasks, "measure": measure}
+            words = f"{said} {{target}}, {{row}}"
+            for (what,), values in figures(select(trained, where), words).items():
+                yield [code, title, record.name, what, statistics.fmean(values), paper]
+    probed = select(record.rows, {"study": "probing", "measure": "F1", "seed": GIVEN})
+    for task in [name for name in distinct(probed, "task") if name != "valid"]:
+        means = figures(select(probed, {"task": task}), "row")
+        best = max(means, key=lambda row: statistics.fmean(means[row]))
+        what = f"micro F1 (%) of {task}, best probe {best[0]}"
+        title = "Probing before and after extraction"
+        yield ["C16", title, record.name, what, statistics.fmean(means[best]), ""]
+
+
+def _beside(record: Record) -> list[str]:
     """The table, and what is said of other encoders beside it, paired by seed; none without."""
-    frame = accuracies(classified.frame)
-    encoders = set(frame["row"][frame["beside"].eq(True)]) if "beside" in frame else set()
+    encoders = distinct(select(record.rows, {"beside": True}), "row")
     if not encoders:
         return []
-    lines = section_lines(table_section(classified.record))
-    found = figures(frame[frame["target"] != classified.record["source"]], "target", "row")
+    lines = ["", *table_lines(part_named(record))]
+    own = select(record.rows, {"measure": "accuracy", "seed": GIVEN})
+    own = [row for row in own if row["target"] != row["source"]]
+    found = figures(own, "target", "row")
     for (target, row), values in found.items():
         if row in encoders:
             gap = paired_difference(found[target, "T+E+R"], values)
@@ -173,7 +216,7 @@ def _beside(classified: Result) -> list[str]:
     return lines
 
 
-def _sentence(shown: dict[str, Any], found: Sequence[Result]) -> list[str]:
+def _sentence(shown: Record, others: Sequence[Record]) -> list[str]:
     """The lines of one sentence, and of the orders and contexts of its model."""
     about = (
         "The model of 20,000 sentence pairs of `pairs`, seed 1, with order heads for both "
@@ -181,11 +224,13 @@ def _sentence(shown: dict[str, Any], found: Sequence[Result]) -> list[str]:
         'paper): here that "to" is no key-point, as in most sentences, though in this one it is '
         '"zu". The heat maps are those of Figure 3, for either language.'
     )
-    lines = [about, "", markdown_table(shown["header"], shown["rows"]), ""]
-    lines += [f"![{shown['title']}](show.svg)", ""]
-    for one in found:
-        if one.record is not shown:
-            lines += [*table_lines(one.record), ""]
+    lines = [about, "", markdown_table(*part_named(shown).shown), ""]
+    lines += [f"![{shown.title}](show.svg)", ""]
+    for one in others:
+        for part in parts(one):
+            where = [] if part.section.name == "table" else [f"### {part.section.title}", ""]
+            notes = [f"- {note}" for note in part.section.notes]
+            lines += [*where, markdown_table(*part.shown), "", *notes, ""]
     return lines[:-1]
 
 

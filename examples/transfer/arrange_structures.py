@@ -34,19 +34,17 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.core.files import atomic_write, read_lines, sha256
+from fairseq_xling.papers.transfer.commands.eval_transfer import measurements, transfer_record
 from fairseq_xling.papers.transfer.config import TransferConfig
-from fairseq_xling.papers.transfer.structures.data import Reader
+from fairseq_xling.papers.transfer.structures import matrix
+from fairseq_xling.papers.transfer.structures.data import MatrixConfig, Reader
 from fairseq_xling.papers.transfer.structures.fit import micro_scores
 from fairseq_xling.papers.transfer.structures.formats import NO_RELATION
-from fairseq_xling.papers.transfer.structures.matrix_result import Structures, measurements
 from fairseq_xling.papers.transfer.structures.sentence import NONE
-from fairseq_xling.papers.transfer.transfer_result import Transfer
-from fairseq_xling.papers.transfer.transfer_result import measurements as transfer_measurements
-from fairseq_xling.reports.record import read_record
-from fairseq_xling.reports.rows import distinct, select
-from fairseq_xling.results.frame import frame_from_json, frame_to_json
-from fairseq_xling.results.result import write_results
+from fairseq_xling.reports.page import write_run
+from fairseq_xling.reports.record import RESULTS, Record, made, read_record, write_record
+from fairseq_xling.reports.rows import GIVEN, distinct, select
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import FramesItem
 from fairseq_xling.tasks.heads.srl import sense_number
@@ -116,30 +114,33 @@ def arrange_head(run: Path, output: Path, files: Path) -> None:
         role: {"path": str(files / name), "sha256": sha256(files / name)}
         for role, name in read.items()
     }
-    config = record["config"]
-    write_json(output / "results.json", {
-        "kind": Structures.name,
-        "title": "Classification head: relations",
-        "config": {"task": "relations", "seeds": config["seeds"]},
-        "facts": f"Head `{config['head']}` on the text with its marks, the encoder fine-tuned with "
-                 f"it; learning rate {config['lrs']}, batches of {config['batch_sizes']}, "
-                 f"{config['epochs']} epochs, of which the one with the best accuracy on dev is "
-                 f"tested; {config['precision']}.",
-        "notes": ["micro F1 in percent, pairs without a label not counted, mean ± standard "
-                  f"deviation over seeds {config['seeds']}"],
-        "sources": sources,
-        "languages": languages,
-        "always": {},
-        "frame": frame_to_json(measurements(trainings, sources, languages, {})),
-        "provenance": {**record["provenance"], "inputs": inputs},
-    })  # fmt: skip
+    config = record.config
+    notes = [
+        "micro F1 in percent, pairs without a label not counted, mean ± standard deviation over "
+        f"seeds {config['seeds']}"
+    ]
+    rows = matrix.measurements(trainings, sources, languages, {})
+    about = (
+        f"Head `{config['head']}` on the text with its marks, the encoder fine-tuned with it; "
+        f"learning rate {config['lrs']}, batches of {config['batch_sizes']}, {config['epochs']} "
+        "epochs, of which the one with the best accuracy on dev is tested; "
+        f"{config['precision']}."
+    )
+    scored = dataclasses.replace(
+        matrix.matrix_record(rows, MatrixConfig(task="relations"), notes),
+        title="Classification head: relations",
+        config={"task": "relations", "seeds": config["seeds"]},
+        facts={"about": about},
+        provenance={**record.provenance, "inputs": inputs},
+    )
+    write_record(output / RESULTS, scored)
 
 
-def finished(run: Path) -> dict[str, Any]:
-    """The results of a run."""
-    if not (run / "results.json").is_file():
-        raise UserError(f"{run}: contains no finished run (no results.json)")
-    return read_json(run / "results.json")
+def finished(run: Path) -> Record:
+    """The record of a run."""
+    if not (run / RESULTS).is_file():
+        raise UserError(f"{run}: contains no finished run (no {RESULTS})")
+    return read_record(run)
 
 
 def arrange_frames(text: Path, output: Path, senses: bool) -> None:
@@ -178,7 +179,7 @@ def frames_of(structure: dict[str, Any], senses: bool) -> str:
 def arrange_sense_scores(run: Path, output: Path) -> None:
     """Two rows: the senses that were predicted, and the most frequent one of each verb."""
     record = finished(run)
-    read = {option: dict(parse_files(option, ",".join(record["config"][option])))
+    read = {option: dict(parse_files(option, ",".join(record.config[option])))
             for option in ("train", "test")}  # fmt: skip
     seen = [one for path in read["train"].values() for one in senses_in(Path(path))]
     common = Counter(number for _, number in seen).most_common(1)[0][0]
@@ -199,8 +200,9 @@ def arrange_sense_scores(run: Path, output: Path) -> None:
             lang: accuracy([number for _, number in senses_in(folder / f"{lang}.conll09")], own)
             for lang, own in gold.items()
         }
-    record |= {"metric": "accuracy", "title": "Senses of predicates"}
-    write_scores(record, output, found, {"run": run / "results.json"})
+    config = {**record.config, "metric": "accuracy"}
+    record = dataclasses.replace(record, title="Senses of predicates", config=config)
+    write_scores(record, output, found, {"run": run / RESULTS})
 
 
 def senses_in(path: Path) -> list[tuple[str, str]]:
@@ -230,24 +232,26 @@ def arrange_bilstm(run: Path, output: Path, files: Path, epochs: int) -> None:
             for lang in distinct(rows, "target")
         }
         inputs[f"scores of seed {seed}"] = path
-    like = {name: record["config"][name] for name in ("head", "train", "valid", "test", "seeds")}
-    config = TransferConfig(**like, lrs="2e-3", batch_sizes="32", epochs=epochs, precision="fp32")
-    record["config"] = dataclasses.asdict(config)
+    kept = {name: record.config[name] for name in ("head", "train", "valid", "test", "seeds")}
+    given = {"lrs": "2e-3", "batch_sizes": "32", "epochs": epochs, "precision": "fp32"}
+    record = dataclasses.replace(record, config={**kept, **given})
     write_scores(record, output, {"BiLSTM": found}, inputs)
 
 
 def write_scores(
-    like: dict[str, Any], output: Path, found: dict[str, Scores], inputs: dict[str, Path]
+    like: Record, output: Path, found: dict[str, Scores], inputs: dict[str, Path]
 ) -> None:
-    """Results in the form of those of a run, with its title and files."""
+    """A record in the form of that of a run, with its title and files."""
+    settings = {k: tuple(v) if isinstance(v, list) else v for k, v in like.config.items()}
+    config = TransferConfig(**settings)
     results = [
         {
             "name": name,
             "encoder": name,
-            "sources": frame_from_json(like["frame"])["source"].iat[0].split("+"),
+            "sources": like.rows[0]["source"].split("+"),
             "how": "",
             "trained": "zero-shot",
-            "metric": like["metric"],
+            "metric": config.figure,
             "dev": [],
             "tests": [
                 {"seed": seed, "setting": "", "scores": scores}
@@ -256,9 +260,10 @@ def write_scores(
         }
         for name, by_seed in found.items()
     ]
-    same = {name: like[name] for name in ("config", "title", "metric", "languages")}
+    languages = distinct(select(like.rows, {"part": "test", "target": GIVEN}), "target")
+    record = transfer_record(like.title, measurements(results, languages), config, languages)
     output.mkdir(parents=True, exist_ok=True)
-    write_results(Transfer, output, same, inputs, frame=transfer_measurements(results))
+    write_run(output, made(record, inputs))
 
 
 @exits_on_user_error

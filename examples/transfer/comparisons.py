@@ -1,16 +1,16 @@
 """Tables of make_readme.py that put several results of 6_measures.sh next to each other."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from pandas import DataFrame, concat
 
-from fairseq_xling.papers.transfer.transfer_result import scored_lines, table
-from fairseq_xling.results.frame import figures, frame_from_json
-from fairseq_xling.results.paired import in_words, paired_difference
-from fairseq_xling.results.statistics import OverSeeds
-from fairseq_xling.results.tables import markdown_table
+from fairseq_xling.papers.transfer.commands.eval_transfer import GAP, MEAN
+from fairseq_xling.reports.paired import in_words, paired_difference
+from fairseq_xling.reports.pivot import OverSeeds, Table, pivot
+from fairseq_xling.reports.record import Record
+from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select
+from fairseq_xling.reports.tables import markdown_table
 
 # Results that are compared in tables of their own.
 _COMPARED = (
@@ -24,7 +24,7 @@ def is_compared(name: str) -> bool:
     return name.startswith(_COMPARED)
 
 
-def comparisons(records: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, list[str]]]:
+def comparisons(records: Mapping[str, Record]) -> Iterator[tuple[str, str, list[str]]]:
     """A heading, what is compared, and the lines of its table, for each comparison."""
     for heading, make in (
         ("Similarity of translations", _similarity),
@@ -37,7 +37,7 @@ def comparisons(records: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str,
         yield heading, *make(records)
 
 
-def _similarity(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
+def _similarity(records: Mapping[str, Record]) -> tuple[str, list[str]]:
     """CKA, SVCCA and PWCCA, means over layers."""
     found = {
         name.removeprefix("similarity-"): record
@@ -51,10 +51,10 @@ def _similarity(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str
     pairs = {name: name for name in found if name not in controls}
     names = ["CKA", "SVCCA", "PWCCA"]
     rows = [
-        [title, *(found[name]["means"][measure] for measure in names)]
+        [title, *(statistics.fmean(figures(found[name].rows, "measure")[one,]) for one in names)]
         for name, title in (pairs | controls).items()
     ]
-    details = found["en-de"]["details"]
+    details = found["en-de"].facts
     return (
         f"Similarity of the vectors of {details['rows']:,} sentences, {details['widths'][0]} wide, "
         "and their translations: means over layers. With the lines of one side moved by one, no "
@@ -68,29 +68,31 @@ def _similarity(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str
     )
 
 
-def _mean_differences(
-    records: Mapping[str, Mapping[str, Any]],
-) -> tuple[str, list[str]]:
+def _mean_differences(records: Mapping[str, Record]) -> tuple[str, list[str]]:
     """What English tokens became, by target."""
     rows = []
     for name, record in records.items():
-        if name.startswith("mean-difference-"):
-            for setting in ("no shift", "best"):
-                one = record["chosen"][setting]
-                rate = one["convert_rate"]  # none if all tokens are of both languages
-                where = f"layer {one['layer']}, {one['alpha']:g}" if one["layer"] else setting
-                others = [f"{_FULL[x]} {n:,}" for x, n in one["other_languages"].items()]
-                rows.append(
-                    [
-                        _FULL[record["summary"]["pair"][1]],
-                        where,
-                        "-" if rate is None else f"{100 * rate:.1f}",
-                        f"{one['precision']:.1f}",
-                        f"{one['tokens']:,}",
-                        one["neither"],
-                        ", ".join(others),
-                    ]
-                )
+        for setting in ("no shift", "best") if name.startswith("mean-difference-") else ():
+            (first, *_) = chosen = select(record.rows, {"setting": setting})
+            layer, alpha = first["layer"], first["alpha"]
+            own = select(record.rows, {"layer": layer, "alpha": alpha, "setting": None})
+            one = {row["measure"]: row["value"] for row in (*own, *chosen)}
+            rate = one.get("convert rate")  # none if all tokens are of both languages
+            others = [
+                f"{_FULL[row['of']]} {row['value']:,}"
+                for row in select(own, {"measure": "in another language"})
+            ]
+            rows.append(
+                [
+                    _FULL[first["target"]],
+                    f"layer {layer}, {alpha:g}" if layer else setting,
+                    "-" if rate is None else f"{100 * rate:.1f}",
+                    f"{one['BLEU-1 precision']:.1f}",
+                    f"{one['tokens']:,}",
+                    one["neither"],
+                    ", ".join(others),
+                ]
+            )
     return (
         "English states shifted by the mean difference (mBERT study, 4.2) become tokens of the "
         "target, in percent of those that only one of the two languages has; BLEU-1 in percent; "
@@ -104,20 +106,20 @@ def _mean_differences(
     )
 
 
-def _normalised(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
+def _normalised(records: Mapping[str, Record]) -> tuple[str, list[str]]:
     """Heads on mapped states, by the normalisation before the map."""
-    own = frame_from_json(records["mapped-layers-iterative"]["frame"])
-    layers = list(dict.fromkeys(own["layer"]))
+    own = records["mapped-layers-iterative"].rows
+    layers = distinct(own, "layer")
     ways = {
         "not mapped": ("mapped-layers", "bilingual"),
         "centred": ("mapped-layers", "bilingual-mapped"),
         "iterative": ("mapped-layers-iterative", "bilingual-mapped"),
     }
-    measures, pairs = (list(dict.fromkeys(own[name])) for name in ("measure", "pair"))
-    found = {}
-    for name in ("mapped-layers", "mapped-layers-iterative"):
-        frame = frame_from_json(records[name]["frame"])
-        found[name] = figures(frame[frame["layer"].isin(layers)], "row", "pair", "measure")
+    measures, pairs = (distinct(own, name) for name in ("measure", "pair"))
+    found = {
+        name: figures(select(records[name].rows, {"layer": layers}), "row", "pair", "measure")
+        for name in ("mapped-layers", "mapped-layers-iterative")
+    }
     by_way = {
         (way, pair, measure): found[name][row, pair, measure]
         for way, (name, row) in ways.items()
@@ -125,7 +127,7 @@ def _normalised(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str
         for measure in measures
     }
     rows = [
-        [pair, way, *(OverSeeds.of(by_way[way, pair, measure], 1) for measure in measures)]
+        [pair, way, *(OverSeeds(tuple(by_way[way, pair, measure]), 1) for measure in measures)]
         for pair in pairs
         for way in ways
     ]
@@ -150,7 +152,7 @@ def _normalised(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str
     )
 
 
-def _rosita(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
+def _rosita(records: Mapping[str, Record]) -> tuple[str, list[str]]:
     """Heads on states with and without vectors of words and a map."""
     ways = {
         "states": "states",
@@ -158,9 +160,9 @@ def _rosita(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
         "states-mapped": "states, mapped",
         "states-vectors-mapped": "states and vectors, mapped",
     }
-    found = {way: figures(_lines(records[f"rosita-{way}"]), "target") for way in ways}
+    found = {way: figures(_tests(records[f"rosita-{way}"]), "target") for way in ways}
     rows = [
-        [title, *(OverSeeds.of(found[way][lang,], 1) for lang in ("en", "de"))]
+        [title, *(OverSeeds(tuple(found[way][lang,]), 1) for lang in ("en", "de"))]
         for way, title in ways.items()
     ]
     notes = [
@@ -181,7 +183,7 @@ def _rosita(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
     )
 
 
-def _senses(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
+def _senses(records: Mapping[str, Record]) -> tuple[str, list[str]]:
     """Roles without and with senses, and the senses alone."""
     titles = {
         "left-out": "roles alone, F1",
@@ -190,56 +192,60 @@ def _senses(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
         "most frequent": "always the verb's most frequent sense, accuracy",
     }
     named = ("senses-left-out", "senses-counted", "senses-alone")
-    lines = concat([_lines(records[name]) for name in named])
-    alone = figures(_lines(records["senses-alone"]), "line", "target")
+    lines = [
+        {**row, "line": titles[row["line"]]} for name in named for row in _tests(records[name])
+    ]
+    alone = figures(_tests(records["senses-alone"]), "line", "target")
     gain = in_words(paired_difference(*(alone[x, "en"] for x in ("predicted", "most frequent"))))
     return (
         "Semantic roles, trained on English for "
-        f"{records[named[1]]['config']['epochs']} epochs, without and with the senses of verbs. "
+        f"{records[named[1]].config['epochs']} epochs, without and with the senses of verbs. "
         "The corpus has no senses: ours are the types of what acts (a person, a vehicle, ...), so "
         "the sentence tells them. A verb that training did not have gets the most frequent sense "
         "of all, as do verbs of other languages that are not spelt as in English; that one is "
         "often right, and counts in the joint figure.",
         [
-            _transfer_table(records[named[0]], lines, titles),
+            _transfer_table(lines),
             "",
             f"- Senses less the most frequent ones, in English: {gain}.",
         ],
     )
 
 
-def _bilstm(records: Mapping[str, Mapping[str, Any]]) -> tuple[str, list[str]]:
+def _bilstm(records: Mapping[str, Record]) -> tuple[str, list[str]]:
     """Heads next to BiLSTMs without an encoder."""
-    parts = {
-        "trees": ("LAS", "trees", "trees-bilstm"),
-        "roles": ("F1 of roles", "senses-left-out", "senses-left-out-bilstm"),
-    }
-    lines, notes, titles = [], [], {}
-    for task, (figure, encoder, baseline) in parts.items():
-        both = [_lines(records[name]) for name in (encoder, baseline)]
+    parts = (
+        ("LAS", "trees", "trees-bilstm"),
+        ("F1 of roles", "senses-left-out", "senses-left-out-bilstm"),
+    )
+    lines, notes = [], []
+    for figure, encoder, baseline in parts:
+        both = [_tests(records[name]) for name in (encoder, baseline)]
         for own, title in zip(both, ("head on the encoder", "BiLSTM"), strict=True):
-            titles[f"{task} {title}"] = f"{title}, {figure}"
-            lines.append(own.assign(line=f"{task} {title}"))
+            lines += [{**row, "line": f"{title}, {figure}"} for row in own]
         sides = [figures(own, "target") for own in both]
-        for lang in records[encoder]["languages"]:
+        for lang in distinct(select(both[0], {"target": GIVEN}), "target"):
             found = in_words(paired_difference(*(side[lang,] for side in sides)))
             notes.append(f"- {figure}, {_FULL[lang]}, head less BiLSTM: {found}.")
-    config = records["trees-bilstm"]["config"]
+    config = records["trees-bilstm"].config
     return (
         "Trees and roles without an encoder: a BiLSTM of 3 layers of 400 units in each direction "
         "over words and gold parts of speech, on the same English sentences and for as many "
         f"epochs, {config['epochs']}. In other languages it knows hardly any word, and reads the "
         "parts of speech, which all languages have. The heads read none; the upper half of the "
         "encoder is trained with them.",
-        [_transfer_table(records["trees"], concat(lines), titles), "", *notes],
+        [_transfer_table(lines), "", *notes],
     )
 
 
-def _lines(record: Mapping[str, Any]) -> DataFrame:
-    return scored_lines(frame_from_json(record["frame"]), record["metric"])
+def _tests(record: Record) -> list[Row]:
+    """What the table of `eval transfer` shows."""
+    return select(record.rows, {"part": "test", "measure": [record.facts["metric"], MEAN, GAP]})
 
 
-def _transfer_table(record: Mapping[str, Any], lines: DataFrame, titles: Mapping[str, str]) -> str:
-    header, rows = table(lines, record["languages"])
-    named = [[titles.get(name, name), *cells] for name, *cells in rows]
-    return markdown_table(["", *header[1:]], named)
+def _transfer_table(rows: Sequence[Row]) -> str:
+    languages = distinct(select(rows, {"target": GIVEN}), "target")
+    order = [*languages, MEAN, GAP]
+    return markdown_table(
+        *pivot(rows, Table({"": "line"}, "{target|measure}", order=order, digits=1))
+    )

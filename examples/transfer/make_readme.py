@@ -8,40 +8,22 @@ matrix`, or the folder of 6_measures.sh; what was run, where and when is taken f
 kept in `results/`; without RUN, the page is made from them.
 """
 
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from comparisons import comparisons, is_compared
-from pandas import DataFrame
+from comparisons import comparisons
 
-from fairseq_xling.papers.transfer.structures.matrix_result import (
-    AWAY,
-    BETTER_SOURCE,
-    compared,
-    scores_of,
-)
-from fairseq_xling.papers.transfer.transfer_result import scored_lines
-from fairseq_xling.results.frame import figures as by_row
-from fairseq_xling.results.frame import frame_from_json
-from fairseq_xling.results.page import Result
-from fairseq_xling.results.paired import (
-    RowClaim,
-    claim_verdicts,
-    in_words,
-    paired_difference,
-    paired_verdict,
-    verdict,
-)
-from fairseq_xling.results.result import kind_of, make_page
-from fairseq_xling.results.tables import markdown_table
+from fairseq_xling.papers.transfer.commands.eval_transfer import MEAN
+from fairseq_xling.papers.transfer.structures.matrix import AWAY, BETTER_SOURCE, F1, OWN, compared
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.paired import in_words, paired_difference
+from fairseq_xling.reports.record import Record
+from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select
+from fairseq_xling.reports.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import (
-    measured_table,
-    section_lines,
-    table_lines,
-    write_page,
-)
+from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others
@@ -112,25 +94,6 @@ On real text:
 """
 
 
-def body(record: dict[str, Any]) -> list[str]:
-    """The lines of one run."""
-    config = record["config"]
-    if record.get("kind") == "adversarial-tagging":
-        return [_tagging(config), "", "![By epoch](plot.svg)", "", *table_lines(record)]
-    if record.get("kind") == "structures":
-        return _structures(record)
-    if record.get("kind") == "token-translation":
-        return _token_translation(record)
-    if record.get("kind") == "mapped-layers":
-        return _mapped_layers(record)
-    if "settings" in config:
-        record = {**record, **_turned(record["header"], record["rows"])}
-    if record.get("kind") == "size-window":
-        tested = _windows(frame_from_json(record["frame"]))
-        return [_facts(config), "", *table_lines(record), f"- {tested}"]
-    return [_facts(config), "", *table_lines(record), *_against_new_weights(record)]
-
-
 # Of the measures of one encoder, those whose figure is shown.
 _DRAWN = {
     "names-overlap": "Names: zero-shot F1 by shared subwords of entities",
@@ -166,9 +129,9 @@ _ZERO_SHOT = (
     "What a pretrained encoder learns of a task in one language carries over to others (Emerging "
     "Structure, 1)."
 )
-# What the transfer note says of training sets, by task and the language tested on.
+# What the transfer note says of two training sets, by task and the language tested on.
 _TRAINING_SETS = {
-    ("roles", "zh"): RowClaim(
+    ("roles", "zh"): (
         "For roles in Chinese, training on English is as good as training on Chinese (transfer "
         "note, 3; 59.0 and 59.3).",
         *("en", "zh"),
@@ -176,89 +139,101 @@ _TRAINING_SETS = {
 }
 
 
-def _token_translation(record: dict[str, Any]) -> list[str]:
+def body(record: Record) -> list[str]:
+    """The lines of one run."""
+    config, study = record.config, record.rows[0]["study"]
+    if study in _BODIES:
+        return _BODIES[study](record)
+    table = table_lines(part_named(record))
+    if "settings" in config:
+        table[0] = _turned(*part_named(record).shown)
+    if study == "size-window":
+        return [_facts(config), "", *table, f"- {_windows(record.rows)}"]
+    return [_facts(config), "", *table, *_against_new_weights(record)]
+
+
+def _difference(
+    paper: str, better: Sequence[float], worse: Sequence[float], unit: str = "points"
+) -> str:
+    """What a paper says is larger than others, and how much it is here, paired by seed."""
+    return f"{paper} Here: {in_words(paired_difference(better, worse), unit)}."
+
+
+def _token_translation(record: Record) -> list[str]:
     """What was trained, every table, and the figure."""
-    config = record["config"]
+    config, rows = record.config, record.rows
     lines = [f"`{config['arch']}`, {config['layers']} layers, MLM alone, {describe_steps(config)}."]
-    for section in make_page(Result(Path("results.json"), record), figures=False).sections:
-        if section.header:
-            lines += ["", f"{section.title}:", *section_lines(section)]
-    frame = frame_from_json(record["frame"])
-    chosen = frame[frame["cell"] == "chosen"]
+    for part in parts(record):
+        if part.section.table:
+            lines += ["", f"{part.section.title}:", *table_lines(part)]
+    lines.append("")
     pairs = [
-        (chosen, measure, "mean difference", other)
+        ({"cell": "chosen", "measure": measure}, "mean difference", other)
         for measure in ("convert rate", "BLEU-1")
         for other in ("no shift", "random direction")
     ]
-    pairs.append((frame, "zero-shot transfer", "lower half frozen, shifted", "lower half frozen"))
-    lines.append("")
-    for own, measure, better, worse in pairs:
-        found = by_row(own[own["measure"] == measure], "row")
+    half = "lower half frozen"
+    pairs.append(({"measure": "zero-shot transfer"}, f"{half}, shifted", half))
+    for where, better, worse in pairs:
+        measure, found = where["measure"], figures(select(rows, where), "row")
         gap = paired_difference(found[better,], found[worse,])
         unit, digits = ("", 3) if measure == "convert rate" else ("points", 1)
         lines.append(f"- {measure}, {better} less {worse}: {in_words(gap, unit, digits)}.")
     return [*lines, "", "![By layer and alpha](plot-1.svg)"]
 
 
-def _mapped_layers(record: dict[str, Any]) -> list[str]:
+def _mapped_layers(record: Record) -> list[str]:
     """The table, what encoders differ by over all layers, and the figures."""
-    frame = frame_from_json(record["frame"])
-    own = frame[frame["row"] != frame["title"]]  # the others are of the source language
-    titles = dict(zip(own["row"], own["title"], strict=True))
-    lines = [_facts(record["config"]), "", *table_lines(record), ""]
+    own = [row for row in record.rows if row["row"] != row["title"]]  # others are of the source
+    titles = {row["row"]: row["title"] for row in own}
+    lines = [_facts(record.config), "", *table_lines(part_named(record)), ""]
+    found = figures(own, "row", "measure")
     for better, worse in _MAPPED:
-        for task in dict.fromkeys(own["measure"]):
-            found = by_row(own[own["measure"] == task], "row")
-            if {(better,), (worse,)} <= found.keys():
-                gap = paired_difference(found[better,], found[worse,])
+        for task in distinct(own, "measure"):
+            if {(better, task), (worse, task)} <= found.keys():
+                gap = paired_difference(found[better, task], found[worse, task])
                 said = f"{task}, {titles[better]} less {titles[worse]}, mean over layers"
                 lines.append(f"- {said}: {in_words(gap)}.")
-    for pair in dict.fromkeys(own["pair"]):
+    for pair in distinct(own, "pair"):
         lines += ["", f"![{pair}, by layer](plot-{pair}.svg)"]
     return lines
 
 
-def _against_new_weights(record: dict[str, Any]) -> list[str]:
+def _against_new_weights(record: Record) -> list[str]:
     """Encoders of `eval transfer` against the same with new weights, paired by seed."""
-    if record.get("kind") != "transfer":
+    if record.rows[0]["study"] != "zero-shot":
         return []
-    fresh = {text.partition("=")[0] for text in record["config"]["scratch"]}
-    lines = scored_lines(frame_from_json(record["frame"]), record["metric"])
-    own = lines[lines["line"] == lines["row"]]  # as they are, on the first test set
-    (sources,) = (source.split("+") for source in dict.fromkeys(own["source"]))
-    languages = list(dict.fromkeys(own["target"]))
-    chosen = [lang for lang in languages if lang not in sources] or sources
-    found = by_row(own[own["target"].isin(chosen)], "encoder")
-    means = {encoder: values for (encoder,), values in found.items()}
+    fresh = {text.partition("=")[0] for text in record.config["scratch"]}
+    tests = {"part": "test", "measure": record.facts["metric"], "set": "test", "shifted": False}
+    own = select(record.rows, tests)
+    (sources,) = (source.split("+") for source in distinct(own, "source"))
+    targets = [lang for lang in distinct(own, "target") if lang not in sources]
+    chosen = targets or sources
+    found = figures(select(own, {"target": chosen}), "encoder")
     where = f"mean of {', '.join(chosen)}" if len(chosen) > 1 else chosen[0]
-    pairs = [(a, b) for a in means for b in means if a not in fresh and b in fresh]
-    if not set(chosen) <= set(sources):
-        claims = [RowClaim(_ZERO_SHOT, *pair) for pair in pairs]
-        return [f"- {line}" for line in claim_verdicts(claims, means, f"points, {where}")]
+    pairs = [(a, b) for (a,) in found for (b,) in found if a not in fresh and b in fresh]
     return [
-        f"- {better} less {worse}, {where}: "
-        f"{in_words(paired_difference(means[better], means[worse]))}."
+        f"- {_difference(_ZERO_SHOT, *sides, f'points, {where}, {better} minus {worse}')}"
+        if targets
+        else f"- {better} less {worse}, {where}: {in_words(paired_difference(*sides))}."
         for better, worse in pairs
+        for sides in [(found[better,], found[worse,])]
     ]
 
 
-def _structures(record: dict[str, Any]) -> list[str]:
+def _structures(record: Record) -> list[str]:
     """The table, the paper's, and paired tests between the networks."""
-    config = record["config"]
-    facts = record.get("facts") or (
+    config, own = record.config, select(record.rows, OWN)
+    facts = record.facts.get("about") or (
         f"`struct matrix --task {config['task']}`, {config['networks']}, features "
         f"{config['features']}, {config['layers']} layers of {config['width']}, "
         f"{config['optimizer']}, at most {config['epochs']} epochs."
     )
-    frame = frame_from_json(record["frame"])
-    own = scores_of(frame)
-    lines = [facts, "", *table_lines(record), *_paired(compared(frame))]
-    lines += [*_by_training_set(config["task"], own), *_of_two_sources(frame), ""]
-    for network in dict.fromkeys(own["network"]):
-        if len(record["languages"]) > 1:
-            lines += [f"![{network}](heat-map.{network}.svg)", ""]
-    if len(record["languages"]) > 1:
+    lines = [facts, "", *table_lines(part_named(record)), *_paired(compared(record.rows))]
+    lines += [*_by_training_set(config["task"], own), *_of_two_sources(record.rows), ""]
+    if len(distinct(own, "target")) > 1:
         rows = [list(row) for row in _PAPER[config["task"]]]
+        lines += ["![Trained on each, tested on each](heat-map.svg)", ""]
         lines += ["The paper's (ACE 2005; other data, so only the pattern is comparable):", ""]
         lines += [markdown_table(["trained on", "en", "zh", "ar"], rows), ""]
     return lines
@@ -272,151 +247,211 @@ def _paired(differences: Sequence[Mapping[str, Any]]) -> list[str]:
         if ", " in one["other"] or (not one["run"] and one["file"] != AWAY):  # a variant's name
             continue
         where = "languages not trained on" if one["file"] == AWAY else f"trained on {one['row']}"
-        other = one["run"] and f" ({one['run']})"
+        other = f" ({one['run']})" if one["run"] else ""
         found.append(f"- {one['model']} over {one['other']}{other}, {where}: {in_words(one)}")
     return found
 
 
-def _of_two_sources(frame: DataFrame) -> list[str]:
+def _of_two_sources(rows: Sequence[Row]) -> list[str]:
     """Two training languages against the better one alone, in a third language, paired by seed."""
-    alone = frame[frame["measure"] == BETTER_SOURCE]
-    if alone.empty:
+    if not (alone := select(rows, {"measure": BETTER_SOURCE})):
         return []
-    both = frame[frame["row"].isin(alone["row"]) & ~frame["supervised"].astype(bool)]
-    difference = paired_difference(
-        *(by_row(own)[()] for own in (both[both["measure"] == "F1"], alone))
-    )
+    of = {"row": distinct(alone, "row"), "measure": F1, "supervised": False}
+    both = figures(select(rows, of))[()]
     said = "Two training languages over the better one alone, tested on a third language"
-    return [f"- {said}: {in_words(difference)}"]
+    return [f"- {said}: {in_words(paired_difference(both, figures(alone)[()]))}"]
 
 
-def _by_training_set(task: str, own: DataFrame) -> list[str]:
+def _by_training_set(task: str, own: Sequence[Row]) -> list[str]:
     """What is said of training sets, by the first model's figures of one language."""
-    model = own["model"].iat[0]
-    found = by_row(own[own["model"] == model], "target", "row")
-    return [
-        f"- {line}"
-        for lang in dict.fromkeys(own["target"])
-        if (task, lang) in _TRAINING_SETS
-        for line in claim_verdicts(
-            [_TRAINING_SETS[task, lang]],
-            {row: figures for (of, row), figures in found.items() if of == lang},
-            f"points, {model} tested on {lang}",
-            difference="trained on {} minus {}",
-        )
-    ]
+    model, lines = own[0]["model"], []
+    found = figures(select(own, {"model": model}), "target", "row")
+    for lang in distinct(own, "target"):
+        paper, better, worse = _TRAINING_SETS.get((task, lang), ("", "", ""))
+        if {(lang, better), (lang, worse)} <= found.keys():
+            unit = f"points, {model} tested on {lang}, trained on {better} minus {worse}"
+            lines.append(f"- {_difference(paper, found[lang, better], found[lang, worse], unit)}")
+    return lines
 
 
-def measures(found: Sequence[Result]) -> list[str]:
+def measures(found: Sequence[Record]) -> list[str]:
     """The lines of 6_measures.sh, which left a result for each measure, or of 9_word_maps.sh."""
-    if all(kind_of(one.record) == "map-vectors" for one in found):
+    if all(one.rows[0]["study"] == "map vectors" for one in found):
         return _word_maps(found)
-    records = {result.name: result.record for result in found}
+    records = {one.name: one for one in found}
+    rows = [[row, title, what, value, paper] for row, title, paper, what, value in _rows(records)]
+    header = ["row", "title", "measured", "value", "paper"]
     lines = [
         "One encoder of English, German, Chinese and Indonesian of the embedded corpus (CdLM and "
         "MLM, 4 layers, 64 wide). Heads were trained with seeds "
-        f"{records['names']['config']['seeds']}; states are shifted in layer "
-        f"{records['tags-shifted']['config']['shift_layer']}.",
-        *("", measured_table([one for one in found if not is_compared(one.name)]), ""),
+        f"{records['names'].config['seeds']}; states are shifted in layer "
+        f"{records['tags-shifted'].config['shift_layer']}.",
+        *("", markdown_table(header, rows), ""),
         *(f"- {line}" for line in _expected(records)),
     ]
     for name, title in _DRAWN.items():
         lines += ["", f"![{title}]({name}.svg)"]
-    for heading, text, rows in comparisons(records):
-        lines += ["", f"### {heading}", "", text, "", *rows]
+    for heading, text, table in comparisons(records):
+        lines += ["", f"### {heading}", "", text, "", *table]
     return lines
 
 
-def _word_maps(found: Sequence[Result]) -> list[str]:
+def _rows(records: Mapping[str, Record]) -> Iterator[tuple[str, str, str, str, float]]:
+    """Row of the specification with its title and the paper's figure, what was measured, value."""
+    for (pair, task), values in figures(
+        select(records["mapped-layers"].rows, {"row": "bilingual-mapped"}), "pair", "measure"
+    ).items():
+        what = f"{task} (%), mean over layers, bilingual, mapped, {pair}"
+        yield "S6", "Token-level map below a task head", "", what, statistics.fmean(values)
+    tests = {"part": "test", "measure": "accuracy"}
+    shifted = select(records["tags-shifted"].rows, {**tests, "how": None})
+    moved, still = (
+        figures(select(shifted, {"shifted": one, "target": ["de", "zh", "id"]}))[()]
+        for one in (True, False)
+    )
+    what, paper = "gain in accuracy (points) by shifted states, encoder", "58.00 / 61.80 / 62.24"
+    gain = paired_difference(moved, still)["mean"]
+    yield "S14", "Transfer with shifted states", paper, what, gain
+    for row, title, name in (
+        ("E5", "Semantic roles", "roles"),
+        ("E7", "Matrices of training and test languages", "names"),
+        ("E7", "Matrices of training and test languages", "tags"),
+    ):
+        metric = records[name].facts["metric"]
+        for one in select(records[name].rows, {"measure": MEAN}):
+            what = f"zero-shot {metric} (%), mean of the target languages, {one['line']}"
+            yield row, title, "", what, one["value"]
+    for name in ("probe-deps", "probe-pos"):
+        own = select(records[name].rows, {"measure": "F1", "seed": GIVEN, "target": GIVEN})
+        for file in distinct(own, "task"):
+            means = {
+                row: statistics.fmean(values)
+                for (row,), values in figures(select(own, {"task": file}), "row").items()
+            }
+            best = max(means, key=means.__getitem__)
+            yield (
+                "E8",
+                "Edge probing",
+                "",
+                f"micro F1 (%) of {file}, best probe {best}",
+                means[best],
+            )
+    for row, title, name in (
+        ("E9", "Entity overlap against transfer", "names-overlap"),
+        ("E10", "Word order against transfer", "tags-word-order"),
+    ):
+        for one in select(records[name].rows, {"measure": "Pearson"}):
+            metric = records[name].rows[0]["measure"]
+            what = f"Pearson's correlation with zero-shot {metric}, {one['row']}"
+            yield row, title, "", what, one["value"]
+    drops = [one for one in records["size-window"].rows if one["measure"].startswith("drop")]
+    for one in sorted(drops, key=lambda one: "task" in one):
+        what = f"{one['measure']} with the shorter window, {one['row']}, {one['sentences']:,}"
+        yield "E11", "Size of data and of the window", "", what, one["value"]
+    for how in ("translate-test", "translate-train"):
+        translated = select(records["tags-shifted"].rows, {**tests, "how": how})
+        for (lang, line), values in figures(translated, "target", "line").items():
+            what = f"accuracy (%) of {lang}, {line}"
+            yield "E14", "Translated training and test files", "", what, statistics.fmean(values)
+
+
+def _word_maps(found: Sequence[Record]) -> list[str]:
     """Every seed of every map, with what a map must beat."""
     header = ["map", "seed", "criterion", "random rotations", "P@1", "unmapped", "accepted"]
-    rows = []
+    rows, best = [], []
     for one in found:
-        chance, before = one.record["chance"], one.record["shared_words_unmapped"]["p_at_1"]
-        for seed, own in one.record["seeds"].items():
-            figures = own["criterion"], chance, own["evidence"]["p_at_1"], before
-            rows.append([one.name, seed, *figures, "no" if own["failure"] else "yes"])
+        for refined in select(one.rows, {"measure": "refined"}):
+            words = {"measure": "P@1", "seed": refined["seed"]}
+            mapped, unmapped = (
+                select(one.rows, {**words, "row": row})[0]["value"]
+                for row in ("mapped", "unmapped")
+            )
+            values = refined["value"], refined["chance"], mapped, unmapped
+            accepted = "yes" if refined["state"] == "accepted" else "no"
+            rows.append([one.name, str(refined["seed"]), *values, accepted])
+            if "best" in refined:
+                what = "P@1 of identically spelt words (share), adversarial, best seed"
+                best.append(["T11", "Adversarial map of embeddings", one.name, what, mapped, ""])
     about = (
         "Skip-gram vectors, 100 wide; the map is learnt against a discriminator and refined. To be "
         "accepted, its criterion must exceed that of refined random rotations, and 15 % of the "
         "words that are spelt alike must be among the ten neighbours of their counterpart. P@1 is "
         "over these words, none of which the map was told."
     )
-    return [about, "", markdown_table(header, rows), "", measured_table(found, named=True)]
+    kept = markdown_table(["row", "title", "of", "measured", "value", "paper"], best)
+    return [about, "", markdown_table(header, rows), "", kept]
 
 
-def _expected(records: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What the papers say of the measures, and whether it is so here."""
+def _expected(records: Mapping[str, Record]) -> Iterator[str]:
+    """What the papers say of the measures, and what is so here."""
     for name, paper in (
         ("names-overlap", "Names that two languages share are not what transfer of names lives on "
          "(Pires et al., Figure 2: F1 hardly rises with the overlap)."),
         ("tags-word-order", "Tags transfer better between languages of a similar order of words "
          "(Pires et al., Figure 3)."),
     ):  # fmt: skip
-        (one,) = records[name]["correlations"]
-        found, points = one["Pearson"], one["points"]
-        if found is None:
-            yield verdict(paper, f"all {points} figures are equal", None)
-            continue
-        # With so few points, a correlation within this of zero could be by chance.
-        clear = abs(found) > 2 / points**0.5
-        kept = (found > 0) == (name == "tags-word-order") if clear else None
-        yield verdict(paper, f"Pearson's correlation {found:.2f}, {points} points", kept)
+        found = {(row["measure"]): row["value"] for row in records[name].rows}
+        here = f"all {found['points']} figures are equal"
+        if "Pearson" in found:
+            here = f"Pearson's correlation {found['Pearson']:.2f}, {found['points']} points"
+        yield f"{paper} Here: {here}."
     shifted = records["tags-shifted"]
-    lines = scored_lines(frame_from_json(shifted["frame"]), shifted["metric"])
-    targets = {*lines.loc[lines["shifted"].astype(bool), "target"]}
-    own = lines[(lines["how"] == "") & lines["target"].isin(targets)]
-    sides = by_row(own, "shifted")
-    yield paired_verdict(
+    tests = {"part": "test", "measure": shifted.facts["metric"], "how": None}
+    own = select(shifted.rows, tests)
+    targets = distinct(select(own, {"shifted": True}), "target")
+    sides = figures(select(own, {"target": targets}), "shifted")
+    yield _difference(
         "Shifted by the languages' mean difference, states transfer better (mBERT study, 4.3).",
         *(sides[moved,] for moved in (True, False)),
     )
-    mapped = frame_from_json(records["mapped-layers"]["frame"])
-    by_seed = by_row(mapped, "row", "measure")  # means over pairs of languages and layers
-    for measure in dict.fromkeys(mapped["measure"]):
-        yield paired_verdict(
+    mapped = records["mapped-layers"].rows
+    by_seed = figures(mapped, "row", "measure")  # means over pairs of languages and layers
+    for measure in distinct(mapped, "measure"):
+        yield _difference(
             "Mapped by aligned words, states below a head transfer better (Emerging Structure, "
             f"5.1.2); {measure}, mean over layers.",
             *(by_seed[row, measure] for row in ("bilingual-mapped", "bilingual")),
         )
-    windows = frame_from_json(records["size-window"]["frame"])
-    yield _windows(windows, "Sentences here do not continue each other.")
+    rows = records["size-window"].rows
+    yield _windows(rows, "Sentences here do not continue each other.")
 
 
-def _windows(frame: DataFrame, more: str = "") -> str:
+def _windows(rows: Sequence[Row], more: str = "") -> str:
     """Long segments against short ones, of the largest size, paired by seed."""
-    most = max(frame["sentences"])
-    own = frame[(frame["row"] == "masked LM") & (frame["sentences"] == most)]
-    words = by_row(own[own["measure"] == "word_mrr"], "window")
+    most = max(row.get("sentences", 0) for row in rows)
+    of = {"row": "masked LM", "sentences": most, "measure": "word_mrr"}
+    words = figures(select(rows, of), "window")
     found = {window: [100 * value for value in values] for (window,), values in words.items()}
     claim = (
         "A masked LM that reads text in long segments finds translations better than one that "
         f"reads it cut short (mBERT study, 3.2); MRR times 100, {most:,} sentences, segments of "
         f"{max(found)} tokens less those of {min(found)}. {more}"
     )
-    return paired_verdict(claim.strip(), found[max(found)], found[min(found)])
+    return _difference(claim.strip(), found[max(found)], found[min(found)])
 
 
-def _turned(header: list[str], rows: list[list[Any]]) -> dict[str, Any]:
+def _turned(header: list[str], rows: list[list[Any]]) -> str:
     """The table of an ablation with a column for each setting: it has many figures of few."""
     names = [f"{code}: {name}" for code, name, *_ in rows]
-    figures = [[name, *(row[n] for row in rows)] for n, name in enumerate(header) if n > 1]
-    filled = [row for row in figures if any(cell not in ("", None) for cell in row[1:])]
-    return {"header": ["", *names], "rows": filled}
+    turned = [[name, *(row[n] for row in rows)] for n, name in enumerate(header) if n > 1]
+    filled = [row for row in turned if any(one not in ("", None) for one in row[1:])]
+    return markdown_table(["", *names], filled)
 
 
-def _tagging(config: dict[str, Any]) -> str:
+def _tagging(record: Record) -> list[str]:
+    config = record.config
     words = f"vectors of {config['dim']}, {config['vector_epochs']} epochs"
     if config["text"]:
         words += " of " + ", ".join(
             f"`{'/'.join(Path(pattern).parts[-2:])}`" for pattern in config["text"]
         )
-    return (
+    facts = (
         f"{config['sentences']:,} annotated sentences, {config['epochs']} epochs at learning rate "
         f"{config['lr']:g}; {words}; map {config['map']}, adversary {config['adversary']}, weight "
         f"{config['adversary_weight']:g} ({config['adversary_schedule']}); {config['precision']}. "
         "The paper claims gains of up to 16 points of F1, on other data."
     )
+    return [facts, "", "![By epoch](plot.svg)", "", *table_lines(part_named(record))]
 
 
 def _facts(config: dict[str, Any]) -> str:
@@ -441,6 +476,13 @@ def _encoders(config: dict[str, Any]) -> str:
         )
     return f"`{config['arch']}`, {config['layers']} layers, {config['updates']:,} steps"
 
+
+_BODIES = {
+    "adversarial tagging": _tagging,
+    "structures": _structures,
+    "token-translation": _token_translation,
+    "mapped-layers": _mapped_layers,
+}
 
 if __name__ == "__main__":
     write_page(__file__, __doc__, _HEAD, body, measures)

@@ -8,29 +8,16 @@ it. Results are kept in `results/`; without RUN, the page is made from them, and
 none there stay as they are.
 """
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pandas
-
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.trelm.results import each, totals
-from fairseq_xling.papers.trelm.run_result import bleu_table, phase_table
-from fairseq_xling.papers.trelm.study_result import (
-    decodings_notes,
-    decodings_table,
-    study_claims,
-    too_many,
-)
-from fairseq_xling.results.frame import frame_from_json, split
-from fairseq_xling.results.result import Result
-from fairseq_xling.results.tables import markdown_table
-from fairseq_xling.studies.examples_page import (
-    measured_table,
-    section_lines,
-    table_lines,
-    write_page,
-)
+from fairseq_xling.papers.trelm.results import costs_of, part, totals, which
+from fairseq_xling.reports.record import Record
+from fairseq_xling.reports.rows import Row, distinct, select
+from fairseq_xling.reports.tables import markdown_table
+from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
 
 _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)
@@ -72,16 +59,15 @@ lattice, fifteen at a time in ten minutes. Everything else ran on CPUs, in bf16.
 """
 
 
-def body(record: dict[str, Any]) -> list[str]:
+def body(record: Record) -> list[str]:
     """The lines of one run, or of a study of runs."""
-    if "migrations" not in record:
+    if not part(record.rows, "cost"):
         raise UserError("is no run of `trelm run`, nor a study of it")
-    frame = frame_from_json(record["frame"])
-    lines = _study(record, frame) if "study" in record else _run(frame)
-    return [_facts(record["config"]), "", *lines]
+    lines = _study(record) if part(record.rows, "setting") else _run(record)
+    return [_facts(record.config), "", *lines]
 
 
-def _facts(config: dict[str, Any]) -> str:
+def _facts(config: Mapping[str, Any]) -> str:
     batch = [f"{config['batch_size']} sentences"] if config["batch_size"] else []
     batch += [f"{config['max_tokens']:,} tokens"] if config["max_tokens"] else []
     translator = config.get("translator_steps")
@@ -97,51 +83,67 @@ def _facts(config: dict[str, Any]) -> str:
     )
 
 
-def _run(frame: pandas.DataFrame) -> list[str]:
-    lines = [markdown_table(*phase_table(frame)), ""]
-    header, rows = bleu_table(frame)
-    if rows:
-        lines += [markdown_table(header, rows), ""]
-    for words, own in each(frame):
-        total = totals(own)
+def _totals(rows: Sequence[Row]) -> dict[tuple[str, int], dict[str, float]]:
+    """The cost of each migration, by target and seed."""
+    of = dict.fromkeys((row["target"], row["seed"]) for row in part(rows, "cost"))
+    return {
+        (target, seed): totals(costs_of(select(rows, {"target": target, "seed": seed})))
+        for target, seed in of
+    }
+
+
+def _run(record: Record) -> list[str]:
+    lines = [markdown_table(*part_named(record, "bits").shown), ""]
+    if part(record.rows, "translation"):
+        lines += [markdown_table(*part_named(record, "translation").shown), ""]
+    for of, total in _totals(record.rows).items():
         lines.append(
-            f"- T{words[1:]}: {total['steps']:,} steps as run, "
+            f"- T{which(*of)[1:]}: {total['steps']:,} steps as run, "
             f"{total['steps_as_the_paper_counts']:,} as the paper counts them, "
             f"{total['tokens']:,} tokens, {total['seconds'] / 60:.0f} minutes of training."
         )
     return lines
 
 
-def _study(record: dict[str, Any], frame: pandas.DataFrame) -> list[str]:
+def _study(record: Record) -> list[str]:
     times = []
-    for label, found in split(frame.sort_values("row", kind="stable"), "row"):
-        seconds = [totals(own)["seconds"] for _, own in each(found)]
-        times.append(f"{label} {sum(seconds) / len(seconds) / 60:.0f}")
-    lines = [f"{record['study']}.", "", *table_lines(record)]
+    for label in sorted(distinct(part(record.rows, "cost"), "row")):
+        own = _totals(select(record.rows, {"row": label})).values()
+        times.append(f"{label} {sum(one['seconds'] for one in own) / len(own) / 60:.0f}")
+    lines = [f"{record.title}.", "", *table_lines(part_named(record))]
     lines.append(f"- Minutes of training, with other work running: {', '.join(times)}.")
-    lines += section_lines(study_claims(record, frame))
-    if too_many(frame):
-        notes = (f"- {note}" for note in decodings_notes(frame))
-        lines += ["", markdown_table(*decodings_table(frame)), "", *notes]
+    if any("of" in row for row in record.rows):
+        lines += ["", *table_lines(part_named(record, "plot"))]
     return lines
 
 
-def maps(found: Sequence[Result]) -> list[str]:
+def maps(found: Sequence[Record]) -> list[str]:
     """The lines of the adversarial maps of a study."""
+    words = [
+        row["value"]
+        for record in found
+        for row in select(record.rows, {"row": "mapped", "measure": "P@1", "best": 1})
+    ]
+    what = "P@1 of identically spelt words (share), adversarial, best seed"
+    title = "Adversarial map of embeddings"
+    line = ["T11", title, what, statistics.fmean(words), ""]
     return [
         "Maps of the rows of a study of Table 5, and words of both languages that are spelt alike.",
-        *("", measured_table(found), ""),
-        *(f"- {result.path.name.partition('.')[0]}: {_outcome(result.record)}" for result in found),
+        "",
+        markdown_table(["row", "title", "measured", "value", "paper"], [line]),
+        "",
+        *(f"- {record.name.partition('.')[0]}: {_outcome(record)}" for record in found),
     ]
 
 
-def _outcome(record: dict[str, Any]) -> str:
-    best = str(record["best_seed"])
-    failure = record["seeds"][best]["failure"]
+def _outcome(record: Record) -> str:
+    refined = select(record.rows, {"measure": "refined"})
+    (best,) = select(refined, {"best": 1})
+    failure = best.get("failure")
     how = f"failed ({failure})" if failure else "is better than random rotations"
     return (
-        f"the best of {len(record['seeds'])} seeds, {best}, {how}; mean cosine to the nearest "
-        f"source word {record['criterion']:.3f}, chance {record['chance']:.3f}."
+        f"the best of {len(refined)} seeds, {best['seed']}, {how}; mean cosine to the nearest "
+        f"source word {best['value']:.3f}, chance {best['chance']:.3f}."
     )
 
 

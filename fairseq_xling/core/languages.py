@@ -1,6 +1,7 @@
 """Language codes and language pairs in options and file names."""
 
 import re
+from collections.abc import Sequence
 
 from fairseq_xling.core.errors import UserError
 
@@ -46,3 +47,10 @@ def parse_pair(text: str) -> tuple[str, str]:
     if source == target:
         raise UserError(f"language pair {text!r} names one language twice")
     return source, target
+
+
+def check_languages(checkpoint: str, known: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise a UserError if the model was not trained on a wanted language."""
+    for lang in wanted:
+        if lang not in known:
+            raise UserError(f"{checkpoint}: trained on {', '.join(known)}, not on {lang!r}")

@@ -1,11 +1,11 @@
-"""`fairseq-xling map`: two vectors files in, the mapped one and a record out.
+"""`fairseq-xling map`: two vectors files in, the mapped one out.
 
 Symbols: ``V`` ids of the moving vocabulary, ``N`` of them that occur, ``D`` width.
 """
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,15 +26,8 @@ from fairseq_xling.mapping.normalize import parse_steps
 from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from fairseq_xling.reports.page import sentence
-from fairseq_xling.reports.pivot import Table
-from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
-from fairseq_xling.reports.rows import select
 
 MATCHES = ("none", "moments")
-_CRITERION = "mean cosine to the nearest source word by CSLS"
-# of words that are spelt alike: measure, and field of the evidence
-_WORDS = {"words": "words", "candidates": "candidates", "P@1": "p_at_1", "P@10": "p_at_10"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +37,7 @@ class MapOptions:
     Attributes:
         source_vectors: file of the fixed vectors, the raw embeddings of the source encoder.
         vectors: file of the vectors to map.
-        output: vectors file to write; ``<output>.json`` is the record.
+        output: vectors file to write; ``<output>.json``, of the verb, is the record.
         seeds: tried one after another, if the method depends on them.
         normalize: normalisation of both spaces while the map is learnt (default: the method's own).
         match: ``none`` writes ``V W``; ``moments`` gives it the mean and spread of the fixed space.
@@ -64,16 +57,43 @@ class MapOptions:
     device: str = "cpu"
 
 
-def map_vectors(method: str, options: MapOptions, own: Any) -> Record:
-    """Find the best orthogonal map by ``method`` and write the mapped vectors and their record.
+@dataclasses.dataclass(frozen=True)
+class Tried:
+    """What was found.
+
+    Attributes:
+        settings: of the map; words: of either side that occur.
+        attempts: by seed the fields of an `Attempt`, without the map.
+        best: the seed that was kept.
+        chance: the criterion of refined random rotations.
+        criterion, evidence: without a map.
+        seconds: that it took; files: that were read, by role.
+    """
+
+    settings: Mapping[str, Any]
+    words: Mapping[str, int]
+    attempts: Mapping[int, Mapping[str, Any]]
+    best: int
+    chance: float
+    criterion: float
+    evidence: Mapping[str, Any]
+    seconds: float
+    files: Mapping[str, str]
+
+
+def map_vectors(
+    method: str, options: MapOptions, own: Any, report: Callable[[Tried], object] = lambda _: None
+) -> Tried:
+    """Find the best orthogonal map by ``method`` and write the mapped vectors.
 
     A seed that a killed run finished is not repeated, and the result is the same.
 
     Args:
         own: the method's own options, of its ``options``.
+        report: is told what was found, before vectors are written or refused.
 
     Raises:
-        UserError: if the files do not fit together, or every seed failed (the record is written).
+        UserError: if the files do not fit together, or every seed failed.
     """
     started = time.monotonic()
     solver = METHODS[method]()
@@ -117,15 +137,18 @@ def map_vectors(method: str, options: MapOptions, own: Any) -> Record:
         chance = search.chance()
         attempts = [search.attempt(seed, partial(solve, search, seed), chance) for seed in seeds]
         best, unmapped = best_of(attempts), torch.eye(widths[0]).to(moving.vectors)
-        facts = {
-            "settings": {**settings, "seeds": seeds, "match": options.match},
-            "words": {"moving": len(moving.ids), "fixed": len(fixed.ids)},
-        }
-        before = search.criterion(unmapped), dataclasses.asdict(search.evidence(unmapped))
-        tried = {s: _about(a) for s, a in zip(seeds, attempts, strict=True)}
-        record = made(record_of(facts, tried, seeds[best], chance, before), files)
-        record = dataclasses.replace(record, seconds=round(time.monotonic() - started, 1))
-        write_record(f"{options.output}.json", record)
+        found = Tried(
+            {**settings, "seeds": seeds, "match": options.match},
+            {"moving": len(moving.ids), "fixed": len(fixed.ids)},
+            {s: _about(a) for s, a in zip(seeds, attempts, strict=True)},
+            seeds[best],
+            chance,
+            search.criterion(unmapped),
+            dataclasses.asdict(search.evidence(unmapped)),
+            round(time.monotonic() - started, 1),
+            files,
+        )
+        report(found)
         if attempts[best].failure is not None and not options.keep_failed:
             raise UserError(
                 f"{options.output}: not written, as every seed failed ({attempts[best].failure}); "
@@ -139,10 +162,10 @@ def map_vectors(method: str, options: MapOptions, own: Any) -> Record:
                 read["vectors"],
                 vectors=table,
                 map=w.numpy(),
-                settings={**read["vectors"].settings, "mapped": facts["settings"]},
+                settings={**read["vectors"].settings, "mapped": found.settings},
             ),
         )
-    return record
+    return found
 
 
 def apply_map(moving: Vectors, fixed: Vectors, w: Tensor, match: str = "none") -> np.ndarray:
@@ -172,96 +195,3 @@ def _check(options: MapOptions) -> None:
 def _about(attempt: Attempt) -> dict[str, Any]:
     fields = dataclasses.fields(Attempt)
     return {field.name: getattr(attempt, field.name) for field in fields if field.name != "w"}
-
-
-def record_of(
-    facts: Mapping[str, Any],
-    tried: Mapping[int, Mapping[str, Any]],
-    best: int,
-    chance: float,
-    before: tuple[float, Mapping[str, Any]],
-) -> Record:
-    """What was found, and how it is shown: a row for each figure.
-
-    Rows of a seed are those of ``row`` mapped; those of the seed that was kept have ``best``. The
-    criterion, found and refined, has the ``state`` of the seed and the reason of its ``failure``.
-
-    Args:
-        tried: by seed the fields of an `Attempt`; best: the seed that was kept.
-        chance: the criterion of refined random rotations.
-        before: criterion and evidence without a map.
-    """
-    rows: list[dict[str, Any]] = [{"row": "unmapped", "measure": "criterion", "value": before[0]}]
-    for seed, one in tried.items():
-        about = {"seed": seed, **({"best": 1} if seed == best else {})}
-        mapped = {"row": "mapped", **about}
-        state = {"state": "accepted"}
-        if one["failure"] is not None:
-            state = {"state": "failed", "failure": one["failure"]}
-        rows += [
-            {**mapped, "measure": name, "value": value, "chance": chance, **state}
-            for name, value in (("found", one["unrefined"]), ("refined", one["criterion"]))
-        ]
-        for of, evidence in ((mapped, one["evidence"]), ({"row": "unmapped", **about}, before[1])):
-            rows += [
-                {**of, "measure": name, "value": evidence[key]}
-                for name, key in _WORDS.items()
-                if evidence[key] is not None
-            ]
-        for task, steps in (("training", one["history"]), ("refinement", one["rounds"])):
-            for step, measured in enumerate(steps, 1):
-                rows += [
-                    {**mapped, "task": task, "step": step, "measure": name, "value": value}
-                    for name, value in _flat(measured)
-                ]
-    seeds, of = {"measure": ["found", "refined"]}, {"measure": [*_WORDS], "best": 1}
-    chart = Chart("bars", seeds, row="seed {seed}, {state}", series="measure", panel="task")
-    said = {"ylabel": _CRITERION, "chance": "chance ({chance})"}
-    failed = tried[best]["failure"] is not None
-    kept = "every seed failed" if failed else f"best seed: {best}"
-    method = facts["settings"]["method"]
-    return Record(
-        f"Map of word vectors, {method}",
-        [{"study": "map vectors", **row} for row in rows],
-        (
-            Section(
-                "Every seed",
-                Table({"seed": "seed"}, where=seeds, after={"failure": "failure"}),
-                dataclasses.replace(chart, **said),
-                [f"{_CRITERION}; that of refined random rotations is {chance:.3f}", kept],
-            ),
-            Section(
-                "Identically spelt words",
-                Table({"vectors": "row"}, where=of),
-                notes=["none of them was used for the map"],
-            ),
-        ),
-        source="TreLM (Li et al., 2021), A.1",
-        lead=[sentence(kept)],
-        facts=facts,
-    )
-
-
-def read_outcome(path: str | Path) -> dict[str, Any]:
-    """What the record of a map says of the seed that was kept: ``best_seed``, its ``criterion``,
-    whether it ``failed`` and the reason of its ``failure``, or None; of all the ``failed_seeds``,
-    the ``chance`` that they had to beat, and ``criterion_unmapped``."""
-    rows = read_record(path).rows
-    refined = select(rows, {"measure": "refined"})
-    (best,) = select(refined, {"best": 1})
-    (before,) = select(rows, {"row": "unmapped", "measure": "criterion"})
-    return {
-        **{"best_seed": best["seed"], "criterion": best["value"], "chance": best["chance"]},
-        **{"criterion_unmapped": before["value"], "failure": best.get("failure")},
-        "failed": best["state"] == "failed",
-        "failed_seeds": [row["seed"] for row in select(refined, {"state": "failed"})],
-    }
-
-
-def _flat(measured: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Figures by name, those of a list numbered."""
-    for name, value in measured.items():
-        if isinstance(value, list | tuple):
-            yield from ((f"{name} {n}", one) for n, one in enumerate(value, 1))
-        elif value is not None:
-            yield name, value

@@ -7,16 +7,12 @@ Symbols: ``V`` words, ``D`` width, ``N`` neighbours.
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import did_you_mean
 from fairseq_xling.mapping.vectors_file import Vectors
-from fairseq_xling.reports.pivot import Table
-from fairseq_xling.reports.record import Chart, Record, Section
-from fairseq_xling.reports.rows import Row
 from fairseq_xling.text.pieces import WORD_MARK
 
 BINS = 80  # of equal width over [-1, 1]
@@ -119,68 +115,3 @@ def _find(vectors: Vectors, name: str, word: str) -> int:
             return places[symbol]
     plain = sorted({symbol.removeprefix(WORD_MARK) for symbol in vectors.symbols})
     raise UserError(f"{name}: has no word {word!r}{did_you_mean(word, plain)}")
-
-
-def record_of(word: str, found: Sequence[Neighbourhood]) -> Record:
-    """The neighbourhoods of a word in several files, and how they are shown."""
-    marks = {
-        one.name: [round(float(one.similarities[-1]), 6), f"neighbour {len(one.neighbours)}"]
-        for one in found
-    }
-    histogram = Section(
-        "Cosines",
-        chart=Chart(
-            *("curve", {"measure": "words"}, "row", "cosine"),
-            **{"panel": "row", "title": "{row}", "xlabel": "cosine to {of}", "log": "y"},
-            marks=marks,
-        ),
-        notes=["cosines to all words of the file, on a logarithmic scale"],
-        name="histogram",
-    )
-    nearest = Section(
-        "Nearest words",
-        Table({"rank": "rank"}, "{row}, {measure}", {"measure": ["word", "cosine"]}),
-        name="nearest",
-    )
-    planes = [
-        Section(
-            f"{one.word} and its {len(one.neighbours)} nearest, {one.name}",
-            chart=Chart(
-                *("scatter", {"row": one.name, "measure": "second component"}, "kind", "x"),
-                xlabel=f"first component, {one.shares[0]:.0%} of the variance",
-                ylabel=f"second, {one.shares[1]:.0%}",
-                label="word",
-            ),
-            notes=["on the first two principal components of the nearest words"],
-            name=f"plane-{number}",
-        )
-        for number, one in enumerate(found, 1)
-    ]
-    return Record(
-        f"{word} among its neighbours",
-        [{"study": "neighbourhood", **row} for one in found for row in _rows(one)],
-        (histogram, nearest, *planes),
-        source="TreLM (Li et al., 2021), appendix A.2",
-        lead=["Are the nearest words those with nearly the same meaning?"],
-        facts={"words": {one.name: int(one.counts.sum()) for one in found}},
-    )
-
-
-def _rows(found: Neighbourhood) -> Iterator[Row]:
-    """Rounded to what is of use. A word of the plane has as its value the second component."""
-    about = {"row": found.name, "of": found.word}
-    edges = np.linspace(-1, 1, BINS + 1).round(6).tolist()
-    for low, high, count in zip(edges[:-1], edges[1:], found.counts.tolist(), strict=True):
-        middle = round((low + high) / 2, 6)
-        of = {**about, "from": low, "to": high, "cosine": middle, "measure": "words"}
-        yield {**of, "value": count}
-    cosines = found.similarities.round(6).tolist()
-    for rank, (word, cosine) in enumerate(zip(found.neighbours, cosines, strict=True), 1):
-        yield {**about, "rank": rank, "measure": "word", "value": word}
-        yield {**about, "rank": rank, "word": word, "measure": "cosine", "value": cosine}
-    kinds = [found.word, *["nearest words"] * len(found.neighbours)]
-    points = [found.own, *found.points]
-    for kind, word, point in zip(kinds, [found.word, *found.neighbours], points, strict=True):
-        x, y = point.round(6).tolist()
-        of = {**about, "kind": kind, "word": word, "x": x}
-        yield {**of, "measure": "second component", "value": y}

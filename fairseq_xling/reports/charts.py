@@ -169,7 +169,7 @@ def _heat(chart: Chart, rows: Sequence[Row]) -> Figure:
         missing = [float("nan")]
         matrix = [[statistics.fmean(found.get((r, c), missing)) for c in across] for r in down]
         unit = told(own[0], chart.unit) if "{" in chart.unit else chart.unit
-        low, high = map(float, chart.scale)
+        low, high = (float(own[0][x] if isinstance(x, str) else x) for x in chart.scale)
         panels.append(HeatPanel(matrix, down, across, unit=str(unit), scale=(low, high), **words))
     return draw_heat_maps(panels)
 

@@ -34,7 +34,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), "-")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _CHANCE = "#666666"
-_MOST_TICKS = 20
+_MOST_TICKS, _MOST_FIGURES = 20, 40  # of an axis, and of their numbers together
 # A label is right of its point first; then around it, and increasingly farther away, with a thin
 # line back.
 _DIRECTIONS = ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, 1), (-1, -1), (0, 1), (0, -1))
@@ -189,7 +189,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
         axis.set_xticks(places, [f"{place:,}" for place in places])
         axis.minorticks_off()
     elif panel.whole and places:
-        axis.set_xticks(places[:: -(-len(places) // _MOST_TICKS)])
+        most = min(_MOST_TICKS, _MOST_FIGURES // max(len(str(place)) for place in places))
+        axis.set_xticks(places[:: -(-len(places) // most)])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -132,12 +132,13 @@ def draw_heat_maps(panels: Sequence[HeatPanel]) -> Figure:
     """Heat maps, two side by side where their words have room."""
     wide = max(len(panel.columns) for panel in panels)
     columns = side_by_side(min(2, len(panels)), least=2.2 + 0.16 * wide)
-    rows = -(-len(panels) // columns)
-    high = max(len(panel.rows) for panel in panels)
-    longest = max(len(str(name)) for panel in panels for name in panel.columns)
-    size = (2.4 + 0.46 * max(4, wide), 1.4 + 0.38 * max(3, high) + 0.05 * longest)
-    figure = new_figure((columns * size[0], rows * size[1]))
-    axes = figure.subplots(rows, columns, squeeze=False)
+    heights = []
+    for first in range(0, len(panels), columns):
+        beside = panels[first : first + columns]
+        longest = max(len(str(name)) for panel in beside for name in panel.columns)
+        heights.append(1.4 + 0.38 * max(3, *(len(p.rows) for p in beside)) + 0.05 * longest)
+    figure = new_figure((columns * (2.4 + 0.46 * max(4, wide)), sum(heights)))
+    axes = figure.subplots(len(heights), columns, squeeze=False, height_ratios=heights)
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for axis, panel in zip(axes.flat, panels, strict=False):
@@ -159,7 +160,8 @@ def _draw_cells(axis: Axes, panel: HeatPanel) -> None:
     if max(len(panel.rows), len(names)) > _NUMBERED:
         return
     known = [value for values in panel.matrix for value in values if not math.isnan(value)]
-    whole = all(value == round(value) for value in known) and any(abs(v) > 1 for v in known)
+    whole = all(value == round(value) for value in known)
+    whole = whole and (low < 0 or any(abs(value) > 1 for value in known))
     whole = whole or high - low > _NO_DECIMALS
     for r, values in enumerate(panel.matrix):
         for c, value in enumerate(values):

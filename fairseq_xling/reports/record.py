@@ -52,7 +52,7 @@ class Chart:
         marks: by panel the place of a vertical line, and its label.
         log: ``x``, ``y`` or ``xy``, the logarithmic axes.
         rows, columns: their order, if it is not that of the rows.
-        scale: the values of a heat map's darkest and lightest colour.
+        scale: the values of a heat map's darkest and lightest colour, or columns that have them.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class Chart:
     log: str = ""
     rows: Sequence[Any] = ()
     columns: Sequence[Any] = ()
-    scale: Sequence[float] = (0.0, 1.0)
+    scale: Sequence[float | str] = (0.0, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)

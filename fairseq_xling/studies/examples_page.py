@@ -152,7 +152,7 @@ def _section(
     where = f"{origin['date'][:10]}, {origin['machine']}"
     if seeds := found[0].config.get("seeds"):
         where += f", seeds {seeds}"
-    if found[0].seconds:
+    if found[0].seconds and found[0].commands:
         where += f"; its steps took {clock(found[0].seconds)}"
     try:
         placed = [_placed(line, name, folder, run) for line in lines(found)]

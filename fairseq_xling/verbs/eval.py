@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.languages import check_languages, parse_languages
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, OutputFile
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.core.registry import unknown_name
@@ -149,10 +149,3 @@ def load_encoder(checkpoint: str, data: str, device: str, languages: Sequence[st
     encoder = Encoder.load(checkpoint, data=data, device=device)
     check_languages(checkpoint, encoder.languages, languages)
     return encoder
-
-
-def check_languages(checkpoint: str, known: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise a UserError if the model was not trained on a wanted language."""
-    for lang in wanted:
-        if lang not in known:
-            raise UserError(f"{checkpoint}: trained on {', '.join(known)}, not on {lang!r}")

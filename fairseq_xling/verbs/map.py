@@ -24,7 +24,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core import options as shared
@@ -40,11 +41,19 @@ from fairseq_xling.core.options import (
     values_of,
 )
 from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE
+from fairseq_xling.reports.page import sentence
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
+from fairseq_xling.reports.rows import select
+from fairseq_xling.verbs.parts.output import as_text
 
 if TYPE_CHECKING:
-    from fairseq_xling.reports.record import Record
+    from fairseq_xling.mapping.job import Tried
 
 GROUP = "States and maps"
+_CRITERION = "mean cosine to the nearest source word by CSLS"
+# of words that are spelt alike: measure, and field of the evidence
+_WORDS = {"words": "words", "candidates": "candidates", "P@1": "p_at_1", "P@10": "p_at_10"}
 SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")
 
 
@@ -220,13 +229,102 @@ def _map_vectors(args: argparse.Namespace) -> None:
     given = values_of(VectorOptions, args)
     search = part_of(SearchOptions, given)
     options = part_of(MapOptions, given, seeds=items_of(given, "seeds"), search=search)
-    _say(
-        args.output,
-        map_vectors(args.method, options, values_of(METHODS[args.method].options, args)),
-    )
+
+    def report(found: Tried) -> None:
+        write_record(f"{args.output}.json", made(record_of(found), found.files))
+
+    own = values_of(METHODS[args.method].options, args)
+    _say(args.output, record_of(map_vectors(args.method, options, own, report)))
 
 
 def _say(output: str, record: Record) -> None:
-    from fairseq_xling.verbs.parts.output import as_text
-
     print(f"{as_text(record)}\nwritten to {output}, {output}.json")
+
+
+def record_of(found: Tried) -> Record:
+    """The record of a map of word vectors: a row for each figure.
+
+    Rows of a seed are those of ``row`` mapped; those of the seed that was kept have ``best``. The
+    criterion, found and refined, has the ``state`` of the seed and the reason of its ``failure``.
+    """
+    rows: list[dict[str, Any]] = [
+        {"row": "unmapped", "measure": "criterion", "value": found.criterion}
+    ]
+    for seed, one in found.attempts.items():
+        about = {"seed": seed, **({"best": 1} if seed == found.best else {})}
+        mapped = {"row": "mapped", **about}
+        state = {"state": "accepted"}
+        if one["failure"] is not None:
+            state = {"state": "failed", "failure": one["failure"]}
+        rows += [
+            {**mapped, "measure": name, "value": value, "chance": found.chance, **state}
+            for name, value in (("found", one["unrefined"]), ("refined", one["criterion"]))
+        ]
+        unmapped = {"row": "unmapped", **about}, found.evidence
+        for of, evidence in ((mapped, one["evidence"]), unmapped):
+            rows += [
+                {**of, "measure": name, "value": evidence[key]}
+                for name, key in _WORDS.items()
+                if evidence[key] is not None
+            ]
+        for task, steps in (("training", one["history"]), ("refinement", one["rounds"])):
+            for step, measured in enumerate(steps, 1):
+                rows += [
+                    {**mapped, "task": task, "step": step, "measure": name, "value": value}
+                    for name, value in _flat(measured)
+                ]
+    seeds = {"measure": ["found", "refined"]}
+    chart = Chart(
+        *("bars", seeds, "seed {seed}, {state}"),
+        **{"series": "measure", "panel": "task", "ylabel": _CRITERION},
+        chance="chance ({chance})",
+    )
+    failed = found.attempts[found.best]["failure"] is not None
+    kept = "every seed failed" if failed else f"best seed: {found.best}"
+    method = found.settings["method"]
+    return Record(
+        f"Map of word vectors, {method}",
+        [{"study": "map vectors", **row} for row in rows],
+        (
+            Section(
+                "Every seed",
+                Table({"seed": "seed"}, where=seeds, after={"failure": "failure"}),
+                chart,
+                [f"{_CRITERION}; that of refined random rotations is {found.chance:.3f}", kept],
+            ),
+            Section(
+                "Identically spelt words",
+                Table({"vectors": "row"}, where={"measure": [*_WORDS], "best": 1}),
+                notes=["none of them was used for the map"],
+            ),
+        ),
+        source="TreLM (Li et al., 2021), A.1",
+        lead=[sentence(kept)],
+        facts={"settings": found.settings, "words": found.words},
+        seconds=found.seconds,
+    )
+
+
+def read_outcome(path: str | Path) -> dict[str, Any]:
+    """What the record of a map says of the seed that was kept: ``best_seed``, its ``criterion``,
+    whether it ``failed`` and the reason of its ``failure``, or None; of all the ``failed_seeds``,
+    the ``chance`` that they had to beat, and ``criterion_unmapped``."""
+    rows = read_record(path).rows
+    refined = select(rows, {"measure": "refined"})
+    (best,) = select(refined, {"best": 1})
+    (before,) = select(rows, {"row": "unmapped", "measure": "criterion"})
+    return {
+        **{"best_seed": best["seed"], "criterion": best["value"], "chance": best["chance"]},
+        **{"criterion_unmapped": before["value"], "failure": best.get("failure")},
+        "failed": best["state"] == "failed",
+        "failed_seeds": [row["seed"] for row in select(refined, {"state": "failed"})],
+    }
+
+
+def _flat(measured: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Figures by name, those of a list numbered."""
+    for name, value in measured.items():
+        if isinstance(value, list | tuple):
+            yield from ((f"{name} {n}", one) for n, one in enumerate(value, 1))
+        elif value is not None:
+            yield name, value

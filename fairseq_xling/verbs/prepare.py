@@ -43,7 +43,6 @@ _ONLY_WITH_SHARDS = {
     "part": None,
     "dry_run": False,
     "only_step": None,
-    "export": None,
     "launcher": "local",
     "launcher_args": "",
     "launcher_config": None,

@@ -45,7 +45,7 @@ from fairseq_xling.core.files import (
     write_json,
 )
 from fairseq_xling.core.folders import claim
-from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.languages import check_languages, parse_languages
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, OutputFile
 from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.core.progress import progress
@@ -56,7 +56,6 @@ from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, write_record
 from fairseq_xling.reports.rows import distinct
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.verbs.eval import check_languages
 from fairseq_xling.verbs.mean import language_mean, read_means
 
 if TYPE_CHECKING:
@@ -319,11 +318,10 @@ def record_of(
         for row in _rows(cell, scores[cell], {})
         if row["measure"] in _FIGURES
     ]
-    tokens = " and ".join(f"{number:,}" for number in summary.get("mean_tokens", ()))
+    tokens = " and ".join(f"{number:,}" for number in summary["mean_tokens"])
     notes = [
-        f"{source} to {target}, {summary['lines']:,} lines"
-        + (f"; means over {tokens} tokens" if tokens else ""),
-        f"tokens that occur in {summary.get('split', 'train')!r} text: |V_{source}| = {own:,}, "
+        f"{source} to {target}, {summary['lines']:,} lines; means over {tokens} tokens",
+        f"tokens that occur in {summary['split']!r} text: |V_{source}| = {own:,}, "
         f"|V_{target}| = {other:,}, in both {summary['common']:,}",
         "convert rate: share of output tokens that occur in the target's text only, among all "
         "tokens that do not occur in both",
@@ -334,7 +332,7 @@ def record_of(
             "BLEU-1 precision is sacrebleu's of single words, without smoothing; BLEU-1 is that "
             f"times the brevity penalty ({signature})"
         )
-    if cut := max(one.get("cut", 0) for one in scores.values()):
+    if cut := max(one["cut"] for one in scores.values()):
         notes.append(f"{cut:,} lines are longer than the model's positions, and were cut")
     measured = distinct(rows, "measure")
     table = Table(
@@ -363,20 +361,22 @@ def _rows(cell: Shift, scores: Scores, base: Scores) -> Iterator[dict[str, Any]]
         if scores.get(key) is not None:
             yield {**about, "measure": name, "value": scores[key], "unit": unit, **chance}
     for name in _COUNTS:
-        if name in scores:
+        if name in scores:  # no penalty without a reference
             yield {**about, "measure": name.replace("_", " "), "value": scores[name]}
-    for lang, count in scores.get("other_languages", {}).items():
+    for lang, count in scores["other_languages"].items():
         yield {**about, "measure": OTHERS, "of": lang, "value": count}
 
 
 def _grid_sections(alphas: Sequence[str], best: Shift) -> Iterator[Section]:
     where: dict[str, Any] = {"row": alphas, "setting": None}
     place = [best.layer, f"best: layer {best.layer}, alpha {best.alpha:g}"]
-    chart = Chart("curve", {**where, "measure": [RATE, PRECISION]}, xlabel="layer that is shifted")
-    said = {"ylabel": "{unit}", "chance": "no shift"}
     yield Section(
         "By layer and alpha",
-        chart=dataclasses.replace(chart, **said, marks={RATE: place, PRECISION: place}),
+        chart=Chart(
+            *("curve", {**where, "measure": [RATE, PRECISION]}),
+            **{"xlabel": "layer that is shifted", "ylabel": "{unit}", "chance": "no shift"},
+            marks={RATE: place, PRECISION: place},
+        ),
         notes=[
             "alpha is a multiple of the mean difference of the languages' states; the best cell is "
             "the one with the highest precision on this very text"
@@ -390,8 +390,6 @@ def _grid_sections(alphas: Sequence[str], best: Shift) -> Iterator[Section]:
 
 def _third(scores: Scores) -> str:
     """How many tokens are of neither language, and of which others."""
-    if "neither" not in scores:
-        return "tokens of neither language were not counted"
     share = scores["neither"] / max(scores["tokens"], 1)
     found = [f"{lang} {count:,}" for lang, count in scores["other_languages"].items()]
     others = f", of which occur in other languages: {', '.join(found)}" if found else ""

@@ -1,12 +1,12 @@
 """The study of adversarial tagging on a little text, through the real command."""
 
-import csv
-
 import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.papers.transfer.tagging.config import ROWS
-from fairseq_xling.results.result import find_results, make_page
+from fairseq_xling.reports.record import read_record
+from tests.records import rows as rows_of
+from tests.records import table
 
 SMALL = (
     "--columns token=0,tag=2 --sentences 40 --valid-sentences 20 --few 10 --epochs 2 --held-out 20 "
@@ -54,30 +54,28 @@ def test_the_study_compares_rows_over_seeds_and_goes_on_where_it_was(command, tm
     assert "train-4-de-1: done in" in capsys.readouterr().out
     assert main([*command, "--rows", "2,4", "--seeds", "1,2"]) == 0
     assert "train-4-de-1: done before" in capsys.readouterr().out
-    (result,) = find_results(run)
-    table, *_ = make_page(result).sections
-    assert [row[0] for row in table.rows] == ["2", "4"]
-    with open(run / "curves.csv", newline="", encoding="utf-8") as file:
-        curves = [(row["row"], row["epoch"]) for row in csv.DictReader(file)]
-    assert curves == [(row, epoch) for row in "24" for epoch in "12"]
-    (compared,) = [note for note in table.notes if "Here: " in note]
-    assert "row 4 minus row 2" in compared
-    with open(run / "table.csv", newline="", encoding="utf-8") as file:
-        found = list(csv.DictReader(file))
-    assert [(row["row"], row["seed"]) for row in found] == [(r, s) for r in "24" for s in "12"]
-    assert all(0 <= float(row["f1"]) <= 100 for row in found)
-    assert found[0]["discriminator"] == "" and 0 <= float(found[2]["discriminator"]) <= 1
-    assert "Exact commands" in (run / "report.html").read_text()
-    assert make_page(result).measured[0].row == "E12"
+    record = read_record(run)
+    assert [row[0] for row in table(record)[1]] == ["2", "4"]
+    curves = rows_of(run, task="epochs", measure="target")
+    assert [(row["row"], row["epoch"]) for row in curves] == [(r, n) for r in "24" for n in (1, 2)]
+    (compared,) = [note for note in record.sections[0].notes if " less " in note]
+    assert compared.startswith("Row 4 less row 2")
+    found = rows_of(run, task=None, measure="target")
+    assert [(row["row"], row["seed"]) for row in found] == [(r, s) for r in "24" for s in (1, 2)]
+    assert all(0 <= row["value"] <= 100 for row in found)
+    known = rows_of(run, task=None, measure="discriminator")
+    assert [row["row"] for row in known] == ["4", "4"]
+    assert all(0 <= row["value"] <= 100 for row in known)
+    assert record.commands and (run / "plot.svg").is_file()
 
 
 @pytest.mark.slow
 @pytest.mark.row("E12")
 def test_all_rows_are_filled(command, tmp_path):
     assert main([*command, "--adversary", "flip"]) == 0
-    table, *_ = make_page(*find_results(tmp_path / "run")).sections
-    assert [row[0] for row in table.rows] == list(ROWS)
-    assert table.rows[5][4] is None  # nothing of the source is read by the supervised row
+    _, lines = table(read_record(tmp_path / "run"))
+    assert [row[0] for row in lines] == list(ROWS)
+    assert lines[5][4] == ""  # nothing of the source is read by the supervised row
 
 
 WRONG = [

@@ -12,9 +12,9 @@ import torch
 from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.mapping.csls import csls_neighbours
-from fairseq_xling.mapping.job import read_outcome
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import read_vectors
+from fairseq_xling.verbs.map import read_outcome
 from tests.end_to_end.engine import command, environment, run
 from tests.records import rows
 

@@ -34,8 +34,8 @@ LEAVES = {
     "how-to/structures.md": [
         "relations/model.safetensors",
         "relations-found/scores.json",
-        "roles/heat-map.gcn.svg",
-        "roles-words/paired.csv",
+        "roles/heat-map.svg",
+        "roles-words/paired.md",
     ],
     "how-to/token-translation.md": ["mds-en-de/results.json"],
     "how-to/training-options.md": [

@@ -8,9 +8,9 @@ import torch
 from seqeval.metrics import f1_score
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.results.frame import figures, split
-from fairseq_xling.results.result import find_results
+from fairseq_xling.reports.rows import distinct, figures
 from tests.end_to_end.engine import assert_same_training, in_process, load, logged, run, run_until
+from tests.records import rows as rows_of
 from tests.records import value, values
 
 TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
@@ -269,18 +269,19 @@ def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     assert lines[0] == "| encoder | en | de | mean of targets | gap |"
     assert [line.split(" | ")[0] for line in lines[2:4]] == ["| ours", "| new"]
     assert all("±" in line for line in lines[2:4])
-    frame = find_results(study / "run")[0].frame
-    for _, own in split(frame, "row"):
-        dev, tests = (own[own["part"] == part] for part in ("dev", "test"))
+    for row in ("ours", "new"):
+        dev, tests = (rows_of(study / "run", part=part, row=row, set=given, measure="accuracy")
+                      for part, given in (("dev", None), ("test", "test")))  # fmt: skip
         means = {setting: sum(values) / 2 for (setting,), values in figures(dev, "setting").items()}
-        assert set(tests["setting"]) == {max(means, key=means.get)}
-        assert list(dict.fromkeys(tests["seed"])) == [1, 2]
-    models = frame.loc[(frame["part"] == "test") & (frame["row"] == "ours"), ["setting", "seed"]]
-    assert sorted(path.name for path in (study / "run/predictions/ours-zero-shot").iterdir()) == [
-        f"{setting}-{seed}" for setting, seed in dict.fromkeys(models.itertuples(False, None))
-    ]
+        assert {one["setting"] for one in tests} == {max(means, key=means.get)}
+        assert distinct(tests, "seed") == [1, 2] and distinct(tests, "target") == ["en", "de"]
+        assert len(tests) == 2 * 2
+        models = distinct(tests, "{setting}-{seed}")
+        folder = study / f"run/predictions/{row}-zero-shot"
+        assert sorted(path.name for path in folder.iterdir()) == models
     with open(study / "run" / "table.csv", newline="") as file:
-        assert len(list(csv.DictReader(file))) == 2 * 2 * 2
+        tested = [one for one in csv.DictReader(file) if one["set"] == "test"]
+        assert len(tested) == 2 * 2 * 2
     assert "<svg" in (study / "run" / "report.html").read_text()
 
 
@@ -299,11 +300,10 @@ def test_shift_and_translations_are_further_rows(study):
         "| ours, translate-test",
         "| ours, translate-train",
     ]
-    frame = find_results(study / "more")[0].frame
-    moved = frame[frame["shifted"].astype(bool) & (frame["task"] == "de")]
-    dev = moved[moved["part"] == "dev"].set_index("alpha")["value"]
-    (alpha,) = set(moved.loc[moved["part"] == "test", "alpha"])
-    assert dev.max() == dev[alpha]
+    moved = {"shifted": True, "task": "de", "measure": "accuracy"}
+    dev = {one["alpha"]: one["value"] for one in rows_of(study / "more", part="dev", **moved)}
+    (tested,) = rows_of(study / "more", part="test", **moved)
+    assert max(dev.values()) == dev[tested["alpha"]]
     assert len(dev) == 20
 
 
@@ -316,8 +316,7 @@ def test_several_test_sets_of_a_language_are_scored_apart(study):
     )
     rows = [line.split(" | ")[0] for line in done.stdout.splitlines() if line.startswith("| ours")]
     assert rows == ["| ours", "| ours, test1", "| ours, test2"]
-    frame = find_results(study / "sets")[0].frame
-    labels = set(frame.loc[frame["part"] == "test", "task"])
+    labels = set(distinct(rows_of(study / "sets", part="test", measure="accuracy"), "task"))
     assert labels == {"de", "test1.de", "test2.de"}
     (folder,) = (study / "sets/predictions/ours-zero-shot").iterdir()
     whole, part, _ = (

@@ -1,6 +1,5 @@
 """`eval overlap` and `eval word-order` on a run folder written by hand, through the CLI."""
 
-import csv
 import json
 import os
 import xml.etree.ElementTree as ElementTree
@@ -10,8 +9,10 @@ import numpy as np
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.reports.record import read_record
 from fairseq_xling.tasks.items import parse_files
 from tests.end_to_end.engine import run
+from tests.records import measured, rows, table
 from tests.transfer_record import transfer_record
 
 LANGUAGES = ("en", "de", "fr", "es")
@@ -108,11 +109,6 @@ def write_run(name, scores, head="ner", metric="f1", **config):
     Path(name, "results.json").write_text(json.dumps(record))
 
 
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def fails(capsys, *arguments):
     """The single line that the command prints for bad input."""
     assert main(["eval", *map(str, arguments)]) == 1
@@ -123,34 +119,34 @@ def fails(capsys, *arguments):
 
 def test_overlap_is_that_of_the_files_whatever_ids_the_languages_have(home, tmp_path):
     done = run(*("fairseq-xling eval overlap ner --output".split()), str(tmp_path), cwd=home)
-    rows = rows_of(tmp_path / "overlap.csv")
-    assert [(row["encoder"], row["language"]) for row in rows] == [
+    found = rows(tmp_path, measure="f1")
+    assert [(row["row"], row["target"]) for row in found] == [
         (one, lang) for one in SCORES for lang in LANGUAGES
     ]
     # Of English: Anna, Ben, Rome, Oslo. German shares three of five, French one of five, Spanish
     # none of six, as Zoe is unknown, whether the two languages' Anna is one symbol or two.
     expected = {"en": (0.5, 2, 2), "de": (0.6, 3, 4), "fr": (0.2, 1, 2), "es": (0.0, 0, 2)}
-    for row in rows:
-        overlap, shared, size = expected[row["language"]]
-        assert float(row["overlap"]) == pytest.approx(overlap)
-        assert (int(row["shared"]), int(row["in test"])) == (shared, size)
-        assert row["in train"] == "4" and row["trained on"] == "en" and row["seeds"] == "2"
-        assert float(row["unknown (%)"]) == pytest.approx(100 / 3 if row["language"] == "es" else 0)
-        assert row["zero-shot"] == ("no" if row["language"] == "en" else "yes")
-        assert float(row["f1 (%)"]) == np.mean(SCORES[row["encoder"]][row["language"]])
-    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    joint, prefixed = record["correlations"]
-    assert (joint["encoder"], joint["points"]) == ("joint", 3)
+    for row in found:
+        overlap, shared, size = expected[row["target"]]
+        assert row["overlap"] == row["x"] == pytest.approx(overlap)
+        assert (row["shared"], row["in test"]) == (shared, size)
+        assert row["in train"] == 4 and row["source"] == "en" and row["over"] == 2
+        assert row["unknown (%)"] == pytest.approx(100 / 3 if row["target"] == "es" else 0)
+        assert row["zero-shot"] == (row["target"] != "en")
+        assert row["value"] == np.mean(SCORES[row["row"]][row["target"]])
+    joint, prefixed = (measured(tmp_path, row=one, target=None) for one in SCORES)
+    assert joint["points"] == 3
     assert joint["Pearson"] == pytest.approx(np.corrcoef([0.6, 0.2, 0.0], [72, 51, 48])[0, 1])
     assert joint["Spearman"] == pytest.approx(1)
     assert prefixed["Pearson"] == pytest.approx(np.corrcoef([0.6, 0.2, 0.0], [15, 40, 33])[0, 1])
     assert f"joint          3    {joint['Pearson']:.3f}     1.000" in done.stdout
-    inputs = record["provenance"]["inputs"]
+    record = read_record(tmp_path)
+    inputs = record.provenance["inputs"]
     assert set(inputs) == {
         *("run ner", "train en.train.conll", "data joint", "data prefixed"),
         *(f"test {lang}.test.conll" for lang in LANGUAGES),
     }
-    assert record["provenance"]["command"].startswith("fairseq-xling eval overlap ner")
+    assert record.command.startswith("fairseq-xling eval overlap ner")
     assert ElementTree.parse(tmp_path / "plot.svg").getroot().tag.endswith("svg")
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<svg" in report and inputs["run ner"]["sha256"][:16] in report
@@ -162,18 +158,17 @@ def test_word_order_counts_what_is_known_of_both(home, tmp_path):
         str(tmp_path),
         cwd=home,
     )
-    rows = {row["language"]: row for row in rows_of(tmp_path / "word_order.csv")[:4]}
-    counts = {lang: (row["shared"], row["known"]) for lang, row in rows.items()}
-    assert counts == {"en": ("2", "2"), "de": ("2", "2"), "fr": ("1", "2"), "es": ("1", "1")}
-    assert rows["fr"]["features"] == "1 of 2 known" and "1 of 2 known" in done.stdout
-    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert record["correlations"][0]["Pearson"] == pytest.approx(
+    found = {row["target"]: row for row in rows(tmp_path, measure="f1", row="joint")}
+    counts = {lang: (row["shared"], row["known"]) for lang, row in found.items()}
+    assert counts == {"en": (2, 2), "de": (2, 2), "fr": (1, 2), "es": (1, 1)}
+    assert found["fr"]["features"] == "1 of 2 known" and "1 of 2 known" in done.stdout
+    assert measured(tmp_path, row="joint", target=None)["Pearson"] == pytest.approx(
         np.corrcoef([2, 1, 1], [72, 51, 48])[0, 1]
     )
-    assert set(record["provenance"]["inputs"]) == {"run ner", "features"}
+    assert set(read_record(tmp_path).provenance["inputs"]) == {"run ner", "features"}
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == [
-        *("correlations.csv", "plot.svg", "report.html", "results.json", "word_order.csv"),
+        *("correlation.md", "plot.md", "plot.svg", "report.html", "results.json", "table.csv")
     ]
 
 
@@ -182,14 +177,10 @@ def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_ho
     write_run("new", {"joint": {"de": (50, 50), "fr": (40, 40)}}, head="pos", metric="accuracy")
     arguments = ["--features", "features.tsv", "--output", str(tmp_path)]
     assert main(["eval", "word-order", "pos", "new", *arguments]) == 0
-    record = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert record["correlations"] == [
-        {"encoder": f"joint ({name})", "points": 2, "Pearson": None, "Spearman": None}
-        for name in ("pos", "new")
-    ]
-    assert record["metric"] == "accuracy"
-    report = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert report.count('<td class="word">-</td>') == 4
+    header, lines = table(read_record(tmp_path), "correlation")
+    assert header == ["encoder", "points", "Pearson", "Spearman"]
+    assert lines == [[f"joint ({name})", "2", "", ""] for name in ("pos", "new")]
+    assert len(rows(tmp_path, measure="accuracy")) == 4
 
 
 @pytest.mark.parametrize(
@@ -197,7 +188,7 @@ def test_other_runs_are_further_rows_and_few_languages_have_no_correlation(at_ho
     [
         (["none"], "none: no such folder of a run"),
         (["joint"], "joint: is not the folder of a finished run (no results.json)"),
-        (["other"], "other/results.json: contains no results of `fairseq-xling eval transfer`"),
+        (["other"], "other/results.json: is no record of `fairseq-xling`"),
         (["ner", "tags"], "tags: head must be 'ner' like that of ner, got 'pos'"),
         (["tags"], "tags: entities need a head of BIO spans (ner, slots), got 'pos'"),
         (["own"], "own: no figure of a language that was not trained on"),

@@ -16,9 +16,9 @@ from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SEP, DataFolder
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.models.phases import LOWER, REST, UPPER, part_of
-from fairseq_xling.papers.trelm.results import part, target_bits, totals
-from fairseq_xling.results.frame import split
-from fairseq_xling.results.result import find_results
+from fairseq_xling.papers.trelm.results import costs_of, part, totals
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import distinct, select
 from fairseq_xling.studies.gold_tasks import transfer_mean
 from fairseq_xling.text.encoder import TextEncoder
 from tests.end_to_end.engine import command, kill, load, run, start
@@ -206,22 +206,22 @@ def test_bits_per_word_and_translations_are_printed(migrated):
 @pytest.mark.row("G9", "T25")
 def test_the_numbers_lie_beside_the_report(migrated):
     folder, _ = migrated
-    (result,) = find_results(folder)
-    frame, (one,) = result.frame, result.record["migrations"]
-    bits = target_bits(frame)
-    assert bits["steps"].tolist() == [0, 6, 6, 6, 0, 6]
-    assert bits["value"].iat[-1] < bits["chance"].iat[-1] + 1
-    assert totals(frame)["steps"] == 30 and {*frame["updates"]} == {30}
-    assert totals(frame)["steps_as_the_paper_counts"] == 18
-    pairs = frame[frame["measure"] == "training pairs"]
-    assert pairs[["language", "value"]].values.tolist() == [["en-de", 100]]
-    assert [found["best_seed"] in (1, 2) for found in one["maps"]] == [True]
-    orderings = {*part(frame, "translation")["ordering"]}
+    rows = read_record(folder).rows
+    bits = select(part(rows, "bits"), {"side": "target"})
+    assert [row["steps"] for row in bits] == [0, 6, 6, 6, 0, 6]
+    assert bits[-1]["value"] < bits[-1]["chance"] + 1
+    costs = costs_of(rows)
+    assert totals(costs)["steps"] == 30 and set(distinct(rows, "updates")) == {30, None}
+    assert totals(costs)["steps_as_the_paper_counts"] == 18
+    (pairs,) = select(rows, {"measure": "training pairs"})
+    assert (pairs["language"], pairs["value"]) == ("en-de", 100)
+    (best,) = select(part(rows, "map"), {"measure": "best seed"})
+    assert best["value"] in (1, 2)
+    orderings = {*distinct(part(rows, "translation"), "ordering")}
     assert orderings == {"identity", "predicted", "oracle", "lattice"}
-    assert len(one["samples"]) == 10
-    costs = part(frame, "cost").set_index(["phase", "measure"])["value"]
-    assert costs["commonality", "trained"] < costs["forward", "trained"]
-    assert costs["language", "trained"] == costs["language", "parameters"]
+    assert len(distinct(part(rows, "sample"), "number")) == 10
+    assert costs["commonality"]["trained"] < costs["forward"]["trained"]
+    assert costs["language"]["trained"] == costs["language"]["parameters"]
     html = (folder / "report.html").read_text(encoding="utf-8")
     for title in ("after each phase", "forward model", "Map of the", "Cost of de", "commands"):
         assert title in html
@@ -397,6 +397,12 @@ def ablate(root, study, *options):
 
 
 @pytest.mark.slow
+def by_row(folder):
+    """The rows of a study's record by the row of the study."""
+    rows = read_record(folder).rows
+    return {code: select(rows, {"row": code}) for code in distinct(rows, "row")}
+
+
 def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
     quick = "--embeddings random --mapping none --output init --tasks parsing".split()
     printed = ablate(world, "trelm-init", "--rows", "random", *quick)
@@ -406,17 +412,16 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
     again = ablate(world, "trelm-init", "--rows", "random,random-2x", *quick)
     assert "init-de-1-random: done before" in again
     assert "commonality-de-1-random-2x: done in" in again
-    (result,) = find_results(world / "init")
-    rows = dict(split(result.frame, "row"))
-    assert {code: totals(own)["steps"] for code, own in rows.items()} == {
+    rows = by_row(world / "init")
+    assert {code: totals(costs_of(own))["steps"] for code, own in rows.items()} == {
         "random": 6,
         "random-2x": 12,
     }
     for code, own in rows.items():
         (task,) = (world / "init/tasks").glob(f"task-parsing-de-1-{code}")
         scores = [transfer_mean(task, "de", figure=figure) for figure in ("uas", "las")]
-        figures = part(own, "task")[["measure", "value"]].values.tolist()
-        assert figures == [list(x) for x in zip(("UAS", "LAS"), scores, strict=True)]
+        figures = [(row["measure"], row["value"]) for row in part(own, "task")]
+        assert figures == list(zip(("UAS", "LAS"), scores, strict=True))
     for name in ("table.csv", "plot.svg", "report.html"):
         assert (world / "init" / name).is_file()
 
@@ -466,14 +471,13 @@ def test_transfers_of_a_multilingual_encoder_run_with_all_their_rows(world):
     longer = ("--longer", "2", "--output", "transfers")
     ablate(world, "trelm-transfers", *many, *quick, *longer)
     folder = world / "transfers"
-    (result,) = find_results(folder)
-    rows = dict(split(result.frame, "row"))
+    rows = by_row(folder)
     assert len(rows) == 9
     for code, own in rows.items():
-        near, far = part(own, "distance")["value"]
+        near, far = (row["value"] for row in part(own, "distance"))
         assert near > 0 and far > 0, code
-        assert part(own, "task")["measure"].tolist() == ["UAS", "LAS"]
-    bits = [part(rows[code], "bits")["value"].tolist() for code in ("as-is", "mim")]
+        assert [row["measure"] for row in part(own, "task")] == ["UAS", "LAS"]
+    bits = [[row["value"] for row in part(rows[code], "bits")] for code in ("as-is", "mim")]
     assert bits[0] == bits[1]  # a map below a head leaves the encoder as it is
     table = "encoder.tokens.shared.weight"
     theirs = load(world / "many" / "checkpoint_last.pt")["model"][table]
@@ -519,9 +523,7 @@ def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrate
         assert ours.keys() == theirs.keys()
         for name, tensor in ours.items():
             assert torch.equal(tensor, theirs[name]), (phase, name)
-    (ours,), (theirs,) = (find_results(folder) for folder in (whole, world / "killed"))
-    for kind in ("bits", "translation"):
-        assert part(ours.frame, kind).equals(part(theirs.frame, kind))
-    ours, theirs = (one.record["migrations"][0]["samples"] for one in (ours, theirs))
-    assert ours == theirs
+    ours, theirs = (read_record(folder).rows for folder in (whole, world / "killed"))
+    for kind in ("bits", "translation", "sample"):
+        assert part(ours, kind) == part(theirs, kind) != []
     assert Path(world / "killed/report.html").is_file()

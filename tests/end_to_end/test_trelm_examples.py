@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import json
 import re
 import sys
 from pathlib import Path
@@ -10,10 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from fairseq_xling.core.files import read_json, read_lines
+from fairseq_xling.core.files import read_lines
 from fairseq_xling.interop.sources import folder_family, read_source
-from fairseq_xling.results.frame import by_seed, frame_from_json
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import by_seed
 from tests.end_to_end.engine import BIN, launch, load, run_script, shell_environment
+from tests.records import rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "trelm"
 SHORT = (
@@ -107,14 +108,13 @@ def test_vectors_begin_two_vocabularies_with_and_without_maps(tmp_path):
         sum(1 for _ in read_lines(tmp_path / f"run-text/mono/valid.{lang}.txt")) for lang in PAIR
     ]
     assert held_out == [2, 2]
-    frame = frame_from_json(read_json(tmp_path / "run/results.json")["frame"])
-    own = by_seed(frame[frame["measure"] == "bits per word"], "row", "phase")
+    own = by_seed(rows(tmp_path / "run", kind="bits"), "row", "phase")
     assert {(row, "commonality") for row in ("skipgram", "skipgram-adv")} <= set(own)
     assert all([*seeds] == [1, 2] for seeds in own.values())
     (found,) = (tmp_path / "run-found").iterdir()
-    other = read_json(tmp_path / "run/vectors" / found.name.replace("en_2-en_2", "en_2-en"))
-    assert [*read_json(found)["seeds"]] == ["1", "2"]
-    assert read_json(found)["criterion"] != other["criterion"]
+    other = tmp_path / "run/vectors" / found.name.replace("en_2-en_2", "en_2-en")
+    assert {row["seed"] for row in rows(found, measure="refined")} == {1, 2}
+    assert rows(found, measure="refined") != rows(other, measure="refined")
 
 
 PAIR = ("en", "en_2")
@@ -145,7 +145,7 @@ def test_two_processes_pretrain_the_same_xlm(tmp_path):
 def test_the_migration_of_an_xlm_says_what_it_started_from(tmp_path):
     pytest.importorskip("transformers")
     script("6_xlm.sh", "run", *SHORT, folder=tmp_path, **FEW)
-    assert json.loads((tmp_path / "run/results.json").read_text())["source_family"] == "xlm"
+    assert read_record(tmp_path / "run").facts["source family"] == "xlm"
 
 
 def test_a_real_pretrained_encoder_is_planned_from_its_package(captions, tmp_path):
@@ -277,9 +277,9 @@ def test_translators_to_other_languages_have_teachers_of_their_own(tmp_path):
     short += ["--translator-args=--warmup-updates 1"]
     script("7_languages.sh", "data", "run", *short, folder=tmp_path, WARMUP="1", **variables)
     assert (tmp_path / "run-zh-teacher.pt").is_file()
-    found = json.loads((tmp_path / "run-zh/results.json").read_text(encoding="utf-8"))
-    assert found["config"]["languages"] == "en,zh" and found["config"]["upsample"] == 3
-    assert {one["row"] for one in found["migrations"]} == {"ctc-teacher", "lattice-teacher"}
+    found = read_record(tmp_path / "run-zh")
+    assert found.config["languages"] == "en,zh" and found.config["upsample"] == 3
+    assert {row["row"] for row in found.rows} == {"ctc-teacher", "lattice-teacher"}
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_xling.results.result import find_results
 from tests.end_to_end.engine import BIN, environment, run
+from tests.records import rows
 
 SOURCE = Path(__file__).parents[2] / "examples" / "trelm" / "source.sh"
 MIGRATION = """\
@@ -47,7 +47,6 @@ def test_prediction_wins_most_of_what_a_wholly_other_order_costs(tmp_path, monke
     run(
         "fairseq-xling", *"trelm run run.yaml --output out --seeds 1 --jobs 2".split(), timeout=2700
     )
-    (result,) = find_results(Path("out"))
-    bleu = result.frame[result.frame["measure"] == "BLEU"].set_index("ordering")["value"]
+    bleu = {row["ordering"]: row["value"] for row in rows(Path("out"), measure="BLEU")}
     identity, predicted, oracle = (bleu[order] for order in ("identity", "predicted", "oracle"))
     assert predicted - identity >= 0.8 * (oracle - identity) > 0

@@ -22,31 +22,21 @@ from fairseq_xling.core.options import option, parse_numbers
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.papers.clcr.config import ClcrRunConfig
 from fairseq_xling.papers.clcr.study import (
-    DISTANCE,
-    F1,
     HARD,
-    KEYPOINTS,
-    MODULES,
-    ORDERS,
-    RELATIVE,
     ClcrStudy,
     ClcrTaskConfig,
-    Record,
-    chance_of,
+    Part,
     differences,
     differences_in_words,
     zero_shot_note,
 )
-from fairseq_xling.results.paired import paired_verdict
-from fairseq_xling.results.result import KINDS
+from fairseq_xling.reports.record import Chart
+from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.study import Cell
 
 if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
-
     from fairseq_xling.papers.clcr.plan import Artifacts, Plan
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
@@ -63,7 +53,6 @@ class ClcrPairsConfig(ClcrTaskConfig):
         return sorted(parse_numbers("--sizes", self.sizes, int))
 
 
-@KINDS.register("clcr-pairs")
 @STUDIES.register("clcr-pairs")
 class ClcrPairs(ClcrStudy):
     """The same training on nested subsets of the sentence pairs."""
@@ -72,8 +61,7 @@ class ClcrPairs(ClcrStudy):
     help = "distance, pivots, accuracy and time of CLCR by the number of sentence pairs"
     title, source = "CLCR by the number of sentence pairs", "CLCR, 4.3"
     lead = "The same training on nested subsets of the sentence pairs."
-    codes = {"": "C17"}
-    first, figure_title, indexed = "pairs", "By size", (slice(-1, None), " pairs")
+    first, figure_title = "pairs", "By size"
 
     def part(
         self, run: Path, config: ClcrPairsConfig, pair: tuple[str, str], row: int
@@ -96,71 +84,43 @@ class ClcrPairs(ClcrStudy):
         plan.train()
         plan.modules()
 
-    def draw(self, record: Record, shown: pandas.DataFrame) -> Figure:
+    def chart(self, columns: Sequence[str]) -> Chart:
         """Distances, pivots, accuracies, seconds: those that were measured."""
-        from fairseq_xling.results.figures import Line, Panel, draw
-        from fairseq_xling.results.frame import figures
-        from fairseq_xling.results.statistics import OverSeeds
+        chart = Chart("curve", {"column": columns}, "line", "row", panel="panel", ylabel="{panel}")
+        return dataclasses.replace(chart, xlabel="sentence pairs", chance="{chance is}", log="x")
 
-        zero_shot = dict.fromkeys(shown.loc[shown["task"].notna(), "column"])
-        panels = [
-            ("hard D", {HARD: "best partner alone"}, None),
-            ("D / spread of the target's states", {RELATIVE: RELATIVE}, (1.0, "chance")),
-            ("F1 (%)", {F1: "pivots"}, None),
-            ("accuracy (%)", {x: x.removesuffix(" (%)") for x in zero_shot}, chance_of(record)),
-            ("seconds of training", {f"{module} (s)": module for module in MODULES}, None),
-        ]
-        made = []
-        for ylabel, names, chance in panels:
-            lines = []
-            for style, (name, label) in enumerate(names.items()):
-                if found := figures(shown[shown["column"] == name], "row"):
-                    cells = [OverSeeds(tuple(values), 3) for values in found.values()]
-                    x, y = [size for (size,) in found], [cell.mean for cell in cells]
-                    spread = [cell.spread or 0.0 for cell in cells]
-                    lines.append(Line(label, x, y, style, spread=spread))
-            if lines:
-                made.append(Panel(lines, "sentence pairs", ylabel, chance=chance, log_x=True))
-        return draw(made)
-
-    def notes(self, record: Record, shown: pandas.DataFrame) -> Iterator[str]:
-        config = record["config"]
-        many = "," in config["seeds"]
+    def notes(self, rows: Sequence[Row], config: ClcrPairsConfig) -> Iterator[str]:
+        many = len(config.seed_list) > 1
         yield (
-            f"{'Mean ± standard deviation over seeds' if many else 'Seed'} {config['seeds']}. "
+            f"{'Mean ± standard deviation over seeds' if many else 'Seed'} {config.seeds}. "
             "Subsets are nested; encoders, and the text to validate on, are the same in every row."
         )
         yield (
             "D is that of validation text, the mean of both directions; hard: to each word's best "
             "partner alone; relative: divided by the spread of the target's states, chance 1."
         )
-        if not config["threshold"]:
+        if not config.threshold:
             yield (
                 "F1 of pseudo-gold pivots against the word alignment of "
-                f"{config['tune_on']}, on which their threshold was tuned."
+                f"{config.tune_on}, on which their threshold was tuned."
             )
         yield "Seconds are the wall time of the trainings; T with its phases of the encoders."
-        yield from zero_shot_note("", record)
-        yield from gains(shown)
+        yield from zero_shot_note("", rows)
+        yield from gains(rows)
 
 
-def gains(shown: pandas.DataFrame) -> Iterator[str]:
-    """What the most pairs give over the fewest, by seed, and what the paper says of the last
-    figure, which is of the most modules."""
-    fewest, most = min(shown["row"]), max(shown["row"])
-    sides = differences(shown[~shown["column"].str.endswith((HARD, " (s)"))], most, fewest)
-    if fewest == most or not sides:
-        return
-    yield f"From {fewest:,} to {most:,} pairs: {differences_in_words(sides)}."
-    *_, last = sides
-    if last != DISTANCE:
-        yield paired_verdict(
-            "More sentence pairs give no gain (4.3, where there were 250,000).",
-            *reversed(sides[last]),
-            f"points of {last}, {fewest:,} pairs minus {most:,}",
-        )
+def gains(rows: Sequence[Row]) -> Iterator[str]:
+    """What the most pairs give over the fewest, by seed."""
+    columns = [x for x in distinct(rows, "column") if x and x != HARD and not x.endswith(" (s)")]
+    fewest, most = min(distinct(rows, "row")), max(distinct(rows, "row"))
+    sides = differences(select(rows, {"column": columns}), most, fewest)
+    if fewest != most and sides:
+        yield f"From {fewest:,} to {most:,} pairs: {differences_in_words(sides)}."
 
 
+# Of the table of key-points: the column of the page by measure, and its unit.
+KEYPOINTS = {"accuracy": ("E, {} (%)", 100.0), "entropy": ("entropy of E, {} (bits)", 1.0)}
+ORDER = "order BLEU-2"
 # The stages of a training in their order; a reading shares those before the first that it changes.
 STAGES = ("transform", "extract", "order")
 
@@ -245,18 +205,16 @@ class ClcrReadingsConfig(ClcrTaskConfig):
         return any(getattr(self, field) != value for field, value in reading.changes.items())
 
 
-@KINDS.register("clcr-readings")
 @STUDIES.register("clcr-readings")
 class ClcrReadings(ClcrStudy):
     """One row for each other reading; the first has the settings of the configuration."""
 
-    name, config, drawn = "clcr-readings", ClcrReadingsConfig, "whiskers"
+    name, config = "clcr-readings", ClcrReadingsConfig
     help = "what CLCR leaves open: attention, annealed phases, encoder of key-points, order"
     spec_rows = ("C4", "C10", "C13", "C15")
     title, source = "Readings of what CLCR leaves open", "CLCR, Sections 3.1 to 3.3"
     lead = "The same training, with one point read in another way."
     first, figure_title = "reading", "By reading"
-    codes = {RELATIVE: "C4", "E, ": "C10", ORDERS[0][1]: "C13", "T, ": "C15", "T+": "C15"}
 
     def plan(self, run: Path, config: ClcrReadingsConfig) -> tuple[list[Step], list[Cell]]:
         # The files that a stage begins with, by seed and stage, where nothing has changed them:
@@ -284,40 +242,34 @@ class ClcrReadings(ClcrStudy):
                 plan.order()
         plan.tables()
 
-    def about(self, config: ClcrReadingsConfig) -> dict[str, Any]:
-        rows = config.table_rows
-        known = [{"name": x.name, "title": x.title, "changes": dict(x.changes)} for x in rows]
-        return {"readings": known}
-
-    def further(self, rows: Sequence[Record], config: ClcrReadingsConfig) -> dict[str, float]:
+    def further(self, rows: Sequence[Row], cell: Part) -> Iterator[Row]:
         """Figures of key-points at the chosen threshold, and of the order that T+E+R has: by the
         first head, of the first language that has one, and the widest search."""
-        found = {}
-        own = [row for row in rows if row["table"] == "keypoints" and row["delta"] == config.delta]
-        for column, name, scale, _ in KEYPOINTS:
-            values = {row["language"]: row["value"] for row in own if row["measure"] == column}
-            found |= {name.format(lang): scale * value for lang, value in values.items()}
-        own = [row for row in rows if row["table"] == "order" and row["search"]]
-        own = [row for row in own if row["order"].split()[0] == config.order_list[0]]
-        for column, name, scale, _ in ORDERS:
-            for row in own:
-                if row["measure"] == column and row["order"] == own[0]["order"]:
-                    found[name] = scale * row["value"]
-        return dict(sorted(found.items()))
+        from fairseq_xling.papers.clcr.measures import keypoints, order
 
-    def draw(self, record: Record, shown: pandas.DataFrame) -> Figure:
+        for lang in cell.pair:
+            of = {"study": keypoints.STUDY, "delta": cell.config.delta, "target": lang}
+            for row in select(rows, {**of, "measure": [*KEYPOINTS]}):
+                name, scale = KEYPOINTS[row["measure"]]
+                column = name.format(lang)
+                if "value" in row:
+                    about = {"target": lang, "measure": column, "column": column}
+                    yield {**about, "value": scale * row["value"]}
+        own = select(rows, {"study": order.STUDY, "measure": "BLEU-2", "value": GIVEN})
+        head = cell.config.order_list[0] if own else ""
+        own = [row for row in own if row["search"] and row["order"].split()[0] == head]
+        if own := select(own, {"order": own[0]["order"]} if own else {}):
+            yield {"measure": ORDER, "column": ORDER, "value": own[-1]["value"]}
+
+    def chart(self, columns: Sequence[str]) -> Chart:
         """A panel for every column but the times."""
-        from fairseq_xling.results.charts import bars
+        drawn = [name for name in columns if not name.endswith(" (s)")]
+        return Chart("bars", {"column": drawn}, panel="column", ylabel="{column}")
 
-        drawn = shown[~shown["column"].str.endswith("(s)")]
-        title = lambda own: own["column"].iat[0]  # noqa: E731
-        return bars(drawn, title, series="column", panel="column")
-
-    def notes(self, record: Record, shown: pandas.DataFrame) -> Iterator[str]:
-        config = record["config"]
-        seeds = f"seeds {config['seeds']}" if "," in config["seeds"] else f"seed {config['seeds']}"
-        for one in record["readings"]:
-            yield f"{one['name']}: {one['title']}."
+    def notes(self, rows: Sequence[Row], config: ClcrReadingsConfig) -> Iterator[str]:
+        seeds = f"seeds {config.seeds}" if len(config.seed_list) > 1 else f"seed {config.seeds}"
+        for name in distinct(rows, "row"):
+            yield f"{name}: {READINGS.get(name, DEFAULTS).title}."
         yield (
             f"Mean ± standard deviation over {seeds}; a reading shares with the defaults what is "
             "trained before it differs."
@@ -325,21 +277,22 @@ class ClcrReadings(ClcrStudy):
         yield (
             "D is that of validation text, the mean of both directions; relative: divided by the "
             "spread of the target's states, chance 1. E is the accuracy of key-points against "
-            f"pseudo-gold pivots of validation text, where words with p above {config['delta']} "
+            f"pseudo-gold pivots of validation text, where words with p above {config.delta} "
             "are kept; entropy: the mean of p's, 1 is chance. BLEU-2: precision of pairs of words "
             "in the found order, of the language that is reordered."
         )
-        yield from zero_shot_note(" of T, T+E and T+E+R", record)
-        yield from changes(shown)
+        yield from zero_shot_note(" of T, T+E and T+E+R", rows)
+        yield from changes(rows)
 
 
-def changes(shown: pandas.DataFrame) -> Iterator[str]:
+def changes(rows: Sequence[Row]) -> Iterator[str]:
     """What each reading changes against the first row, the defaults, by seed; what is equal is
     shared, or has not moved."""
-    compared = shown[shown["column"].str.endswith((" D", " (%)"))]
-    defaults, *others = dict.fromkeys(compared["row"])
-    for reading in others:
-        sides = differences(compared, reading, defaults)
+    columns = [name for name in distinct(rows, "column") if name and name.endswith((" D", " (%)"))]
+    compared = select(rows, {"column": columns})
+    names = distinct(compared, "row")
+    for reading in names[1:]:
+        sides = differences(compared, reading, names[0])
         changed = {name: both for name, both in sides.items() if both[0] != both[1]}
         if changed:
             yield f"{reading} against the defaults: {differences_in_words(changed)}."

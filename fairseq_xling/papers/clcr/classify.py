@@ -1,7 +1,7 @@
 """The verb ``clcr classify``: ESIM on frozen sequences, trained in one language, tested in others.
 
-CLCR, section 4.2: a row of the table for each kind of sequence (T, T+E, T+E+R, T+pGA), and the gap
-of each target language to the one trained on.
+CLCR, section 4.2: kinds of sequences down (T, T+E, T+E+R, T+pGA), languages across, with the gap of
+each target language to the one trained on.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import exclusive, read_json, sha256, write_json
 from fairseq_xling.core.folders import claim
 from fairseq_xling.core.progress import progress
+from fairseq_xling.core.provenance import machine
 from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.papers.clcr.classify_config import (
     SIDES,
@@ -33,7 +34,6 @@ from fairseq_xling.papers.clcr.classify_config import (
     labelled_pairs,
     parse_rows,
 )
-from fairseq_xling.papers.clcr.classify_result import named_runs, read_beside, write_classified
 from fairseq_xling.papers.clcr.sequences import (
     META,
     Sequences,
@@ -41,10 +41,18 @@ from fairseq_xling.papers.clcr.sequences import (
     check_same_width,
     sequences_of,
 )
+from fairseq_xling.reports.page import parts, write_run
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
+from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, figures, select
+from fairseq_xling.reports.tables import text_table
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.tasks.esim import Esim, EsimOptions, Trained, fit_pairs
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
+from fairseq_xling.verbs.parts.probe import shown
+
+FILES = (RESULTS, "table.md", "table.csv", "plot.svg", "report.html")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,10 +129,7 @@ def run_classify(args: argparse.Namespace) -> None:
     for row in rows:
         for seed in row.differing(seeds):
             _open(row, labelled, names, seed)  # raises for missing or damaged files
-    baselines = named_runs(config.baseline)
-    beside = read_beside(config.beside)
-    for name, run in baselines.items():
-        beside += read_beside([run], name)
+    beside = rows_beside(config, files[2:])
     output = Path(args.output)
     claim(output, {"files": {file.name: sha256(file.path) for file in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
@@ -139,9 +144,15 @@ def run_classify(args: argparse.Namespace) -> None:
             for file in files
             for side in SIDES
         }
-        runs = [*config.beside, *baselines.values()]
-        used |= {f"run {run}": Path(run) / "results.json" for run in runs}
-        write_classified(output, config, files, found, _majority(labelled), beside, used)
+        runs = [*config.beside, *named_runs(config.baseline).values()]
+        used |= {f"run {run}": Path(run) / RESULTS for run in runs}
+        measured = measurements(files, found, _majority(labelled), beside)
+        record = made(classify_record(measured, config), used)
+        write_run(output, record)
+        table, *_ = parts(record)
+        print(text_table(*table.shown))
+        print("\n".join(f"({note})" for note in [*table.section.notes, machine()]))
+        print(f"written to {output}: {', '.join(FILES)}, predictions/")
 
 
 def _labels(file: LabelledFile, config: ClassifyConfig) -> list[str | None]:
@@ -239,3 +250,167 @@ def _majority(labelled: Sequence[Labelled]) -> tuple[str, Mapping[str, float]]:
         if known := [label for label in labels if label is not None]:
             found[file.name] = 100 * known.count(most) / len(known)
     return most, found
+
+
+def named_runs(texts: Sequence[str]) -> dict[str, str]:
+    """Runs by name, from ``NAME=RUN``.
+
+    >>> named_runs(["mBERT=runs/mbert"])
+    {'mBERT': 'runs/mbert'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, _, run = text.partition("=")
+        if not (name and run):
+            raise UserError(f"`--baseline` must look like NAME=RUN, got {text!r}")
+        if name in found:
+            raise UserError(f"`--baseline` names {name!r} twice")
+        found[name] = run
+    return found
+
+
+def rows_beside(config: ClassifyConfig, tests: Sequence[LabelledFile]) -> list[dict[str, Any]]:
+    """The accuracies of finished runs of `eval transfer` in the languages of ``tests``, each under
+    the single file of it.
+
+    Raises:
+        UserError: if a language has several files, since a run names only languages.
+    """
+    runs = [("", run) for run in config.beside]
+    runs += [(name, run) for name, run in named_runs(config.baseline).items()]
+    by_language: dict[str, str] = {}
+    for file in tests if runs else ():
+        if file.lang in by_language:
+            raise UserError(
+                f"a run next to the table has one figure for {file.lang}, but `--test` names two "
+                f"files of it: {by_language[file.lang]} and {file.name}"
+            )
+        by_language[file.lang] = file.name
+    rows = []
+    for called, run in runs:
+        path = Path(run) / RESULTS
+        if not path.is_file():
+            option = "--baseline" if called else "--beside"
+            raise UserError(
+                f"`{option}` {run}: is not the folder of a finished run (no {path.name})"
+            )
+        record = read_record(path)
+        metric = record.facts.get("metric")
+        own = select(record.rows, {"part": "test", "measure": metric, "target": GIVEN})
+        if metric is None or not own:
+            raise UserError(f"{path}: contains no results of `fairseq-xling eval transfer`")
+        if metric != "accuracy":
+            raise UserError(f"{path}: must be of accuracy, got {metric}")
+        alone = len(distinct(own, "row")) == 1
+        for (row, line, lang), seeds in by_seed(own, "row", "line", "target").items():
+            name = line
+            if called:
+                name = called + line.removeprefix(row) if alone else f"{called}: {line}"
+            if lang in by_language:
+                about = {"row": name, "task": by_language[lang], "beside": True}
+                rows += [{**about, "seed": seed, "value": value} for seed, value in seeds.items()]
+    return rows
+
+
+def measurements(
+    files: Sequence[LabelledFile],
+    trained: Sequence[Mapping[str, Any]],
+    majority: tuple[str, Mapping[str, float]],
+    beside: Sequence[Row] = (),
+) -> list[Row]:
+    """A row for the accuracy in percent of each classifier in each file, after those of the most
+    frequent label and of other runs; then, for each file in another language, by how much it is
+    behind the source's of the same seed; and for each epoch's accuracy on the dev file.
+
+    ``task`` is a file, ``column`` its heading, ``vectors`` how many its sentences have in the mean,
+    ``empty`` how many sentences have none.
+
+    Args:
+        files: the run's labelled files: training, validation, tests.
+        majority: the most frequent training label, and what predicting it always scores by file.
+        beside: of `rows_beside`.
+    """
+    source, tests = files[0].lang, {file.name: file.lang for file in files[2:]}
+    label, chance = majority
+
+    def about(name: str) -> dict[str, Any]:
+        column = "dev" if name == VALID else shown(tests, name)
+        of = {"source": source, "target": tests.get(name, source), "task": name, "column": column}
+        return {**of, "measure": "accuracy", "unit": "%", "chance": chance.get(name)}
+
+    names = [VALID, *tests]
+    rows: list[dict[str, Any]] = [
+        {**about(name), "row": f"always {label}", "value": chance[name]}
+        for name in names
+        if name in chance
+    ]
+    lines = distinct(beside, "row")
+    place = lambda row: (lines.index(row["row"]), names.index(row["task"]))  # noqa: E731
+    rows += [{**about(row["task"]), **row} for row in sorted(beside, key=place)]
+    for one in trained:
+        of = {"row": one["row"], "seed": one["seed"]}
+        for name in filter(one["empty"].__contains__, names):
+            counts = {"vectors": one["vectors"][name], "empty": one["empty"][name]}
+            value = one["accuracy"].get(name)
+            rows.append({**about(name), **of, **counts, "epoch": one["epoch"], "value": value})
+    best = by_seed((x for x in rows if x["target"] == source and x["task"] != VALID), "row")
+    for row in [x for x in rows if x["target"] != source and x["value"] is not None]:
+        if (seed := row.get("seed")) in (found := best.get((row["row"],), {})):
+            gap = {"measure": "gap", "column": f"gap {row['column']}", "unit": "points"}
+            rows.append({**row, **gap, "chance": None, "value": found[seed] - row["value"]})
+    for one in trained:
+        of = {"row": one["row"], "seed": one["seed"], "measure": "dev accuracy", "unit": "%"}
+        rows += [{**of, "epoch": n, "value": x} for n, x in enumerate(one.get("dev", ()), start=1)]
+    common = {"paper": "clcr", "study": "clcr-classify"}
+    return [{**common, **{k: v for k, v in row.items() if v is not None}} for row in rows]
+
+
+def classify_record(rows: Sequence[Row], config: ClassifyConfig) -> Record:
+    """The record of `measurements`: kinds of sequences down, languages across."""
+    headings = distinct((row for row in rows if "value" in row), "column")
+    gaps = [name for name in headings if name and name.startswith("gap ")]
+    order = [name for name in headings if name and name not in gaps]
+    tests = [name for name in distinct(rows, "task") if name not in (None, VALID)]
+    drawn = {"measure": "accuracy", "seed": GIVEN, "task": tests}
+    chart = Chart("dots", drawn, panel="task", title="{column}", ylabel="accuracy (%)")
+    return Record(
+        "Inference on frozen sequences",
+        rows,
+        (
+            Section(
+                "Table",
+                Table({"row": "row"}, "column", {"column": GIVEN}, order=[*order, *gaps], digits=1),
+                notes=_notes(config.seeds, rows),
+                name="table",
+            ),
+            Section(
+                "Accuracy", chart=dataclasses.replace(chart, chance=rows[0]["row"]), name="plot"
+            ),
+        ),
+        source="CLCR, 4.2",
+        lead=[
+            "An ESIM reads frozen sequences of vectors; it was trained on one language, its epoch "
+            "selected on that language's dev file, and saw no labels of another."
+        ],
+        config=dataclasses.asdict(config),
+    )
+
+
+def _notes(seeds: str, rows: Sequence[Row]) -> list[str]:
+    source = rows[0]["source"]
+    spread = f"{'mean ± standard deviation over seeds' if ',' in seeds else 'seed'} {seeds}"
+    found = [
+        f"accuracy in percent, {spread}; trained on {source}, the epoch selected on its dev file",
+        f"gap: points behind {source}, of the same seed",
+    ]
+    own = select(rows, {"measure": "accuracy", "empty": GIVEN})
+    for (row, name), counts in figures(
+        ({**x, "value": x["empty"]} for x in own), "row", "task"
+    ).items():
+        least, most = int(min(counts)), int(max(counts))
+        number = f"{most:,}" if least == most else f"{least:,} to {most:,}, by seed, of the"
+        if most:
+            found.append(
+                f"{row}, {name}: {number} sentences kept no key-point and are a zero vector"
+            )
+    return found

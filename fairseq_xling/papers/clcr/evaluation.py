@@ -1,4 +1,4 @@
-"""Trained modules measured on labelled pairs: key-points, their order, and one sentence.
+"""Trained modules measured on labelled pairs: key-points and their order.
 
 Order BLEU: how much of the gold order a predicted one preserves, by n-grams (CLCR, Table 3).
 
@@ -28,7 +28,6 @@ from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.models.ordering import order_heads
 from fairseq_xling.papers.clcr.labels import Labels
-from fairseq_xling.papers.clcr.modules import PairStates
 from fairseq_xling.papers.clcr.modules.extract import COUNTS, DOUBTS, confusion, doubts, pivot_masks
 from fairseq_xling.papers.clcr.modules.order import OrderModule, key_points_of
 from fairseq_xling.papers.clcr.trained import labelled_batches
@@ -37,12 +36,6 @@ Counts = dict[tuple[str, float], dict[str, int]]  # by language and delta
 Doubts = dict[str, dict[str, float]]  # sums by language
 ORDERS = (2, 3, 4)
 WIDTH = 10  # of a beam whose width is not given
-HEADER = [
-    *("order", "search", "pairs right"),
-    *(f"BLEU-{n}" for n in ORDERS),
-    *(f"cumulative {n}" for n in ORDERS),
-    "sentences/s",
-]
 
 
 @torch.no_grad()
@@ -170,16 +163,17 @@ class MeasuredOrder:
             self.decisions += int(decisions)
         self.counts.add(ranks.to(positions), positions, padding)
 
-    def row(self, sentences: int) -> list[Any]:
-        """The row under `HEADER`."""
-        return [
-            f"{self.order} {self.direction}".strip(),
-            " ".join(map(str, filter(None, (self.search, self.width, self.weigh)))),
-            self.right / self.decisions if self.decisions else None,
-            *(_or_none(self.counts.precision(n)) for n in ORDERS),
-            *(_or_none(self.counts.cumulative(n)) for n in ORDERS),
-            round(sentences / self.seconds) if self.head is not None and self.seconds else None,
-        ]
+    def rows(self, sentences: int) -> list[dict[str, Any]]:
+        """A row for each figure; None where there is none."""
+        order = f"{self.order} {self.direction}".strip()
+        search = " ".join(map(str, filter(None, (self.search, self.width, self.weigh))))
+        figures = {"pairs right": self.right / self.decisions if self.decisions else None}
+        figures |= {f"BLEU-{n}": _or_none(self.counts.precision(n)) for n in ORDERS}
+        figures |= {f"cumulative {n}": _or_none(self.counts.cumulative(n)) for n in ORDERS}
+        timed = self.head is not None and self.seconds
+        figures["sentences/s"] = round(sentences / self.seconds) if timed else None
+        about = {"order": order, "search": search}
+        return [{**about, "measure": name, "value": value} for name, value in figures.items()]
 
 
 def plan_orders(model: Any, searches: Sequence[tuple[str, int, str]]) -> list[MeasuredOrder]:
@@ -249,53 +243,3 @@ def _now(made: Tensor) -> float:
 
 def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-@torch.no_grad()
-def word_rows(model: Any, batch: PairStates, names: list[list[str]]) -> list[dict[str, Any]]:
-    """For each language its words, their p by kind of classifier, and which are pivots."""
-    module, gold = model.parts["extract"], pivot_masks(batch)
-    read = module.read_pair(batch)
-    return [
-        {
-            "lang": lang,
-            "words": names[side],
-            "p": {
-                kind: values.tolist()
-                for kind, values in module.sides[side]
-                .probabilities(read[side][batch.masks[side]])
-                .items()
-            },
-            "pivots": gold[side][batch.masks[side]].tolist(),
-        }
-        for side, lang in enumerate(model.pair)
-    ]
-
-
-@torch.no_grad()
-def order_maps(model: Any, batch: PairStates, names: list[list[str]]) -> list[dict[str, Any]]:
-    """For each trained head the gold matrix (K, K) and its own; none for under 2 pivots."""
-    found: list[dict[str, Any]] = []
-    parts = [part for part in model.parts.values() if isinstance(part, OrderModule)]
-    for part in sorted(parts, key=lambda part: part.side):
-        states, positions, padding = key_points_of(batch, part.side)
-        if states.shape[1] < 2:
-            return []
-        lang, other = model.pair[part.side], model.pair[1 - part.side]
-        pivots = pivot_masks(batch)[part.side][batch.masks[part.side]].tolist()
-        words = [name for name, pivot in zip(names[part.side], pivots, strict=True) if pivot]
-        maps = part.head.maps(part.head(states, padding), positions)
-        for one in maps:
-            found.append(
-                {
-                    "direction": f"{lang} in the order of {other}",
-                    "head": part.name,
-                    "title": one.title,
-                    "words": words,
-                    "pairs": one.pairs,
-                    "matrix": one.matrix[0].tolist(),
-                    "scale": list(one.scale),
-                    "what": one.what,
-                }
-            )
-    return found

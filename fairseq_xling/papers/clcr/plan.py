@@ -6,14 +6,16 @@ Both verbs work in the same folder: `run` continues from the steps of `train`.
 """
 
 import argparse
+import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.core.files import atomic_write, read_json
 from fairseq_xling.core.options import to_argv
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine.precision import device_options
@@ -28,14 +30,25 @@ from fairseq_xling.papers.clcr.config import (
     texts,
     validates,
 )
-from fairseq_xling.papers.clcr.sequence_variants import rows
+from fairseq_xling.papers.clcr.labels import Labels
+from fairseq_xling.papers.clcr.sequence_variants import rows as variants
+from fairseq_xling.papers.clcr.sequences import META
+from fairseq_xling.reports.page import write_run
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
+from fairseq_xling.reports.rows import Row, distinct, select
 from fairseq_xling.runs.launcher import run_steps
 from fairseq_xling.runs.optimiser import optimisation
 from fairseq_xling.runs.options import load_config
 from fairseq_xling.runs.settled import settle_config
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import resumable_training
+from fairseq_xling.runs.training_log import read_curves
+from fairseq_xling.studies.study import with_steps
+from fairseq_xling.verbs.parts.output import as_text
 
+FILES = ("summary.txt", RESULTS, "report.html")
+STUDY, DISTANCES, PIVOTS, SEQUENCES = "clcr-run", "distances", "pivots", "sequences"
 _ANNEALED = ("transform", "lm")
 
 
@@ -46,8 +59,7 @@ class Artifacts:
     Attributes:
         model: the last checkpoint.
         logs: of the trainings, by name, in their order.
-        labels: folder of pivots; tables: output of `clcr keypoints` and `clcr order`, by verb;
-            sequences: folders.
+        labels: folder of pivots; tables: output of `clcr measure`, by kind; sequences: folders.
     """
 
     seed: int
@@ -60,9 +72,6 @@ class Artifacts:
 
 def run_clcr(args: argparse.Namespace, everything: bool) -> None:
     """Plan and run all, or only the transforms and encoders, or print the plan (`--dry-run`)."""
-    if everything:
-        from fairseq_xling.papers.clcr.run_result import FILES, write_run
-
     config, run = load_config(ClcrRunConfig, args, PRESETS), Path(args.output)
     folder, pair = check_config(config)
     config, settled = settle_config(run, config)
@@ -82,9 +91,9 @@ def run_clcr(args: argparse.Namespace, everything: bool) -> None:
         inputs += [path for artifacts in all_artifacts for path in artifacts.tables.values()]
         inputs += [path for artifacts in all_artifacts for path in artifacts.sequences]
         inputs += [artifacts.labels for artifacts in all_artifacts if artifacts.labels]
-        made = (run, all_artifacts, pair, config.precision, list(steps))
+        made = (run, config, all_artifacts, pair, list(steps))
         settings = {"pair": list(pair), "precision": config.precision, "kind": "clcr-run"}
-        outputs, call = [run / name for name in FILES], functools.partial(write_run, *made)
+        outputs, call = [run / name for name in FILES], functools.partial(write_results, *made)
         more = {"settings": settings, "inputs": inputs, "outputs": outputs}
         steps.append(Step("summary", call=call, **more))
     if not run_steps(run, steps, config.jobs, args, settled, shown=""):
@@ -229,18 +238,18 @@ class Plan:
         self.artifacts.model = saves / f"checkpoint_{config.checkpoint}.pt"
         self.artifacts.logs[name] = log
 
-    def _table(self, verb: str, *options: str) -> None:
-        config, name = self.config, f"{verb}-table-{self.seed}"
+    def _table(self, kind: str, *options: str) -> None:
+        config, name = self.config, f"{kind}-table-{self.seed}"
         output = self.place / "results" / f"{name}.json"
         model, labels = self.artifacts.model, self.artifacts.labels
         command = [
-            *("fairseq-xling", "clcr", verb, str(model), "--data", config.data),
+            *("fairseq-xling", "clcr", "measure", kind, str(model), "--data", config.data),
             *("--labels", str(labels), *options, "--device", config.device),
             *("--output", str(output)),
         ]
         outputs = [output, output.with_suffix(".csv")]
         self._add(name, command, [Path(config.data), model, labels], outputs)
-        self.artifacts.tables[verb] = output
+        self.artifacts.tables[kind] = output
 
     def _encode(self, text: Text) -> None:
         config, model, chosen = self.config, self.artifacts.model, rows_of(self.config, text)
@@ -260,7 +269,7 @@ class Plan:
             command += ["--weigh", config.weigh]
         inputs = [Path(config.data), model, Path(text.file)]
         late = None
-        if any(rows[row].reads_translation for row in chosen):
+        if any(variants[row].reads_translation for row in chosen):
             command += ["--translation", text.translation]
             inputs += [Path(text.translation), self.artifacts.labels]
             late = functools.partial(_threshold, self.artifacts.labels / "train")
@@ -281,6 +290,110 @@ class Plan:
 
 def _threshold(labels: Path) -> list[str]:
     """The option with the threshold of the pivots."""
-    from fairseq_xling.papers.clcr.labels import Labels
-
     return ["--threshold", repr(Labels(labels).threshold)]
+
+
+def write_results(
+    run: Path,
+    config: ClcrRunConfig,
+    all_artifacts: Sequence[Artifacts],
+    pair: tuple[str, str],
+    steps: Sequence[Step],
+) -> None:
+    """Write `FILES` into ``run``."""
+    rows = [row for artifacts in all_artifacts for row in read_artifacts(artifacts, pair)]
+    measured = [read_record(path) for path in all_artifacts[0].tables.values()]
+    tables = [section for one in measured for section in one.sections]
+    files = {f"model, seed {artifacts.seed}": artifacts.model for artifacts in all_artifacts}
+    record = run_record(rows, tables, pair, dataclasses.asdict(config))
+    record = with_steps(made(record, files), run, steps)
+    write_run(run, record)
+    with atomic_write(run / "summary.txt", "w") as file:
+        file.write(as_text(record) + "\n")
+
+
+def read_artifacts(artifacts: Artifacts, pair: Sequence[str]) -> list[Row]:
+    """What the trainings, labels, tables and sequences of a seed are, as rows; ``task`` is one of
+    `DISTANCES`, `PIVOTS` and `SEQUENCES`, or a row is that of a table."""
+    rows: list[dict[str, Any]] = []
+
+    def add(task: str, figures: Mapping[str, Any], **about: Any) -> None:
+        of = {"study": STUDY, "task": task, **about}
+        rows.extend({**of, "measure": name, "value": value} for name, value in figures.items())
+
+    for name, log in artifacts.logs.items():
+        if name.startswith(_ANNEALED):
+            curves = read_curves(log, "valid") or read_curves(log, "train")
+            ways = ("_".join(pair), "_".join(pair[::-1]))
+            kinds = ("distance", "relative", "hard", "entropy")
+            columns = [f"{kind}_{way}" for way in ways for kind in kinds]
+            columns += [f"spread_{lang}" for lang in pair]
+            last = {x: curves[x][-1][1] if x in curves else None for x in columns}
+            # NaN is a share of nothing.
+            known = {x.replace("_", " "): None if y != y else y for x, y in last.items()}
+            add(DISTANCES, known, row=name)
+    if artifacts.labels:
+        meta = Labels(artifacts.labels / "train").meta
+        tuned = meta["settings"].get("tuned") or {}
+        figures = {"pairs": meta["sentences"], "pivots": meta["pivots"]}
+        figures |= {"threshold": meta["settings"]["threshold"]}
+        figures |= {f"F1 on {tuned['split']}": tuned["f1"]} if tuned else {}
+        add(PIVOTS, figures, row="train")
+    for path in artifacts.tables.values():
+        rows += read_record(path).rows
+    for folder in artifacts.sequences:
+        meta = read_json(folder / META)
+        figures = {"sentences": meta["sentences"]}
+        figures["vectors each"] = meta["rows"] / max(meta["sentences"], 1)
+        add(SEQUENCES, figures, row=meta["settings"]["row"], text=folder.name)
+    return [
+        {"paper": "clcr", "seed": artifacts.seed, **{k: v for k, v in row.items() if v is not None}}
+        for row in rows
+    ]
+
+
+def run_record(
+    rows: Sequence[Row],
+    tables: Sequence[Section],
+    pair: Sequence[str],
+    config: Mapping[str, Any],
+) -> Record:
+    """The record of `read_artifacts`; ``tables`` are the sections of its tables."""
+    source, target = pair
+    measured = distinct(select(rows, {"task": DISTANCES}), "measure")
+    drawn = [name for name in measured if name.startswith(("distance", "relative"))]
+    own = {"study": STUDY}
+    sections = [
+        Section(
+            "Distance of translations",
+            Table({"phase": "row"}, where={**own, "task": DISTANCES}),
+            Chart("bars", {**own, "task": DISTANCES, "measure": drawn}) if drawn else None,
+            ["relative: divided by the spread of the target's states, 1 is chance"],
+        ),
+        Section(
+            "Pseudo-gold pivots",
+            Table(
+                {"split": "row"},
+                where={**own, "task": PIVOTS},
+                digits={"pairs": None, "pivots": None, "threshold": 4},
+            ),
+        ),
+        *tables,
+        Section(
+            "Sequences",
+            Table(
+                {"row": "row", "text": "text"},
+                where={**own, "task": SEQUENCES},
+                digits={"sentences": None},
+            ),
+            notes=["in sequences/SEED/ROW/TEXT of the run's folder"],
+        ),
+    ]
+    return Record(
+        f"CLCR, {source} and {target}",
+        rows,
+        tuple(one for one in sections if one.table and select(rows, one.table.where)),
+        source="CLCR, Tables 1 to 3",
+        lead=[f"States of {source} are mapped to those of {target}. Shares are in [0, 1]."],
+        config=config,
+    )

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,17 +27,14 @@ from fairseq_xling.papers.clcr.config import (
     check_config,
     check_sequences,
 )
-from fairseq_xling.results.page import Measured, Page, Result
-from fairseq_xling.results.paired import in_words, paired_difference
-from fairseq_xling.results.report import Section
-from fairseq_xling.results.result import find_results
+from fairseq_xling.reports.paired import in_words, paired_difference
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section, read_record
+from fairseq_xling.reports.rows import GIVEN, Row, arranged, by_seed, distinct, select
 from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study, Table, tabled
+from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study
 
 if TYPE_CHECKING:
-    import pandas
-    from matplotlib.figure import Figure
-
     from fairseq_xling.papers.clcr.plan import Artifacts, Plan
 
 # Trainings by what their names begin with.
@@ -46,10 +42,21 @@ MODULES = {"T": ("transform", "lm"), "E": ("extract",), "R": ("order",)}
 HARD, RELATIVE, F1 = "hard D", "relative D", "pivot F1 (%)"
 DISTANCE = "relative D (lower is better)"
 _UNITS = {HARD: ("of distance", 3), DISTANCE: ("of the spread", 3)}  # of differences
-# Of the tables of key-points and orders: their column, that of the page, and its unit.
-KEYPOINTS = (("accuracy", "E, {} (%)", 100.0, 1), ("entropy", "entropy of E, {} (bits)", 1.0, 3))
-ORDERS = (("BLEU-2", "order BLEU-2", 1.0, 3),)
-Record = Mapping[str, Any]
+# How a measure is shown: its column of the table; in the figure by size, its panel and its line.
+SHOWN: dict[str, dict[str, Any]] = {
+    "hard": {"column": HARD, "panel": HARD, "line": "T"},
+    "relative": {
+        **{"column": RELATIVE, "panel": "D / spread of the target's states", "line": "T"},
+        **{"chance": 1.0, "chance is": "chance"},
+    },
+    "f1": {"column": F1, "panel": F1, "line": "T", "unit": "%"},
+    **{
+        f"seconds of {module}": {
+            **{"column": f"{module} (s)", "panel": "seconds of training", "line": module}
+        }
+        for module in MODULES
+    },
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,16 +162,12 @@ class ClcrStudy(Study):
 
     Attributes:
         first: the first column; figure_title: of the figure.
-        codes: rows of the specification by what the columns that measure them begin with.
-        indexed: the rows of which the index has figures, and what follows their names there.
     """
 
     paper, presets = "clcr", PRESETS
     files = ONE_FIGURE
     first: ClassVar[str]
     figure_title: ClassVar[str]
-    codes: ClassVar[Mapping[str, str]]
-    indexed: ClassVar[tuple[slice, str]] = slice(None), ""
 
     # ---- what a study says
 
@@ -179,20 +182,16 @@ class ClcrStudy(Study):
         """Plan what a row trains and measures, before it encodes texts."""
         raise NotImplementedError(type(self).__name__)
 
-    def about(self, config: Any) -> dict[str, Any]:
-        """What else its results record."""
-        return {}
-
-    def further(self, rows: Sequence[Record], config: Any) -> dict[str, float]:
+    def further(self, rows: Sequence[Row], cell: Part) -> Iterable[Row]:
         """Further figures of a seed, from its rows of `read_artifacts`."""
-        return {}
+        return ()
 
-    def notes(self, record: Record, shown: pandas.DataFrame) -> Iterator[str]:
-        """The notes of the table; ``shown`` are its figures, as of `shown_figures`."""
+    def notes(self, rows: Sequence[Row], config: Any) -> Iterator[str]:
+        """The notes of the table."""
         raise NotImplementedError(type(self).__name__)
 
-    def draw(self, record: Record, shown: pandas.DataFrame) -> Figure:
-        """The figure."""
+    def chart(self, columns: Sequence[str]) -> Chart:
+        """The figure; ``columns`` are those of the table."""
         raise NotImplementedError(type(self).__name__)
 
     # ---- what is the same for all
@@ -231,131 +230,95 @@ class ClcrStudy(Study):
                 (classified,) = steps[-1].outputs
                 files.append(classified)
             named = {str(path): path for path in files}
-            about = {"row": called}
+            about = {"row": called, "source": pair[0], "target": pair[1]}
             cells.append(Part(about, named, name, config, pair, artifacts, classified))
         return steps, cells
 
-    def read(self, cell: Any) -> Iterable[Mapping[str, Any]]:
-        """Figures of the trainings of each seed, accuracies, and what the study measures else."""
-        from fairseq_xling.papers.clcr.classify_result import accuracies
-        from fairseq_xling.papers.clcr.run_result import read_artifacts
+    def read(self, cell: Any) -> Iterator[Row]:
+        """In the order of the table's columns, whose headings are ``column``: figures of the
+        trainings of each seed, accuracies, what the study measures else, and seconds."""
+        from fairseq_xling.papers.clcr.plan import read_artifacts
+        from fairseq_xling.papers.trelm.results import read_cost
 
-        found = [read_artifacts(one, cell.pair) for one in cell.artifacts]
-        for (about, rows), artifacts in zip(found, cell.artifacts, strict=True):
-            figures = _trained(artifacts, about, rows, cell.pair)
-            yield from measurements(figures, seed=artifacts.seed)
+        found = [(one, read_artifacts(one, cell.pair)) for one in cell.artifacts]
+        for artifacts, rows in found:
+            yield from _trained(rows, cell.pair, artifacts.seed)
         if cell.classified is not None:
-            (result,) = find_results(cell.classified)
-            own = accuracies(result.frame)
-            names = "accuracy, " + own["row"] + ", " + own["task"]
-            columns = ["seed", "model", "task", "measure", "value"]
-            yield from own.assign(model=own["row"], measure=names)[columns].to_dict("records")
-        for about, rows in found:
-            yield from measurements(self.further(rows, cell.config), seed=about["seed"])
-
-    def recorded(
-        self, config: Any, cells: Sequence[Any], frame: pandas.DataFrame
-    ) -> dict[str, Any]:
-        record = {"pair": list(cells[0].pair), **self.about(cells[0].config)}
-        if classified := cells[-1].classified:
-            (result,) = find_results(classified)
-            record |= {name: result.record[name] for name in ("source", "tests", "majority")}
-        return record
+            yield from accuracies(read_record(cell.classified).rows)
+        for artifacts, rows in found:
+            yield from ({"seed": artifacts.seed, **row} for row in self.further(rows, cell))
+        for artifacts, _ in found:
+            seconds: dict[str, float] = {}
+            for name, log in artifacts.logs.items():
+                module = next(m for m, begins in MODULES.items() if name.startswith(begins))
+                seconds[module] = seconds.get(module, 0.0) + read_cost(log)["seconds"]
+            for module in filter(seconds.__contains__, MODULES):
+                measure = f"seconds of {module}"
+                about = {"seed": artifacts.seed, "measure": measure, **SHOWN[measure]}
+                yield {**about, "value": seconds[module]}
 
     def inputs(self, cells: Sequence[Any]) -> dict[str, Path]:
         """The models alone."""
         return {f"model, {x.name}, seed {y.seed}": y.model for x in cells for y in x.artifacts}
 
-    def page(self, result: Result) -> Page:
-        page, (first, second) = super().page(result), result.record["pair"]
-        return dataclasses.replace(page, title=f"{page.title}, {first} and {second}")
+    def record(self, rows: Sequence[Row], config: Any) -> Record:
+        record, pair = super().record(rows, config), "{source} and {target}".format(**rows[0])
+        return dataclasses.replace(record, title=f"{record.title}, {pair}")
 
-    def sections(self, frame: pandas.DataFrame, record: Record) -> Iterator[Section]:
-        from fairseq_xling.results.frame import pivot
-
-        shown = shown_figures(record, frame)
-        digits = dict(zip(shown["column"], shown["digits"], strict=True))
-        table = pivot(shown, {self.first: "row"}, "column", digits=digits)
-        yield tabled("Table", table, *self.notes(record, shown))
-        yield Section(self.figure_title, figure=partial(self.draw, record, shown), name="plot")
-
-    def csv(self, frame: pandas.DataFrame, record: Record) -> dict[str, Table]:
-        from fairseq_xling.results.frame import listed
-
-        names = {self.first: "row", "seed": "seed", "figure": "measure", "value": "value"}
-        return {"table": listed(frame, names)}
-
-    def measured(self, frame: pandas.DataFrame, table: Section) -> Iterator[Measured]:
-        chosen, unit = self.indexed
-        for place, column in enumerate(table.header[1:], start=1):
-            for code in [x for begins, x in self.codes.items() if column.startswith(begins)]:
-                for row in table.rows[chosen]:
-                    if row[place] is not None:
-                        yield Measured(code, f"{column}, {row[0]}{unit}", row[place].mean)
+    def sections(self, rows: Sequence[Row], config: Any) -> Iterator[Section]:
+        columns = [name for name in distinct(rows, "column") if name]
+        digits = {name: 3 for name in columns if not name.endswith((" (%)", " (s)"))}
+        digits |= {name: 0 for name in columns if name.endswith(" (s)")}
+        table = Table({self.first: "row"}, "column", {"column": GIVEN}, digits={"*": 1, **digits})
+        yield Section("Table", table, notes=list(self.notes(rows, config)), name="table")
+        yield Section(self.figure_title, chart=self.chart(columns), name="plot")
 
 
-def measurements(figures: Mapping[str, float | None], **about: Any) -> list[dict[str, Any]]:
-    """Rows of a frame for those ``figures`` that are known."""
-    return [{**about, "measure": x, "value": v} for x, v in figures.items() if v is not None]
+def _trained(rows: Sequence[Row], pair: Sequence[str], seed: int) -> Iterator[Row]:
+    """Of the rows of `read_artifacts`: means of both directions after the last phase, and F1 of
+    tuned pivots."""
+    from fairseq_xling.papers.clcr.plan import DISTANCES, PIVOTS
 
-
-def _trained(
-    artifacts: Artifacts, about: Record, rows: Sequence[Record], pair: Sequence[str]
-) -> dict[str, float | None]:
-    """Means of both directions after the last phase, F1 of tuned pivots, and seconds."""
-    from fairseq_xling.papers.trelm.results import read_cost
-
-    last = {row["measure"]: row["value"] for row in rows if row["table"] == "distances"}
+    last = {row["measure"]: row.get("value") for row in select(rows, {"task": DISTANCES})}
     figures: dict[str, float | None] = {}
     for kind in ("hard", "relative"):
-        names = [" ".join([kind, *way]).replace("_", " ") for way in (pair, pair[::-1])]
-        values = [last[name] for name in names]
-        figures[kind] = None if None in values else statistics.fmean(values)
-    figures |= {"f1": (about["tuned"] or {}).get("f1"), "pivots": about["pivots"]["pivots"]}
-    seconds: dict[str, float] = {}
-    for name, log in artifacts.logs.items():
-        module = next(m for m, begins in MODULES.items() if name.startswith(begins))
-        seconds[module] = seconds.get(module, 0.0) + read_cost(log)["seconds"]
-    return figures | {f"seconds of {module}": seconds[module] for module in sorted(seconds)}
+        values = [last[f"{kind} {' '.join(way)}"] for way in (pair, pair[::-1])]
+        figures[kind] = None if None in values else statistics.fmean(values)  # type: ignore[type-var]
+    for row in select(rows, {"task": PIVOTS}):
+        if row["measure"].startswith("F1"):
+            figures["f1"] = 100 * row["value"]
+        elif row["measure"] == "pivots":
+            figures["pivots"] = row["value"]
+    for name, value in figures.items():
+        yield {"seed": seed, "measure": name, **SHOWN.get(name, {}), "value": value}
 
 
-def shown_figures(record: Record, frame: pandas.DataFrame) -> pandas.DataFrame:
-    """The rows of ``frame`` that the page shows, in the order of the table's columns: ``column``
-    and ``digits``, and values in its unit."""
-    from fairseq_xling.verbs.parts.probe import shown
-
-    known = {"hard": (HARD, 3), "relative": (RELATIVE, 3), "f1": (F1, 1)}
-    tests = dict(record.get("tests", ()))
-    for file, lang in tests.items():
-        for model in dict.fromkeys(frame["model"].dropna()) if lang != record["source"] else ():
-            known[f"accuracy, {model}, {file}"] = (f"{model}, {shown(tests, file)} (%)", 1)
-    for lang in record["pair"]:
-        known |= {
-            name.format(lang): (name.format(lang), digits) for _, name, _, digits in KEYPOINTS
-        }
-    known |= {name: (name, digits) for _, name, _, digits in ORDERS}
-    known |= {f"seconds of {module}": (f"{module} (s)", 0) for module in MODULES}
-    order = {measure: place for place, measure in enumerate(known)}
-    found = frame[frame["measure"].isin(order)]
-    found = found.sort_values("measure", key=lambda names: names.map(order), kind="stable")
-    columns, digits = zip(*(known[measure] for measure in found["measure"]), strict=True)
-    percent = zip(found["measure"], found["value"], strict=True)
-    values = [100 * value if measure == "f1" else value for measure, value in percent]
-    return found.assign(column=columns, digits=digits, value=values)
+def accuracies(rows: Sequence[Row]) -> Iterator[Row]:
+    """Of the rows of `clcr classify` the accuracies of its classifiers; the table has those in
+    other languages than the one trained on."""
+    always = rows[0]["row"]
+    own = select(rows, {"measure": "accuracy", "seed": GIVEN, "value": GIVEN})
+    for row in arranged(own, "task"):
+        names = ("seed", "source", "target", "task", "value", "unit", "chance")
+        about = {name: row[name] for name in names if name in row}
+        about |= {"model": row["row"], "measure": f"accuracy, {row['row']}, {row['task']}"}
+        if row["target"] != row["source"]:
+            about |= {"column": f"{row['row']}, {row['column']} (%)", "line": row["row"]}
+            about |= {"panel": f"accuracy in {row['column']} (%)", "chance is": always}
+        yield about
 
 
 Sides = dict[str, tuple[list[float], list[float]]]
 
 
-def differences(shown: pandas.DataFrame, after: Any, before: Any) -> Sides:
-    """Both sides of each figure that two rows have, by the seeds that both have."""
-    from fairseq_xling.results.frame import by_seed
-
+def differences(rows: Iterable[Row], after: Any, before: Any) -> Sides:
+    """Both sides of each column that two rows have, by the seeds that both have."""
     sides = {}
-    found = by_seed(shown, "column", "row")
-    for column in dict.fromkeys(shown["column"]):
-        own, other = found.get((column, after), {}), found.get((column, before), {})
-        if seeds := sorted({*own} & {*other}):
+    found = by_seed(rows, "column", "row")
+    for column, row in found:
+        own, other = found[column, row], found.get((column, before), {})
+        seeds = sorted({*own} & {*other})
+        if row == after and seeds:
             name = DISTANCE if column == RELATIVE else column.removesuffix(" (%)")
             sides[name] = [own[x] for x in seeds], [other[x] for x in seeds]
     return sides
@@ -369,22 +332,14 @@ def differences_in_words(sides: Sides) -> str:
     )
 
 
-def chance_of(record: Record) -> tuple[float, str] | None:
-    """The accuracy of the most frequent label, the mean over the test files of other languages."""
-    if "majority" not in record:
-        return None
-    always = record["majority"]
-    others = [file for file, lang in record["tests"] if lang != record["source"]]
-    known = [always["accuracy"][file] for file in others if file in always["accuracy"]]
-    return (statistics.fmean(known), f"always {always['label']}") if known else None
-
-
-def zero_shot_note(rows: str, record: Record) -> list[str]:
+def zero_shot_note(what: str, rows: Sequence[Row]) -> list[str]:
     """What accuracies are, and that of the most frequent label, if it is known."""
-    if "tests" not in record:
+    own = select(rows, {"model": GIVEN, "column": GIVEN})
+    if not own:
         return []
-    chance = chance_of(record)
+    known = {row["task"]: row["chance"] for row in own if "chance" in row}
+    always = f"; {own[0]['chance is']}: {statistics.fmean(known.values()):.1f}" if known else ""
     return [
-        f"Accuracy{rows} is zero-shot: a classifier trained on {record['source']}, tested on other "
-        "languages" + (f"; {chance[1]}: {chance[0]:.1f}." if chance else ".")
+        f"Accuracy{what} is zero-shot: a classifier trained on {own[0]['source']}, tested on other "
+        f"languages{always}."
     ]

@@ -11,7 +11,6 @@ test are looked up among their translations as in Pires et al. 2019, section 5.
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
 from fairseq_xling.core.options import like, option, reads
@@ -33,15 +32,16 @@ from fairseq_xling.studies.encoder_training import (
 from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
 from fairseq_xling.studies.study import Cell, Study
 from fairseq_xling.studies.task_options import TaskOptions
+from fairseq_xling.verbs.translate_mds import BLEU, OTHERS, PRECISION, RATE
 
-RATE, BLEU, OTHER = "convert rate", "BLEU-1", "third language"
+OTHER = "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
 TRANSFER, TRAINED = "zero-shot transfer", "language trained on"
 HALF, MOVED, ALL = "lower half frozen", "lower half frozen, shifted", "all layers trained"
 NEW = "new weights, all layers trained"
 FOUND = "translation found"
 BEST = "checkpoint_best.pt"
-OWN, OTHERS = "mass on own words", "mass on others' words"
+OWN_MASS, OTHER_MASS = "mass on own words", "mass on others' words"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +139,12 @@ class TokenTranslation(Study):
                         yield {"row": name, "measure": FOUND, **own}
         else:
             valid, test = (_by_shift(found[split]) for split in ("valid", "test"))
-            chosen = best_shift({shift: one for shift, one in valid.items() if shift.alpha > 0})
+            precisions = {
+                shift: {"precision": one[PRECISION]}
+                for shift, one in valid.items()
+                if shift.alpha > 0
+            }
+            chosen = best_shift(precisions)
             where = {"chosen": f"layer {chosen.layer}, alpha {chosen.alpha:g}"}
             yield from _scores(test[chosen], {**where, "cell": "chosen"})
             if cell.about["row"] == SHIFT:
@@ -165,7 +170,7 @@ class TokenTranslation(Study):
         if select(rows, {"measure": FOUND}):
             note = "Share of sentences whose translation is the nearest one, a mean over layers."
             yield Section("Sentences", Table(lines, where={"measure": FOUND}), notes=[note])
-        masses = {"measure": [OWN, OTHERS]}
+        masses = {"measure": [OWN_MASS, OTHER_MASS]}
         yield Section("Masked words", Table({"language": "target"}, where=masses))
         tuned = {"measure": [TRANSFER, TRAINED]}
         if select(rows, tuned):
@@ -185,18 +190,18 @@ def _masses(rows: Sequence[Row]) -> Iterator[Row]:
     """The mass on words of the text's own language alone, and of each of the others."""
     for lang in distinct(rows, "target"):
         of = select(rows, {"target": lang, "of": GIVEN})
-        for title, own in ((OWN, True), (OTHERS, False)):
+        for title, own in ((OWN_MASS, True), (OTHER_MASS, False)):
             side = [row for row in of if (row["of"] == lang) is own]
             value, chance = (sum(row[name] for row in side) for name in ("value", "chance"))
             yield {"target": lang, "measure": title, "value": value, "chance": chance}
 
 
-def _by_shift(rows: Sequence[Row]) -> dict[Shift, dict[str, Any]]:
-    """What `translate mds` measured of each shift."""
-    found: dict[Shift, dict[str, Any]] = {}
-    for row in select(rows, {"alpha": GIVEN}):
+def _by_shift(rows: Sequence[Row]) -> dict[Shift, dict[str, float]]:
+    """What `translate mds` measured of each shift, summed over languages that it counted."""
+    found: dict[Shift, dict[str, float]] = {}
+    for row in select(rows, {"alpha": GIVEN, "setting": None}):
         scores = found.setdefault(Shift(row["layer"], row["alpha"]), {})
-        scores[row["measure"]] = row["value"]
+        scores[row["measure"]] = scores.get(row["measure"], 0) + row["value"]
     return found
 
 
@@ -244,8 +249,9 @@ def _grid(
     return Step(name, [command], inputs=inputs, outputs=[run / "grids" / name], resumable=True)
 
 
-def _scores(scores: Mapping[str, Any], about: Row) -> Iterator[Row]:
-    third = sum(scores["other_languages"].values()) / max(1, scores["tokens"])
-    yield {**about, "measure": RATE, "value": scores["convert_rate"]}
-    yield {**about, "measure": BLEU, "value": scores["bleu"], "unit": "%"}
+def _scores(scores: Mapping[str, float], about: Row) -> Iterator[Row]:
+    third = scores.get(OTHERS, 0) / max(1, scores["tokens"])
+    if RATE in scores:  # of what no language alone has, there is none
+        yield {**about, "measure": RATE, "value": scores[RATE]}
+    yield {**about, "measure": BLEU, "value": scores[BLEU], "unit": "%"}
     yield {**about, "measure": OTHER, "value": third}

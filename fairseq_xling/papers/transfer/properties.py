@@ -104,7 +104,7 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
     for folder in folders:
         if sum(same_place(folder, other) for other in folders) > 1:
             raise UserError(f"the run {folder} is named twice")
-    by_run = [_read(folder) for folder in folders]
+    by_run = [_figures_of(folder) for folder in folders]
     cells = [cell for found in by_run for cell in found]
     for cell in cells:
         if cell.config.head != cells[0].config.head:
@@ -133,7 +133,7 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
     ]
 
 
-def _read(run: Path) -> list[FinishedFigure]:
+def _figures_of(run: Path) -> list[FinishedFigure]:
     if not run.is_dir():
         raise UserError(f"{run}: no such folder of a run")
     if not (run / RESULTS).is_file():
@@ -145,13 +145,13 @@ def _read(run: Path) -> list[FinishedFigure]:
         heads.check(config.head)
         tests = {(one.name, one.lang): one.path for one in parse_tests("--test", config.test)}
         own = select(record.rows, {"part": "test", "measure": config.figure, "how": None})
-        found = figures(own, "encoder", "line", "source", "set", "target")
+        found = figures(own, "encoder", "row", "line", "source", "set", "target")
         return [
             FinishedFigure(
-                *(run, config, encoder, line, tuple(source.split("+")), lang, tuple(values)),
-                tests[test_set, lang],
+                *(run, config, encoder, encoder + line.removeprefix(row)),  # without the source
+                *(tuple(source.split("+")), lang, tuple(values), tests[test_set, lang]),
             )
-            for (encoder, line, source, test_set, lang), values in found.items()
+            for (encoder, row, line, source, test_set, lang), values in found.items()
         ]
     except UserError:
         raise

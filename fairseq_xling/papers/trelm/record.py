@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.files import atomic_write
+from fairseq_xling.interop.sources import folder_family
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts
 from fairseq_xling.papers.trelm.results import (
@@ -60,7 +61,8 @@ def write_migrations(
 ) -> None:
     """Write `RUN_FILES` into ``run``."""
     rows, places = measure(config, ((None, one) for one in artifacts), "run")
-    record = run_record(rows, dataclasses.asdict(config), places)
+    facts = {"source family": folder_family(config.source), **places}
+    record = run_record(rows, dataclasses.asdict(config), facts)
     write_run(run, with_steps(made(record, {}), run, steps))
     with atomic_write(run / "summary.txt", "w") as file:
         for part_ in parts(record):

@@ -192,7 +192,7 @@ def _samples(samples: Sequence[Mapping[str, str]], direction: str) -> Iterator[d
 
 def _maps(vectors: Iterable[Path]) -> Iterator[dict[str, Any]]:
     """What became of the maps of vectors; nothing of those that are not mapped."""
-    from fairseq_xling.mapping.job import read_outcome
+    from fairseq_xling.verbs.map import read_outcome
 
     for path in vectors:
         report = Path(f"{path}.json")

@@ -12,6 +12,7 @@ from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import check_files, exclusive, read_json, sha256, write_json
 from fairseq_xling.core.folders import claim
+from fairseq_xling.core.languages import check_languages
 from fairseq_xling.core.options import part_of
 from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import DataFolder
@@ -25,7 +26,6 @@ from fairseq_xling.tasks.items import parse_files
 from fairseq_xling.tasks.probing.examples import Example, read_examples, write_predictions
 from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe, micro_scores, prior
 from fairseq_xling.tasks.probing.states import Placed, Spans, keep_states, open_spans, place
-from fairseq_xling.verbs.eval import check_languages
 from fairseq_xling.verbs.parts.comparison import LAYER
 from fairseq_xling.verbs.parts.output import as_text
 

@@ -8,12 +8,13 @@ import torch
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping import search
-from fairseq_xling.mapping.job import apply_map, read_outcome
+from fairseq_xling.mapping.job import apply_map
 from fairseq_xling.mapping.methods.adversarial import Adversarial
 from fairseq_xling.mapping.procrustes import orthogonality_error
 from fairseq_xling.mapping.refine import random_rotation
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.reports.record import read_record
+from fairseq_xling.verbs.map import read_outcome
 from tests.records import rows, value, values
 
 GAME = "--epochs 2 --epoch-size 3200 --hidden 32 --chance 2".split()

@@ -62,6 +62,21 @@ def test_a_heat_map_has_the_means_and_a_scatter_plot_every_point():
     assert [len(line.get_xdata()) for line in axis.lines] == [8, 8]
 
 
+def test_heat_maps_have_scales_of_their_own_and_no_more_height_than_their_rows():
+    rows = [
+        {"row": row, "layer": 0, "measure": f"{name} {n}", "value": value, "low": low, "high": 1.0}
+        for name, low, value, lines in (("sign", -1.0, 1.0, "ab"), ("p", 0.0, 0.5, "abcdefgh"))
+        for row in lines
+        for n in (1, 2)
+    ]
+    axes = axes_of(Chart("heat", scale=("low", "high"), panel="measure"), rows)
+    images = [axis for axis in axes if axis.images]
+    assert [axis.images[0].get_clim() for axis in images] == [(-1, 1), (-1, 1), (0, 1), (0, 1)]
+    low, high = images[0].get_gridspec().get_height_ratios()
+    assert low < high
+    assert [text.get_text() for text in images[0].texts] == ["+1", "+1"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_cannot_be_drawn_is_one_line(kind):
     with pytest.raises(UserError, match="a chart must have 1 to 100 panels, got 0"):

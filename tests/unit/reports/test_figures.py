@@ -63,6 +63,9 @@ def test_of_many_whole_numbers_some_are_ticks():
     line = Line("en", list(range(1, 61)), [1.0] * 60)
     ticks = draw([Panel([line], "epoch", "f1", whole=True)]).axes[0].get_xticks()
     assert list(ticks) == list(range(1, 61, 3))
+    line = Line("a", range(100, 1600, 100), [0.0] * 15)
+    ticks = draw([Panel([line], "step", "f1", whole=True)]).axes[0].get_xticks()
+    assert list(ticks) == list(range(100, 1600, 200))  # as their numbers have room
 
 
 def test_lines_differ_without_their_colours():
@@ -211,3 +214,11 @@ def test_names_stay_where_they_are_when_the_figure_is_written(axis, tmp_path):
     once = axis.get_position().bounds, text.get_position()
     axis.figure.savefig(tmp_path / "a.svg")
     assert (axis.get_position().bounds, text.get_position()) == once
+
+
+def test_letters_that_no_font_has_stay_text():
+    def letters(name):
+        return to_svg(draw_scatter([Points("words", [1], [2], [name])], "x", "y")).count("<text")
+
+    assert letters("Wort") == 0
+    assert letters("\U0001f9ff") > 1  # so that a viewer with such a font sees them

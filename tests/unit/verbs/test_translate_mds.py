@@ -79,7 +79,8 @@ def test_the_figure_has_a_line_for_each_alpha_by_layer(found):
 
 
 def test_one_translation_without_reference_has_no_bleu():
-    counts = {"convert_rate": 0.25, "tokens": 8, "shared": 0, "converted": 2, "cut": 0}
+    counts = {"tokens": 8, "shared": 0, "converted": 2, "neither": 0, "cut": 0}
+    counts |= {"convert_rate": 0.25, "other_languages": {}}
     cell = Shift(3, 1.5)
     printed = as_text(record_of({**SUMMARY, "scored": False}, {cell: counts}, {"shifted": cell}))
     assert "BLEU" not in printed and "shifted      3  1.5           0.250" in printed

@@ -193,7 +193,6 @@ def _share(part: float, whole: float) -> float | None:
 
 SHARES = ("accuracy", "precision", "recall", "majority")
 DOUBTS = ("entropy", "ambiguous")
-HEADER = ("language", "delta", *SHARES, "key-points", "tokens", *DOUBTS)
 _UNSURE = (0.2, 0.8)
 
 
@@ -211,18 +210,16 @@ def doubts(probabilities: Tensor) -> dict[str, Tensor]:
     return {"entropy": nats.sum() / math.log(2), "ambiguous": ((p > low) & (p < high)).sum()}
 
 
-def table_row(
-    lang: str, delta: float, counts: Mapping[str, float], doubt: Mapping[str, float]
-) -> Sequence[object]:
-    """A line under `HEADER`: key-points are those that were kept; ``doubt`` are sums of `doubts`,
-    which the line has as means."""
+def measured(counts: Mapping[str, float], doubt: Mapping[str, float]) -> dict[str, float | None]:
+    """The figures of words: `shares`, how many words were kept and how many there are, and the
+    means of ``doubt``, which are sums of `doubts`."""
     numbers = {name: int(counts[name]) for name in COUNTS}
     total = sum(numbers.values())
-    return [
-        *(lang, float(delta), *shares(numbers).values()),
-        *(numbers["hit"] + numbers["false"], total),
-        *(_share(float(doubt[name]), total) for name in DOUBTS),
-    ]
+    return {
+        **shares(numbers),
+        **{"key-points": numbers["hit"] + numbers["false"], "tokens": total},
+        **{name: _share(float(doubt[name]), total) for name in DOUBTS},
+    }
 
 
 @modules.register("extract")

@@ -70,7 +70,7 @@ class AdversarialTagging(Study):
 
     def read(self, cell: Cell) -> Iterator[Row]:
         """In percent; what is by epoch has the task ``epochs``, and what a map reaches ``map``."""
-        from fairseq_xling.mapping.job import read_outcome
+        from fairseq_xling.verbs.map import read_outcome
 
         if "map" in cell.files:
             found = read_outcome(cell.files["map"])
@@ -96,7 +96,8 @@ class AdversarialTagging(Study):
                 yield {**about, **of, "epoch": epoch, "value": times * value}
 
     def arrange(self, rows: list[Row]) -> list[Row]:
-        """What was read, and the mean of each row over targets."""
+        """What was read, the source's figures last, and the mean of each row over targets."""
+        rows.sort(key=lambda row: row["measure"] == "source")
         own = select(rows, {"task": None, "measure": "target"})
         same = ("paper", "study", "row", "name", "unit")
         for row in distinct(own, "row"):
@@ -116,7 +117,7 @@ class AdversarialTagging(Study):
         notes = _notes(rows, config, metric)
         yield Section(f"{metric} by target language", table, notes=notes, name="table")
         bars = Chart("bars", {"task": None, "heading": drawn}, "{row}: {name}", panel="heading")
-        bars = dataclasses.replace(bars, xlabel="{heading} (%)")
+        bars = dataclasses.replace(bars, xlabel="{heading} (%)", title="{heading} (%)")
         yield Section("Figures by row", chart=bars, name="" if curves else "plot")
         if curves:
             chart = Chart(

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from fairseq_xling.analysis.shift_grid import Shift, best_shift
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.mbert.token_translation_study import (
     BLEU,
@@ -19,12 +20,13 @@ from fairseq_xling.papers.mbert.token_translation_study import (
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.reports.rows import select
 from fairseq_xling.studies.study import Cell
+from fairseq_xling.verbs.translate_mds import record_of
 
 
 def cell(layer, alpha, precision, rate):
-    counts = {"tokens": 10, "other_languages": {"id": 1}}
+    counts = {**dict.fromkeys(("shared", "converted", "neither", "cut"), 0), "tokens": 10}
     figures = {"precision": precision, "bleu": precision / 2, "convert_rate": rate}
-    return {"layer": layer, "alpha": alpha, **figures, **counts}
+    return Shift(layer, alpha), {**figures, **counts, "other_languages": {"id": 1}}
 
 
 @pytest.fixture
@@ -39,7 +41,11 @@ def grids(tmp_path):
     paths = {}
     for split, cells in found.items():
         paths[split] = tmp_path / f"{split}.json"
-        write_json(paths[split], {"cells": cells})
+        summary = {"pair": ("en", "de"), "sizes": (1, 1), "common": 0, "split": "train"}
+        summary |= {"mean_tokens": (1, 1), "lines": 1}
+        scores = dict(cells)
+        record = record_of(summary, scores, {"best": best_shift(scores)})
+        write_record(paths[split], record)
     return paths
 
 

@@ -6,6 +6,7 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.properties import (
+    FinishedFigure,
     entity_words,
     jaccard,
     read_entities,
@@ -13,7 +14,6 @@ from fairseq_xling.papers.transfer.properties import (
     shared_features,
 )
 from fairseq_xling.papers.transfer.properties import measure_word_order as measure
-from fairseq_xling.papers.transfer.scatter_result import FinishedFigure
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.sources import parse_sources

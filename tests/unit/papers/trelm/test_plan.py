@@ -14,8 +14,6 @@ from fairseq_xling.papers.trelm.plan import (
     add_tasks,
     task_figures,
 )
-from fairseq_xling.papers.trelm.run_result import task_table
-from fairseq_xling.results.frame import make_frame
 from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import TASKS
 from tests.transfer_record import transfer_record
@@ -143,18 +141,3 @@ def test_parsing_has_two_figures_and_the_others_the_one_of_their_head(world, con
     assert task_figures(chosen, outcome) == {
         **{"POS": 90.0, "UAS": 72.0, "LAS": 61.0, "parsing uas": 55.0, "parsing las": 50.0}
     }
-
-
-def test_the_table_of_tasks_has_a_column_for_each_figure():
-    figures = {1: {"UAS": 70.0, "LAS": 60.0}, 2: {"UAS": 72.0, "LAS": 61.0}}
-    frame = make_frame(
-        {"kind": "task", "target": "de", "seed": seed, "measure": name, "value": value}
-        for seed, own in figures.items()
-        for name, value in own.items()
-    )
-    header, rows = task_table(frame)
-    assert header == ["target", "seeds", "UAS", "LAS"]
-    assert [[str(cell) for cell in row] for row in rows] == [
-        ["de", "1,2", "71.00 ± 1.41", "60.50 ± 0.71"]
-    ]
-    assert task_table(frame[:0])[1] == []

@@ -8,15 +8,9 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts
-from fairseq_xling.papers.trelm.results import (
-    cost_table,
-    measure,
-    part,
-    read_cost,
-    totals,
-)
-from fairseq_xling.papers.trelm.run_result import bleu_table
-from fairseq_xling.results.frame import make_frame
+from fairseq_xling.papers.trelm.results import costs_of, measure, part, read_cost, totals
+from fairseq_xling.reports.record import Record, write_record
+from fairseq_xling.reports.rows import select
 
 
 def generated(path, pairs):
@@ -29,11 +23,8 @@ def generated(path, pairs):
 def migration(root, target):
     """Of a migration without trainings, all but its translations."""
     write_json(root / "meta.json", {"mono": {}, "parallel": {}})
-    bpw = {lang: {"bpw": 5.0} for lang in ("en", target)}
-    write_json(
-        root / "bpw.json",
-        {"results": [{"measures": {"bpw": {"scores": bpw, "chance": bpw}}}]},
-    )
+    bits = {"row": "init", "task": "bpw", "measure": "bits per word", "value": 5.0, "chance": 13.0}
+    write_record(root / "bpw.json", Record("x", [{**bits, "target": x} for x in ("en", target)]))
     outcome = Artifacts(target, 1, "", root, bpw=root / "bpw.json")
     outcome.checkpoints["init"] = root / "init.pt"
     return outcome
@@ -47,15 +38,17 @@ def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path)
         "oracle, test1": generated(tmp_path / "b" / "generate-test1.txt", [right, wrong]),
     }
     config = TrelmConfig(translate_split="test,test1")
-    frame, (found,) = measure(config, [(None, outcome)], "run")
-    header, rows = bleu_table(frame)
-    assert {*frame["updates"]} == {None}  # nothing is trained
-    names = [row[header.index("ordering")] for row in rows]
-    precisions = [str(row[header.index("1-gram precision")]) for row in rows]
-    assert (names, precisions) == (["oracle", "oracle, test1"], ["100.0", "80.0"])
-    assert found["samples"] == [
-        {"source": "source 0", "reference": "a b c d e", "oracle": "a b c d e"}
+    rows, places = measure(config, [(None, outcome)], "run")
+    assert not any("updates" in row for row in rows)  # nothing is trained
+    found = {row["ordering"]: row["value"] for row in select(rows, {"measure": "1-gram precision"})}
+    assert found == {"oracle": 100.0, "oracle, test1": pytest.approx(80.0)}
+    (sample,) = part(rows, "sample")
+    assert [sample[name] for name in ("text", "reference", "ordering", "value")] == [
+        *("source 0", "a b c d e", "oracle", "a b c d e")
     ]
+    assert places["to de, seed 1"]["checkpoints"] == {"init": str(tmp_path / "init.pt")}
+    target, source = part(rows, "bits")
+    assert (target["side"], source["side"]) == ("target", "en")
 
 
 @pytest.mark.row("T18")
@@ -68,26 +61,21 @@ def test_a_backward_translation_is_cut_as_its_own_language_and_has_its_own_sampl
     }
     outcome.backward = ["identity, backward"]
     config = TrelmConfig(languages="en,zh")
-    frame, (found,) = measure(config, [(None, outcome)], "run")
-    there, back = frame[frame["measure"] == "1-gram precision"].itertuples()
-    assert "tok:zh" in there.signature and "tok:13a" in back.signature
-    assert there.value == pytest.approx(80.0)  # of characters
-    assert back.value == pytest.approx(75.0)  # of words
+    rows, _ = measure(config, [(None, outcome)], "run")
+    there, back = select(rows, {"measure": "1-gram precision"})
+    assert "tok:zh" in there["signature"] and "tok:13a" in back["signature"]
+    assert there["value"] == pytest.approx(80.0)  # of characters
+    assert back["value"] == pytest.approx(75.0)  # of words
     # A tokenizer that is chosen is the target's.
     chosen = TrelmConfig(languages="en,zh", bleu_tokenizer="char")
-    frame, _ = measure(chosen, [(None, outcome)], "run")
-    there, back = frame[frame["measure"] == "BLEU"]["signature"]
+    chosen_rows, _ = measure(chosen, [(None, outcome)], "run")
+    there, back = (row["signature"] for row in select(chosen_rows, {"measure": "BLEU"}))
     assert "tok:char" in there and "tok:13a" in back
-    assert found["samples"] == [
-        {"source": "source 0", "reference": "我们来了吗", "identity": "我们来了呢"}
-    ]
-    assert found["samples_backward"] == [
-        {
-            "source": "source 0",
-            "reference": "a dog runs home",
-            "identity, backward": "a dog runs away",
-        }
-    ]
+    samples = {row["direction"]: (row["reference"], row["value"]) for row in part(rows, "sample")}
+    assert samples == {
+        "forward": ("我们来了吗", "我们来了呢"),
+        "backward": ("a dog runs home", "a dog runs away"),
+    }
 
 
 HEAD = (
@@ -119,10 +107,10 @@ def test_steps_and_seconds_of_all_phases_stand_beside_those_of_each(tmp_path):
     for phase, updates, wall in (("commonality", 10, 5.0), ("language", 20, 8.0)):
         outcome.logs[phase] = tmp_path / f"{phase}.log"
         outcome.logs[phase].write_text(HEAD + epoch(updates, wall))
-    frame, _ = measure(TrelmConfig(), [(None, outcome)], "run")
-    assert {*frame["updates"]} == {30}
-    assert list(part(frame, "total")["value"]) == [13.0]
-    assert totals(frame)["seconds"] == 13.0  # each phase counts once
+    rows, _ = measure(TrelmConfig(), [(None, outcome)], "run")
+    assert {row["updates"] for row in rows} == {30}
+    assert [row["value"] for row in part(rows, "total")] == [13.0]
+    assert totals(costs_of(rows))["seconds"] == 13.0  # each phase counts once
 
 
 def test_an_epoch_that_was_repeated_after_a_kill_counts_once(tmp_path):
@@ -150,17 +138,10 @@ def test_the_paper_counts_both_directions_of_transfer_as_one():
     phases = {"commonality": 20_000, "forward": 20_000, "backward": 20_000, "language": 80_000}
     cost = {"parameters": 10, "trained": 5, "sentences": 1, "seconds": 60.0, "devices": 1}
     cost["device_days"] = 60 / 86_400
-    frame = make_frame(
-        {"kind": "cost", "phase": phase, "measure": name, "value": value}
-        for phase, steps in phases.items()
-        for name, value in {**cost, "steps": steps, "tokens": 2 * steps}.items()
+    found = totals(
+        {phase: {**cost, "steps": steps, "tokens": 2 * steps} for phase, steps in phases.items()}
     )
-    found = totals(frame)
     assert found["steps"] == 140_000
     assert found["steps_as_the_paper_counts"] == 120_000
     assert found["tokens"] == 280_000
     assert found["device_days"] == pytest.approx(4 * 60 / 86_400)
-    header, rows = cost_table(frame)
-    assert all(len(row) == len(header) for row in rows)
-    place = header.index("steps")
-    assert [row[place] for row in rows[-2:]] == [140_000, 120_000]

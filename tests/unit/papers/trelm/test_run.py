@@ -67,19 +67,6 @@ def test_every_study_has_a_plan_that_ends_with_its_table(study, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_the_paper_says_is_of_rows_that_there_are(study, name):
-    rows, _ = study(name)
-    codes, claims = {row.code for row in rows}, STUDIES[name]().claims(rows)
-    assert {code for one in claims for code in (one.better, one.worse)} <= codes
-    assert all(one.better != one.worse and one.text.endswith(".") for one in claims)
-
-
-def test_one_size_of_parallel_text_shows_no_trend(study):
-    rows, _ = study("trelm-parallel", options=("--sizes", "50"))
-    assert STUDIES["trelm-parallel"]().claims(rows) == []
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_a_row_alone_takes_steps_of_the_same_names(study, name):
     rows, steps = study(name)
     for row in rows:
@@ -165,11 +152,6 @@ def test_cdlm_is_compared_with_tlm_under_each_condition_from_the_same_start(stud
         assert ours == other
     assert by_code["cdlm-steps"]["transfer_steps"] == 30
     assert by_code["cdlm-text"]["parallel_limit"] == 30
-    claims = {(one.better, one.worse) for one in STUDIES["trelm-bits"]().claims(rows)}
-    assert claims == {
-        *((f"cdlm{condition}", f"tlm{condition}") for condition in conditions),
-        ("mlm", "mlm-no-trilayer"),
-    }
     # A long last phase follows the same transfer, which is not trained again.
     known = {step.name: step for step in steps}
     assert "language-de-1-cdlm-last" in known and "forward-de-1-cdlm-last" not in known

@@ -13,9 +13,10 @@ from fairseq_xling.core import files
 from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.transfer.structures import features
 from fairseq_xling.papers.transfer.structures import runs as matrix
-from fairseq_xling.papers.transfer.structures.matrix_result import compared, scores_of
+from fairseq_xling.papers.transfer.structures.matrix import AWAY, compared
 from fairseq_xling.papers.transfer.structures.training import read_model
-from fairseq_xling.results.result import find_results, make_page
+from fairseq_xling.reports.record import read_record
+from tests.records import measured, rows, table, values
 from tests.unit.papers.transfer.structures.planted import write_jsonl, write_planted
 from tests.unit.papers.transfer.structures.test_formats import GOOD, KBP37, TACRED
 
@@ -46,15 +47,17 @@ def train(world, output, more=""):
 def test_train_and_predict_give_scores_and_files_in_the_form_of_the_input(world, tmp_path, capsys):
     train(world, tmp_path / "model", f"--test de={world}/test.de.jsonl")
     assert "106 wide words" not in capsys.readouterr().out
-    scores = read_json(tmp_path / "model/scores.json")["files"]["test.de.jsonl"]
+    one = {"row": "test.de.jsonl", "target": "de"}
+    (scores, *_) = rows(tmp_path / "model/scores.json", **one)
     call(f"predict {tmp_path}/model de={world}/test.de.jsonl --output {tmp_path}/found")
-    again = read_json(tmp_path / "found/scores.json")["files"]["test.de.jsonl"]
-    assert again == scores and scores["gold"] > 0
+    found = measured(tmp_path / "found/scores.json", **one)
+    assert found == measured(tmp_path / "model/scores.json", **one)
+    assert list(found) == ["candidates", "precision", "recall", "F1"] and scores["gold"] > 0
     predicted = (tmp_path / "found/test.de.jsonl").read_text()
     assert predicted == (tmp_path / "model/predictions/test.de.jsonl").read_text()
-    rows = [json.loads(line) for line in predicted.splitlines()]
-    assert sum(len(row["relations"]) for row in rows) == scores["predicted"]
-    assert [row["words"] for row in rows] == [
+    lines = [json.loads(line) for line in predicted.splitlines()]
+    assert sum(len(line["relations"]) for line in lines) == scores["predicted"]
+    assert [line["words"] for line in lines] == [
         json.loads(line)["words"] for line in (world / "test.de.jsonl").read_text().splitlines()
     ]
 
@@ -87,15 +90,14 @@ MATRIX = (
 def test_a_matrix_has_training_sets_down_and_languages_across(world, tmp_path):
     command = MATRIX.format(w=world) + f" --sources en,en+de --output {tmp_path}/out"
     call(command)
-    (result,) = find_results(tmp_path / "out")
-    header, rows = make_page(result).tables["table"]
+    header, lines = table(read_record(tmp_path / "out"))
     assert header == ["model", "trained on", "en", "de"]
-    models = [row[:2] for row in rows]
+    models = [line[:2] for line in lines]
     assert models[:4] == [[net, row] for net in ("gcn", "lstm") for row in ("en", "en+de")]
     assert [row for _, row in models[4:]] == ["en", "en+de"]
     assert all(name.startswith("always ") for name, _ in models[4:])
-    assert len(scores_of(result.frame)) == 8 * 2
-    for name in ("table.md", "table.csv", "heat-map.gcn.svg", "heat-map.lstm.svg"):
+    assert len(rows(tmp_path / "out", measure="F1")) == 8 * 2
+    for name in ("table.md", "table.csv", "heat-map.svg", "report.html"):
         assert (tmp_path / "out" / name).is_file()
 
 
@@ -104,16 +106,16 @@ def test_a_finished_run_of_other_settings_is_compared_with_a_matrix(world, tmp_p
     call(f"{common} --layers 0 --output {tmp_path}/flat")
     call(f"{common} --output {tmp_path}/tree --compare {tmp_path}/flat")
     assert "gcn (flat)" in capsys.readouterr().out
-    tree, flat = (find_results(tmp_path / name)[0] for name in ("tree", "flat"))
-    assert tree.inputs["compare flat"]["path"].endswith("flat/results.json")
-    assert compared(flat.frame) == [] and not (tmp_path / "flat/paired.csv").exists()
-    paired = compared(tree.frame)
-    assert {one["file"] for one in paired} == {*tree.record["languages"], "not trained on"}
+    tree, flat = (read_record(tmp_path / name) for name in ("tree", "flat"))
+    assert tree.provenance["inputs"]["compare flat"]["path"].endswith("flat/results.json")
+    assert compared(flat.rows) == [] and not (tmp_path / "flat/paired.md").exists()
+    paired = compared(tree.rows)
+    assert {one["file"] for one in paired} == {"test.en.jsonl", "de.test.2.jsonl", AWAY}
     for one in paired[:2]:
-        own, theirs = (scores_of(run.frame) for run in (tree, flat))
-        sides = (side.loc[side["file"] == one["file"], "value"] for side in (own, theirs))
+        of = {"measure": "F1", "run": None, "file": one["file"]}
+        sides = (values(tmp_path / name, **of) for name in ("tree", "flat"))
         assert one["gaps"] == [a - b for a, b in zip(*sides, strict=True)]
-    assert (tmp_path / "tree/paired.csv").read_text().count("\n") == 4
+    assert len(table(tree, "paired")[1]) == 3
 
 
 def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
@@ -132,12 +134,12 @@ def test_a_run_of_other_files_or_seeds_is_not_compared(world, tmp_path, capsys):
     call(f"{common} --seeds 1 --compare {tmp_path}/one --output {tmp_path}/two")
     call(f"{common} --seeds 1 --compare {tmp_path}/two --output {tmp_path}/four")
     record = read_json(tmp_path / "one/results.json")
-    del record["frame"]["columns"]["supervised"]
+    record["rows"]["columns"]["measure"] = "another"
     (tmp_path / "one/results.json").write_text(json.dumps(record))
     damaged = refused(
         f"{common} --seeds 1 --compare {tmp_path}/one --output {tmp_path}/two", capsys
     )
-    assert damaged == "`--compare` one: must be `struct matrix` runs, undamaged"
+    assert damaged.endswith("one/results.json: must be the results of `struct matrix`")
     missing = refused(f"{common} --compare {world} --output {tmp_path}/three", capsys)
     assert missing == f"`--compare` {world}: must be a finished run of `struct matrix`"
     assert not (tmp_path / "three").exists()
@@ -148,16 +150,15 @@ def test_ablations_are_rows_of_the_first_network(world, tmp_path):
         MATRIX.format(w=world).replace("--seeds 1,2", "--seeds 1").replace("2 --wid", "1 --wid")
     )
     call(f"{command} --sources en --ablate features,layers,prune --output {tmp_path}/out")
-    (result,) = find_results(tmp_path / "out")
-    rows = [row[0] for row in make_page(result).tables["table"][1]]
-    assert rows[:-1] == [
+    models = [line[0] for line in table(read_record(tmp_path / "out"))[1]]
+    assert models[:-1] == [
         "gcn",
         *(f"gcn, without {name}" for name in ("word", "pos", "entity", "relation")),
         *("gcn, L = 0", "gcn, L = 1", "gcn, L = 3"),
         *("gcn, path alone", "gcn, path and 1 edge"),
         "lstm",
     ]
-    assert rows[-1].startswith("always ")
+    assert models[-1].startswith("always ")
 
 
 def test_frozen_vectors_stay_bit_identical_and_test_files_are_opened_only_after_training(
@@ -209,7 +210,7 @@ def test_a_killed_matrix_resumes_with_equal_results(world, tmp_path, monkeypatch
     monkeypatch.setattr(matrix, "train", fitted)
     call(f"{command}/part")
     one, other = (read_json(tmp_path / x / "results.json") for x in ("whole", "part"))
-    assert one["frame"] == other["frame"]
+    assert one["rows"] == other["rows"]
 
 
 class StubParser:
@@ -247,8 +248,8 @@ def parser(monkeypatch, tmp_path):
 def test_from_marked_text_to_predictions_is_one_command(tmp_path, parser, capsys):
     (tmp_path / "en.txt").write_text(KBP37 * 3 + KBP37.replace("per:employee_of", "no_relation"))
     shutil.copy(tmp_path / "en.txt", tmp_path / "dev.txt")
-    rows = "\n".join(f"{word} 0.{n} 1" for n, word in enumerate(["thom", "of", "radiohead", "in"]))
-    (tmp_path / "x.vec").write_text(rows + "\n")
+    lines = [f"{word} 0.{n} 1\n" for n, word in enumerate(["thom", "of", "radiohead", "in"])]
+    (tmp_path / "x.vec").write_text("".join(lines))
     common = f"--format kbp37 --trees {parser}"
     call(
         f"train --train en={tmp_path}/en.txt --valid en={tmp_path}/dev.txt {QUICK} {common} "
@@ -260,9 +261,8 @@ def test_from_marked_text_to_predictions_is_one_command(tmp_path, parser, capsys
     text, label = (tmp_path / "out/de.txt").read_text().split("\n")[:2]
     assert text.startswith("7\t") and label in ("per:employee_of(e1,e2)", "no_relation(e1,e2)",
                                                 "no_relation")  # fmt: skip
-    scores = read_json(tmp_path / "out/scores.json")["files"]["de.txt"]
-    assert scores["unseen_labels"] == {"per:new(e1,e2)": 1} and scores["gold"] == 1
-    assert scores["right"] == 0
+    scores = rows(tmp_path / "out/scores.json", row="de.txt")[0]
+    assert scores["gold"] == 1 and scores["right"] == 0
     assert "labels do not occur in training and are never predicted: per:new(e1,e2) (1)" in (
         capsys.readouterr().out
     )
@@ -393,7 +393,7 @@ def test_the_tree_transfers_between_orders_of_words_and_the_sequence_does_not(tm
     f1 = {
         (one["network"], folder, one["file"]): one["f1"]
         for folder in ("tree", "order", "less")
-        for one in scores_of(find_results(tmp_path / folder)[0].frame).to_dict("records")
+        for one in rows(tmp_path / folder, measure="F1")
     }
     one, two = "en.test.1.jsonl", "de.test.2.jsonl"  # of each language
     assert f1["gcn", "tree", one] >= 0.95 and f1["gcn", "tree", two] >= 0.95

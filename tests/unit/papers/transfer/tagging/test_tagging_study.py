@@ -5,17 +5,16 @@ from scipy.stats import ttest_rel
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import write_json
-from fairseq_xling.papers.transfer.tagging.config import CLAIMS, ROWS, AdversarialTaggingConfig
+from fairseq_xling.papers.transfer.tagging.config import AdversarialTaggingConfig
 from fairseq_xling.papers.transfer.tagging.tagging_study import (
     AdversarialTagging,
-    map_note,
     sample_items,
     split_text,
 )
-from fairseq_xling.results.result import find_results
-from fairseq_xling.results.tables import cell
+from fairseq_xling.reports.record import read_record
 from fairseq_xling.studies.study import Cell
 from fairseq_xling.tasks.formats.conll import Conll
+from tests.records import table
 
 CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
 
@@ -23,8 +22,8 @@ CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2
 STUDY = AdversarialTagging()
 
 
-def table_of(folder, figures):
-    """The table where ``figures[row, target]`` are those of the seeds."""
+def record_of(folder, figures):
+    """The record where ``figures[row, target]`` are those of the seeds."""
     cells = []
     for (row, target), values in figures.items():
         for seed, value in enumerate(values, start=1):
@@ -35,8 +34,7 @@ def table_of(folder, figures):
             write_json(path, about)
             cells.append(Cell({"row": row, "target": target, "seed": seed}, {"result": path}))
     STUDY.write(folder / "run", CONFIG, cells, [])
-    (result,) = find_results(folder / "run")
-    return STUDY.page(result).sections[0]
+    return read_record(folder / "run")
 
 
 FIGURES = {
@@ -51,35 +49,37 @@ FIGURES = {
 
 @pytest.mark.row("E12")
 def test_cells_are_means_and_deviations_over_seeds(tmp_path):
-    table = table_of(tmp_path, FIGURES)
-    header, rows = table.header, table.rows
+    header, shown = table(record_of(tmp_path, FIGURES))
     assert header[2:6] == ["f1, de", "f1, id", "mean of targets", "f1, en"]
-    shown = [[cell(value) for value in row] for row in rows]
     assert shown[0][2:6] == ["20.0 ± 10.0", "20.0 ± 10.0", "20.0 ± 10.0", "90.0 ± 0.0"]
     assert shown[1][4] == "35.0 ± 10.0" and shown[1][-2:] == ["", "75.0 ± 0.0"]
     assert shown[2][2:] == ["80.0 ± 0.0", "70.0 ± 0.0", "75.0 ± 0.0", "", "", ""]
 
 
 @pytest.mark.row("E12")
-def test_notes_say_of_the_rows_that_were_run_whether_it_is_as_in_the_paper(tmp_path):
-    assert {code for one in CLAIMS for code in (one.better, one.worse)} <= ROWS.keys()
+def test_notes_say_how_far_rows_that_were_run_are_apart(tmp_path):
     uneven = {**FIGURES, ("2", "de"): [24.0, 35.0, 40.0]}
-    (found,) = [note for note in table_of(tmp_path, uneven).notes if "Here: " in note]
+    (found,) = [note for note in record_of(tmp_path, uneven).sections[0].notes if "less" in note]
     test = ttest_rel([27, 35, 45], [10, 20, 30])
     low, high = test.confidence_interval(0.95)
     assert found == (
-        "Mapped words help (transfer note, 2.1). Here: +15.7 points, mean of targets, row 2 minus "
-        f"row 1 (95 % interval {low:+.1f} to {high:+.1f}), paired t-test over 3 seeds: p = "
-        f"{test.pvalue:.3f}. Kept."
+        "Row 2 less row 1, mean of targets: +15.7 points (95 % interval "
+        f"{low:+.1f} to {high:+.1f}), paired t-test over 3 seeds: p = {test.pvalue:.3f}."
     )
 
 
 def test_a_note_says_why_the_map_that_was_used_failed():
-    seeds = {"1": {"failure": "its words are elsewhere"}, "2": {"failure": None}}
-    report = {"seeds": seeds, "best_seed": 2, "criterion": 0.8, "chance": 0.75}
-    assert map_note("Map", report) == "Map: criterion 0.800, chance 0.750; better than chance."
-    failed = map_note("Map", {**report, "best_seed": 1})
-    assert failed == "Map: criterion 0.800, chance 0.750; failed: its words are elsewhere."
+    rows = [
+        {"task": "map", "target": target, "value": 0.8, "chance": 0.75, **failure}
+        for target, failure in (("de", {}), ("id", {"failure": "its words are elsewhere"}))
+    ]
+    row = {"measure": "target", "heading": "f1, de", "row": "1", "name": "x", "value": 1.0}
+    notes = next(STUDY.sections([row, *rows], CONFIG)).notes[-2:]
+    said = "adversarial: criterion 0.800, chance 0.750"
+    assert notes == [
+        f"Map en to de, {said}; better than chance.",
+        f"Map en to id, {said}; failed: its words are elsewhere.",
+    ]
 
 
 def test_a_sample_is_sentences_of_the_file_in_its_order(tmp_path):

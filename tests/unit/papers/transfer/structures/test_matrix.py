@@ -1,17 +1,24 @@
 """Differences between models by seed, on records with figures at random."""
 
 import numpy as np
-import pandas
 import pytest
 from scipy.stats import t, ttest_rel
 
-from fairseq_xling.papers.transfer.structures.matrix_result import compared, measurements, table
+from fairseq_xling.papers.transfer.structures.data import MatrixConfig
+from fairseq_xling.papers.transfer.structures.matrix import (
+    BETTER_SOURCE,
+    compared,
+    matrix_record,
+    measurements,
+)
+from fairseq_xling.reports.rows import figures, select
+from tests.records import table
 
 LANGUAGES = {"en.jsonl": "en", "de.jsonl": "de"}
 ROWS = ("en", "de", "en+de")
 
 
-def measured(seed, models=(("gcn", ""), ("lstm", "")), seeds=(1, 2, 3), rows=ROWS, run=""):
+def measured(seed, models=(("gcn", ""), ("lstm", "")), seeds=(1, 2, 3), rows=ROWS, **more):
     rng = np.random.default_rng(seed)
     trainings = [
         {"network": network, "variant": variant, "row": row, "seed": seed,
@@ -19,15 +26,21 @@ def measured(seed, models=(("gcn", ""), ("lstm", "")), seeds=(1, 2, 3), rows=ROW
         for network, variant in models for row in rows for seed in seeds
     ]  # fmt: skip
     sources = {row: row.split("+") for row in rows}
-    return measurements(trainings, sources, LANGUAGES, {}).assign(run=run)
+    return [{**row, **more} for row in measurements(trainings, sources, LANGUAGES, {})]
 
 
-def f1_of(frame, network, row, file, seeds):
-    own = frame[(frame["network"] == network) & (frame["row"] == row) & (frame["file"] == file)]
-    return own.set_index("seed")["value"][list(seeds)].to_numpy(float)
+def f1_of(rows, network, row, file, seeds):
+    where = {"network": network, "row": row, "file": file, "measure": "F1"}
+    found = figures(select(rows, where), "seed")
+    return np.array([found[seed,][0] for seed in seeds])
 
 
-def by_cell(found, run=""):
+def differences(rows):
+    """The lines of the table."""
+    return table(matrix_record(rows, MatrixConfig(), []), "paired")[1]
+
+
+def by_cell(found, run=None):
     return {(one["row"], one["file"]): one for one in found if one["run"] == run}
 
 
@@ -66,17 +79,26 @@ def test_several_sources_stand_beside_the_better_of_them_alone():
     sources = {row: row.split("+") for row in f1}
     files = {"de.jsonl": "de", "zh.jsonl": "zh"}
     found = measurements(trainings, sources, files, {})
-    better = found[found["measure"] == "F1 of the better source"]
     # German is a source of en+de, and Indonesian alone was not trained on.
-    assert list(better[["row", "file", "value"]].itertuples(index=False, name=None)) == [
-        ("en+de", "zh.jsonl", 50.0)
-    ]
+    (better,) = select(found, {"measure": BETTER_SOURCE})
+    assert (better["row"], better["file"], better["value"]) == ("en+de", "zh.jsonl", 50.0)
+
+
+def test_the_most_frequent_label_is_a_line_of_each_training_set():
+    one = {"network": "gcn", "variant": "", "row": "en", "seed": 1}
+    one["scores"] = {file: {"f1": 0.5} for file in LANGUAGES}
+    always = {"en": {"label": "Agent", "f1": {"en.jsonl": 0.25, "de.jsonl": 0.125}}}
+    rows = measurements([one], {"en": ["en"]}, LANGUAGES, always)
+    header, lines = table(matrix_record(rows, MatrixConfig(), []))
+    assert header == ["model", "trained on", "en", "de"]
+    assert lines == [["gcn", "en", "50.0", "50.0"], ["always Agent", "en", "25.0", "12.5"]]
+    assert [row["chance"] for row in select(rows, {"measure": "F1"})] == [25.0, 12.5]
 
 
 def test_a_separate_run_is_compared_by_the_seeds_and_training_sets_that_it_shares():
     run = measured(1, models=(("gcn", ""),))
     other = measured(2, models=(("lstm", ""),), seeds=(3, 2, 7), rows=("de",), run="order")
-    found = compared(pandas.concat([run, other]))
+    found = compared([*run, *other])
     assert {(one["run"], one["other"]) for one in found} == {("order", "lstm")}
     cells = by_cell(found, "order")
     assert set(cells) == {("de", "en.jsonl"), ("de", "de.jsonl"), ("", "not trained on")}
@@ -85,11 +107,12 @@ def test_a_separate_run_is_compared_by_the_seeds_and_training_sets_that_it_share
     ]
     check(cells["de", "en.jsonl"], *sides)
     check(cells["", "not trained on"], *sides)  # of one cell alone
-    (line,) = [row for row in table(found, {"en.jsonl": "en"}) if row[3] == "en"]
-    assert line[:3] == ["gcn", "lstm (order)", "de"] and line[-1] == 2
+    (line,) = [row for row in differences([*run, *other]) if row[3] == "en"]
+    assert line[:3] == ["gcn", "lstm (order)", "de"] and line[-1] == "2"
 
 
 def test_one_seed_has_a_difference_without_a_test():
-    (one, *_) = compared(measured(1, seeds=(4,)))
+    rows = measured(1, seeds=(4,))
+    (one, *_) = compared(rows)
     assert len(one["gaps"]) == 1 and one["p"] is one["low"] is one["high"] is None
-    assert table([one], {})[0][5:] == ["", "", 1]
+    assert differences(rows)[0][5:] == ["", "", "1"]

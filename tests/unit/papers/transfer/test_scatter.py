@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 
@@ -8,14 +7,16 @@ import pytest
 from fairseq_xling.analysis.correlation import correlation
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.transfer.config import TransferConfig
-from fairseq_xling.papers.transfer.scatter_result import (
+from fairseq_xling.papers.transfer.properties import (
     FinishedFigure,
     Point,
     Property,
-    groups,
     read_runs,
     write_scatter,
 )
+from fairseq_xling.reports.page import parts
+from fairseq_xling.reports.record import read_record
+from tests.records import measured, table
 from tests.transfer_record import transfer_record
 
 
@@ -45,7 +46,9 @@ def result(encoder, scores, sources=("en",), how="", shifted=None):
 def write(path, results, **config):
     settings = {"head": "ner", "train": ["en=a"], "test": ["it=b", "en=c", "de=d"], **config}
     path.mkdir(parents=True)
-    record = {"config": settings, **transfer_record(*results, metric="f1")}
+    languages = dict.fromkeys(one.partition("=")[0].split(".")[-1] for one in settings["test"])
+    langs = [*languages, "fr", "it", "en", "de"]
+    record = {"config": settings, **transfer_record(*results, metric="f1", languages=langs)}
     (path / "results.json").write_text(json.dumps(record, sort_keys=True))
     return path
 
@@ -158,22 +161,16 @@ def test_runs_that_show_other_figures_are_not_compared(tmp_path):
         [],
         {},
         {"config": {"scale": "tiny"}, **transfer_record(metric="f1")},
-        {"config": {"head": "ner"}, "frame": 3},
-        {"config": {"head": "ner"}, "frame": {"rows": 1, "columns": {"encoder": "a"}}},
-        {"config": 4, **transfer_record(metric="f1")},
+        {"config": {"head": "ner"}, **transfer_record(metric="f1"), "facts": {}, "rows": {}},
     ],
 )
 def test_other_files_of_results_are_refused(tmp_path, record):
     Path(tmp_path, "results.json").write_text(json.dumps(record))
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=rf"^{tmp_path / 'results.json'}: "):
         read_runs([tmp_path])
-    assert str(error.value) == (
-        f"{tmp_path / 'results.json'}: contains no results of `fairseq-xling eval transfer` or "
-        "`eval matrix` of this version"
-    )
 
 
-PROPERTY = Property("Title", "Lead.", "x", "shared things", "E9", "Figure 2", notes=("a note",))
+PROPERTY = Property("things", "Title", "Lead.", "A paper", "shared things", ("a note",))
 
 
 @pytest.fixture
@@ -221,21 +218,21 @@ def test_supervised_and_unknown_figures_are_written_but_not_correlated(point, tm
         point("ja", None, 10.0),
     ]
     printed = write_scatter(tmp_path / "out", PROPERTY, points, {})
-    (found,) = json.loads((tmp_path / "out" / "results.json").read_text())["correlations"]
+    out = tmp_path / "out"
+    found = measured(out, x=None, target=None)
     assert found["points"] == 3
     assert found["Pearson"] == pytest.approx(np.corrcoef([0.8, 0.5, 0.4], [72, 60, 61])[0, 1])
-    with open(tmp_path / "out" / "x.csv", newline="") as file:
-        rows = list(csv.reader(file))
+    header, rows = table(read_record(out), "plot")
+    assert header == ["encoder", "languages", "things", "accuracy (%)"]
     assert rows == [
-        ["encoder", "trained on", "language", "zero-shot", "things", "accuracy (%)", "seeds"],
-        ["ours", "en", "en", "no", "1.0", "99.0", "1"],
-        ["ours", "en", "de", "yes", "0.8", "72.0", "2"],
-        ["ours", "en", "fr", "yes", "0.5", "60.0", "1"],
-        ["ours", "en", "es", "yes", "0.4", "61.0", "1"],
-        ["ours", "en", "ja", "yes", "", "10.0", "1"],
+        ["ours", "en→en", "1.000", "99.000"],
+        ["ours", "en→de", "0.800", "72.000"],
+        ["ours", "en→fr", "0.500", "60.000"],
+        ["ours", "en→es", "0.400", "61.000"],
+        ["ours", "en→ja", "", "10.000"],
     ]
     assert f"ours          3    {found['Pearson']:.3f}     {found['Spearman']:.3f}" in printed
-    assert "a note" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "A note." in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
 def test_points_of_several_training_languages_are_named_by_both(point, tmp_path):
@@ -246,11 +243,9 @@ def test_points_of_several_training_languages_are_named_by_both(point, tmp_path)
         point("fr", 0.2, 50.0, row="other"),
     ]
     write_scatter(tmp_path / "out", PROPERTY, points, {})
-    drawn = groups(json.loads((tmp_path / "out" / "results.json").read_text())["points"])
-    assert [(group.label, group.names, group.style) for group in drawn] == [
-        ("ours", ["en→de", "de→en"], 0),
-        ("other", ["en→fr"], 1),
-    ]
+    (axis,) = parts(read_record(tmp_path / "out"))[0].figure().axes
+    assert [line.get_label() for line in axis.lines] == ["ours", "other"]
+    assert {text.get_text() for text in axis.texts} == {"en→de", "de→en", "en→fr"}
 
 
 def test_without_a_figure_to_compare_nothing_is_written(point, tmp_path):

@@ -1,0 +1,95 @@
+"""Measure how well key-points are found: accuracy, precision and recall by language.
+
+  fairseq-xling clcr measure keypoints extract/checkpoint_last.pt --labels labels --split valid
+
+Words with p(key-point) > delta are kept as key-points and compared with the pseudo-gold pivots of
+`fairseq-xling clcr label`. Figures are in [0, 1].
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import option
+from fairseq_xling.papers.clcr.measures import BatchOptions, Labelled, LabelledOptions
+from fairseq_xling.reports.pivot import Table
+from fairseq_xling.reports.record import Chart, Record, Section
+from fairseq_xling.verbs.parts.output import OutputOptions
+
+STUDY = "clcr-keypoints"
+SHARES = ("accuracy", "precision", "recall")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Thresholds(LabelledOptions):
+    delta: str = option("0.2,0.5", "thresholds of p(key-point)", metavar="P,P")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(OutputOptions, BatchOptions, _Thresholds):
+    """The model and its labels, thresholds, and the files of the results."""
+
+
+def measure(options: Options) -> tuple[Record, dict[str, Path]]:
+    from fairseq_xling.papers.clcr.evaluation import count_keypoints
+    from fairseq_xling.papers.clcr.modules.extract import measured
+
+    deltas = parse_deltas(options.delta)
+    of = Labelled(options, "extract")
+    counts, doubt = count_keypoints(of.model, of.sides, of.labels, deltas, options.max_tokens)
+    rows = [
+        {"target": lang, "delta": delta, "measure": name, "value": value}
+        for (lang, delta), found in counts.items()
+        for name, value in measured(found, doubt[lang]).items()
+    ]
+    notes = [
+        f"words of {of.split}, against the {of.labels.kind} of {of.labels.path}",
+        "entropy: mean of p(key-point), in bits, 1 is chance; ambiguous: share of words with "
+        ".2 < p < .8",
+    ]
+    return record(f"Key-points, {of.pair}", rows, notes), of.files
+
+
+def record(title: str, rows: Sequence[Mapping[str, Any]], notes: Sequence[str]) -> Record:
+    """The figures of each language and threshold."""
+    own = {"study": STUDY}
+    bars = Chart("bars", {**own, "measure": SHARES}, "{target}, delta {delta}", series="measure")
+    section = Section(
+        title,
+        Table(
+            {"language": "target", "delta": "delta"},
+            where=own,
+            digits={"key-points": 0, "tokens": 0},
+        ),
+        dataclasses.replace(bars, panel="", ylabel="share of words"),
+        notes,
+        name="table",
+    )
+    return Record(
+        title,
+        [{"paper": "clcr", **own, **row} for row in rows],
+        (section,),
+        source="CLCR, 3.2 and Table 2",
+        lead=["How accurately words of a sentence are classified as key-points."],
+    )
+
+
+def parse_deltas(text: str) -> list[float]:
+    """Thresholds separated by commas.
+
+    >>> parse_deltas("0.2, 0.5")
+    [0.2, 0.5]
+    """
+    found = []
+    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+        try:
+            found.append(float(piece))
+        except ValueError:
+            found.append(-1.0)
+    if not found or not all(0 <= delta <= 1 for delta in found):
+        raise UserError(f"`--delta` must be numbers in [0, 1], got {text!r}")
+    if len({*found}) < len(found):
+        raise UserError(f"`--delta` must be different numbers, got {text!r}")
+    return found
