@@ -138,7 +138,7 @@ def migration_rows(rows: Iterable[Row]) -> Iterator[Row]:
     found.sort(key=lambda row: order.index(row.get("ordering")))
     for row in found:
         name = row.get("ordering")
-        yield {**row, "row": "migrated", "method": METHODS.get(name, name)}
+        yield {**row, "row": "migrated", "method": METHODS.get(str(name), name)}
     bleu = bleu_of(found)
     if (gap := bleu["oracle"] - bleu["identity"]) > 0:
         closed = (bleu["predicted"] - bleu["identity"]) / gap
