@@ -103,8 +103,13 @@ def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Traini
     every, best = (run / "results" / f"{name}.{what}.json" for what in ("training", "chosen"))
     saved, chosen = checkpoints(folder, training), [folder / "checkpoint_best.pt"]
     dictionary = run / "text" / "dictionary"
-    retrieval = ["--measure", "retrieval", "--output", every]
-    all_measures = ["--measure", "retrieval,words,bpw", "--dictionary", dictionary]
+    retrieval: list[str | Path] = ["--measure", "retrieval", "--output", every]
+    all_measures: list[str | Path] = [
+        "--measure",
+        "retrieval,words,bpw",
+        "--dictionary",
+        dictionary,
+    ]
     return Step(
         f"eval-{name}",
         commands=[
@@ -120,7 +125,7 @@ def run_demo(args: argparse.Namespace) -> None:
     """The verb ``demo``."""
     run = Path(args.output)
     if args.scale not in SCALES:
-        raise unknown_name("`--scale`", args.scale, SCALES)
+        raise unknown_name("`--scale`", args.scale, list(SCALES))
     # bf16 saves nothing at 64 units, whatever the processor: the conversions take longer than the
     # products gain. And so the figures of all machines agree.
     settled = settle(run, "fp32" if args.precision == AUTO else args.precision, "cpu")
