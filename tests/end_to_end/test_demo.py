@@ -1,6 +1,7 @@
 """The demonstration at its tiny scale, through the real command."""
 
 import csv
+import itertools
 import json
 import re
 import subprocess
@@ -9,7 +10,11 @@ import time
 import psutil
 import pytest
 
+from fairseq_xling.reports.record import read_record
+from fairseq_xling.reports.rows import distinct, select
 from fairseq_xling.runs.forking import VARIABLE
+from fairseq_xling.studies.demo.record import NAMES, SENTENCES, WORDS
+from tests import records
 from tests.end_to_end.engine import BIN, checked, environment, run, shell_environment
 
 # The whole demonstration is one fixture, which counts for the first test that asks for it.
@@ -55,25 +60,26 @@ def test_the_report_and_its_numbers_are_there(demo):
     html = (folder / "report.html").read_text(encoding="utf-8")
     for title in ("Loss per language", "Retrieval over training", "Nearest words", "commands"):
         assert title in html
-    assert html.count("<svg") == 3
+    assert html.count("<svg") >= 4
     assert "fairseq-train" in html
-    results = json.loads((folder / "results.json").read_text())
-    assert len(results["models"]["default"]["layers"]) == 5
-    assert len(results["models"]["default"]["over_training"]) == 2
-    assert results["models"]["separate"]["parameters"] > results["models"]["default"]["parameters"]
-    with open(folder / "curves.csv", newline="") as file:
+    of = {"row": "shared", "task": "retrieval", "measure": "mean"}
+    assert len(records.rows(folder, kind="eval", **of)) == 5
+    training = records.rows(folder, kind="training", best=1, **of)
+    assert [row["steps"] for row in training] == [20, 40]
+    shared, control = records.values(folder, what="parameters")
+    assert control > shared
+    with open(folder / "table.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    curves = {(row["model"], row["split"], row["curve"]) for row in rows}
-    assert ("default", "valid", "mlm_en_ppl") in curves
-    assert ("separate", "train", "mlm_de_loss") in curves
+    curves = {tuple(row[n] for n in ("row", "split", "target", "measure")) for row in rows}
+    assert ("shared", "validation", "en", "perplexity") in curves
+    assert ("nothing shared", "training", "de", "loss") in curves
 
 
 def test_the_results_name_the_precision_that_every_training_had(demo):
     folder, printed = demo
     chosen = "fp32"  # on every processor, since these encoders are so small
     assert "chosen for this machine" not in printed
-    results = json.loads((folder / "results.json").read_text())
-    assert results["settings"]["precision"] == chosen
+    assert read_record(folder).config["precision"] == chosen
     for run_folder in (folder, folder / "migration", folder / "transfer" / "pos"):
         kept = json.loads((run_folder / "precision.json").read_text())
         assert kept == {"device": "cpu", "precision": chosen}
@@ -87,38 +93,38 @@ def test_the_english_half_migrates_and_translates_in_every_order(demo):
     for title in ("identity", "predicted", "oracle", "lattice"):
         assert f"{title} " in last_lines(printed)[3]
     assert "autoregressive" not in printed  # that is for a larger scale
-    migration = json.loads((folder / "results.json").read_text())["migration"]
-    phases = [entry["phase"] for entry in migration["phases"]]
+    bits = records.rows(folder, kind="bits", language="de")
+    phases = [row["phase"] for row in bits]
     assert phases == ["init", "commonality", "forward", "backward", "combined", "language"]
-    first, *_, last = (entry["bpw"]["de"] for entry in migration["phases"])
-    assert last < first  # even some 50 steps teach some German
-    assert {found["sentences"] for found in migration["translation"].values()} == {100}
-    assert len(migration["samples"]) == 10
+    assert bits[-1]["value"] < bits[0]["value"]  # even some 50 steps teach some German
+    assert set(records.values(folder, measure="sentences translated")) == {100}
+    samples = records.rows(folder, kind="sample", ordering="predicted")
+    assert len(samples) == 10
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert "Ten translations" in html
     assert "nan" not in re.findall(r"[a-z]+", html.partition("Results at the chosen")[0])
-    assert migration["samples"][3]["reference"].split()[0] in html
+    assert samples[3]["reference"].split()[0] in html
 
 
 def test_heads_trained_on_english_read_german(demo):
     folder, printed = demo
-    found = json.loads((folder / "results.json").read_text())["transfer"]
-    assert set(found) == {"pos", "ner", "parsing"}
-    for models in found.values():
-        assert set(models) == {"default", "separate"}
-        assert all(0 <= value <= 100 for one in models.values() for value in one.values())
-    assert found["pos"]["default"]["en"] > 30  # even 40 steps know some words
-    assert f"{found['pos']['default']['de']:.1f}" in printed
+    found = records.rows(folder, kind="transfer")
+    cells = {(row["row"], row["task"], row["target"]): row["value"] for row in found}
+    models, tasks = ("shared", "nothing shared"), ("pos", "ner", "parsing")
+    assert set(cells) == set(itertools.product(models, tasks, ("en", "de")))
+    assert all(0 <= value <= 100 for value in cells.values())
+    assert cells["shared", "pos", "en"] > 30  # even 40 steps know some words
+    assert f"{cells['shared', 'pos', 'de']:.1f}" in printed
     assert "Zero-shot transfer" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_chosen_checkpoint_has_the_lowest_english_perplexity(demo):
     folder, _ = demo
-    model = json.loads((folder / "results.json").read_text())["models"]["default"]
-    best = min(model["valid"]["mlm_en_ppl"], key=lambda point: point[1])
-    assert model["chosen_update"] == best[0]
-    number = model["chosen_update"] // 20
-    epoch = (folder / "model-default" / f"checkpoint{number}.pt").read_bytes()
+    of = {"row": "shared", "split": "validation", "target": "en", "measure": "perplexity"}
+    best = min(records.rows(folder, **of), key=lambda row: row["value"])
+    (chosen,) = records.values(folder, row="shared", what="chosen checkpoint, update")
+    assert chosen == best["steps"]
+    epoch = (folder / "model-default" / f"checkpoint{chosen // 20}.pt").read_bytes()
     assert (folder / "model-default" / "checkpoint_best.pt").read_bytes() == epoch
 
 
@@ -139,10 +145,10 @@ def test_commands_sh_holds_the_commands_that_made_the_run(demo):
         assert program in text
     line = next(line for line in text.splitlines() if "default.chosen.json" in line)
     result = folder / "results" / "default.chosen.json"
-    before = json.loads(result.read_text())["results"]
+    before = read_record(result).rows
     result.unlink()
     subprocess.run(["bash", "-c", line], check=True, env=shell_environment(), capture_output=True)
-    assert json.loads(result.read_text())["results"] == before
+    assert read_record(result).rows == before
 
 
 def test_a_dry_run_only_prints(tmp_path):
@@ -196,18 +202,24 @@ def test_the_demo_aligns_and_its_control_stays_at_chance(
     run_dir = tmp_path / "demo"
     command = [BIN / "fairseq-xling", "demo", "--scale", scale, "--output", run_dir]
     checked([*command, "--seed", seed], timeout=5900)
-    record = json.loads((run_dir / "results.json").read_text())
-    shared, control = (record["models"][name] for name in ("default", "separate"))
-    for name, model in (("shared", shared), ("nothing shared", control)):
-        times = model["scores"]["retrieval"] / model["chance"]["retrieval"]
-        record_property(f"{scale}: sentence P@1, times chance, {name}", round(times, 1))
-    assert shared["scores"]["retrieval"] >= sentences * shared["chance"]["retrieval"]
-    assert shared["scores"]["word_mrr"] >= words * shared["chance"]["word_mrr"]
-    assert control["scores"]["retrieval"] <= 5 * control["chance"]["retrieval"]
-    assert control["scores"]["word_mrr"] <= 3 * control["chance"]["word_mrr"]
-    for task, found in record["transfer"].items():
+    found = {
+        (row["row"], row["what"]): (row["value"], row["chance"])
+        for row in records.rows(run_dir, kind="eval")
+        if "what" in row
+    }
+    times = {of: value / chance for of, (value, chance) in found.items()}
+    shared, control = NAMES.values()
+    for name in (shared, control):
+        title = f"{scale}: sentence P@1, times chance, {name}"
+        record_property(title, round(times[name, SENTENCES], 1))
+    assert times[shared, SENTENCES] >= sentences and times[shared, WORDS] >= words
+    assert times[control, SENTENCES] <= 5 and times[control, WORDS] <= 3
+    tested = records.rows(run_dir, kind="transfer", target="de")
+    for task in distinct(tested, "task"):
         # 500 annotated sentences are few for names: there the smaller scale only shows a trend.
         margin = 0 if (scale, task) == ("mini", "ner") else 10
-        assert found["default"]["de"] > found["separate"]["de"] + margin
-    record_property(f"{scale}: share of the gap closed by order", record["gap_closed"])
-    assert record["gap_closed"] >= 0.8
+        ours, others = (row["value"] for row in select(tested, {"task": task}))
+        assert ours > others + margin
+    closed = records.value(run_dir, kind="gap")
+    record_property(f"{scale}: share of the gap closed by order", closed)
+    assert closed >= 0.8

@@ -3,8 +3,9 @@
 Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Models": a masked
 language model of two languages aligns them without parallel text when it shares parameters. The
 control has a private copy of every parameter, so nothing can align it. Both are fine-tuned on
-annotated English and tested on German (`transfer`). Then the English half of the control is
-migrated to German and translates (`migration`).
+annotated English and tested on German: a head that saw only English works in another language to
+the extent that the states of both languages are alike (Wu et al. 2020). Then the English half of
+the control is migrated to German and translates (`migration`).
 """
 
 import argparse
@@ -19,9 +20,9 @@ from fairseq_xling.runs.settled import settle
 from fairseq_xling.runs.step import Step
 from fairseq_xling.runs.training_command import Training, checkpoints, training_step
 from fairseq_xling.studies.demo.migration import migration_steps
-from fairseq_xling.studies.demo.result import FILES, write_demo
-from fairseq_xling.studies.demo.scale import MODELS, SCALES, SOURCE, TARGET, Scale
-from fairseq_xling.studies.demo.transfer import transfer_steps
+from fairseq_xling.studies.demo.record import FILES, write_demo
+from fairseq_xling.studies.demo.scale import MODELS, SCALES, SHOWN, SOURCE, TARGET, Scale
+from fairseq_xling.studies.gold_tasks import TASKS, transfer_step
 
 
 def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
@@ -68,7 +69,19 @@ def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]
             ),
             _evaluation(run, name, data, folder, scale.training),
         ]
-    steps += transfer_steps(run, trained, seed, precision)
+    steps += [
+        transfer_step(
+            f"transfer-{name}",
+            TASKS[name],
+            run / "transfer" / name,
+            text,
+            languages,
+            trained,
+            str(seed),
+            ["--precision", precision],
+        )
+        for name in SHOWN
+    ]
     source, _ = trained["separate"]
     steps += migration_steps(
         run, scale.migration, scale.sentences, scale.held_out, seed, source, precision
@@ -90,8 +103,13 @@ def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Traini
     every, best = (run / "results" / f"{name}.{what}.json" for what in ("training", "chosen"))
     saved, chosen = checkpoints(folder, training), [folder / "checkpoint_best.pt"]
     dictionary = run / "text" / "dictionary"
-    retrieval = ["--measure", "retrieval", "--output", every]
-    all_measures = ["--measure", "retrieval,words,bpw", "--dictionary", dictionary]
+    retrieval: list[str | Path] = ["--measure", "retrieval", "--output", every]
+    all_measures: list[str | Path] = [
+        "--measure",
+        "retrieval,words,bpw",
+        "--dictionary",
+        dictionary,
+    ]
     return Step(
         f"eval-{name}",
         commands=[
@@ -107,7 +125,7 @@ def run_demo(args: argparse.Namespace) -> None:
     """The verb ``demo``."""
     run = Path(args.output)
     if args.scale not in SCALES:
-        raise unknown_name("`--scale`", args.scale, SCALES)
+        raise unknown_name("`--scale`", args.scale, list(SCALES))
     # bf16 saves nothing at 64 units, whatever the processor: the conversions take longer than the
     # products gain. And so the figures of all machines agree.
     settled = settle(run, "fp32" if args.precision == AUTO else args.precision, "cpu")

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from fairseq_xling.runs.training_command import Training
 from fairseq_xling.studies.demo.migration import MigrationScale
-from fairseq_xling.studies.demo.transfer import SHOWN
 
 SOURCE, TARGET = "en", "de"
+SHOWN = ("pos", "ner", "parsing")  # the tasks of zero-shot transfer
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,22 +4,24 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from fairseq_xling.core.files import write_json
+from fairseq_xling.reports.record import Record, write_record
 
 
-def model(score):
-    return {"layers": [[score, score], [score / 2, score]], "chance": {"retrieval": 0.01}}
-
-
-def scores(shared, separate):
-    return {"default": {"en": 90.0, "de": shared}, "separate": {"en": 91.0, "de": separate}}
-
-
-RECORD = {
-    "models": {"default": model(0.4), "separate": model(0.02)},
-    "transfer": {"pos": scores(71.3, 12.8), "parsing": scores(55.0, 4.0)},
-    "migration": {"translation": {n: {"bleu": 10.0} for n in ("identity", "predicted", "oracle")}},
-}
+def rows(pos, **bleu):
+    """Of both models and the migration."""
+    of = {"kind": "eval", "task": "retrieval", "measure": "mean", "chance": 0.01}
+    scores = {"shared": (0.4, 0.3), "nothing shared": (0.02, 0.015)}
+    layers = [
+        {**of, "row": name, "layer": layer, "value": value}
+        for name, found in scores.items()
+        for layer, value in enumerate(found)
+    ]
+    of = {"kind": "transfer", "target": "de"}
+    tested = {("shared", "POS"): pos, ("shared", "LAS"): 55.0, ("nothing shared", "POS"): 12.8}
+    heads = [{**of, "row": n, "measure": task, "value": v} for (n, task), v in tested.items()]
+    of = {"kind": "translation", "measure": "BLEU"}
+    found = {"identity": 10.0, "predicted": 10.0, "oracle": 10.0, **bleu}
+    return [*layers, *heads, *({**of, "ordering": n, "value": v} for n, v in found.items())]
 
 
 @pytest.fixture
@@ -28,19 +30,18 @@ def figures(docs_module):
 
 
 def test_the_picture_is_drawn_from_the_results(figures, tmp_path, capsys):
-    write_json(tmp_path / "results.json", RECORD)
+    write_record(tmp_path / "results.json", Record("Demonstration", rows(71.3)))
     figures.main([str(tmp_path), "--output", str(tmp_path / "demo.svg")])
     svg = (tmp_path / "demo.svg").read_text()
     assert ElementTree.fromstring(svg).tag.endswith("svg")
-    first = figures.draw(RECORD)
+    first = figures.draw(rows(71.3))
     assert first == svg, "the same results are the same picture"
-    other = {**RECORD["transfer"], "pos": scores(80.3, 12.8)}
-    assert figures.draw({**RECORD, "transfer": other}) != svg
+    assert figures.draw(rows(80.3)) != svg
 
 
 def test_translation_may_be_compared_with_another_model(figures):
-    found = {**RECORD["migration"]["translation"], "autoregressive, beam 5": {"bleu": 12.0}}
-    assert figures.draw({**RECORD, "migration": {"translation": found}}) != figures.draw(RECORD)
+    compared = rows(71.3, **{"autoregressive, beam 5": 12.0})
+    assert figures.draw(compared) != figures.draw(rows(71.3))
 
 
 def test_a_folder_that_is_no_finished_demo_gets_one_line(figures, tmp_path):
