@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.mapping.job import read_outcome
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.papers.trelm.record import run_record, study_record, too_many
 from fairseq_xling.papers.trelm.results import BITS, PRECISIONS, _costs_for_people, _maps
 from fairseq_xling.reports.figures import to_svg
 from fairseq_xling.reports.page import parts
+from fairseq_xling.verbs.map import read_outcome
 
 SHARED = ("identity", "predicted", "oracle")
 
