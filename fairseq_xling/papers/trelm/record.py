@@ -360,12 +360,15 @@ def _study_sections(
     digits |= dict.fromkeys(("parameters", "steps", "tokens"))
     digits |= {told(row, "{figure}, {target}"): digits[row["figure"]] for row in shown}
     several = len(variations) > 1
+    headings = distinct(shown, "{figure}, {target}")
     yield Section(
         "Table",
         Table(
             {"row": "row", "": "name"},
             "{figure}, {target}",
             {"figure": GIVEN},
+            # First even where the first row has none, since it trains nothing.
+            order=sorted(headings, key=lambda heading: heading != "parameters"),
             digits=digits,
             contrast=Contrast(variations[0]["code"], "Δ {figure}, {target}", [BITS])
             if several

@@ -158,6 +158,8 @@ def test_the_table_has_what_was_read_and_every_figure():
         *("UAS, de", "LAS, de", "aligned, de", "at random, de", "paper: bits per word"),
     ]
     assert [row[2:5] for row in rows] == [["1000", "160", "5100"], ["", "0", "0"]]
+    # Whichever row is first.
+    assert section(study(dict(reversed(found.items()))), "Table")[0] == header[:-1]
     assert [row[7:] for row in rows] == [
         ["70.50 ± 0.71", "60.50 ± 0.71", "1.500 ± 0.707", "8.000 ± 0.000", "1.500"],
         ["70.50 ± 0.71", "60.50 ± 0.71", "4.000 ± 0.000", "8.000 ± 0.000", ""],
