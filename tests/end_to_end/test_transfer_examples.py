@@ -11,18 +11,18 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from fairseq_xling.papers.transfer.structures.matrix_result import compared
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.transfer.config import TransferConfig
-from fairseq_xling.reports.record import Record, write_record
-from fairseq_xling.results.frame import by_seed, frame_from_json
-from fairseq_xling.results.paired import in_words
-from fairseq_xling.results.result import find_results
+from fairseq_xling.papers.transfer.structures.matrix import compared
+from fairseq_xling.reports.paired import in_words
+from fairseq_xling.reports.record import Record, read_record, write_record
+from fairseq_xling.reports.rows import by_seed
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.formats.conll09 import Conll09
 from tests.end_to_end.engine import launch, run, run_script
+from tests.records import rows as rows_of
 from tests.transfer_record import transfer_record
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "transfer"
@@ -312,7 +312,8 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
     config = {"head": "classification", "lrs": "3e-4", "batch_sizes": "32", "epochs": 8}
     config |= {"precision": "fp32", "seeds": "1,2"}
     origin = {"date": "2026-01-01", "machine": "a machine", "versions": {}}
-    write_json(tmp_path / "run/results.json", {"config": config, "provenance": origin})
+    known = {**trained_on("en", "accuracy"), "config": config, "provenance": origin}
+    write_json(tmp_path / "run/results.json", known)
     predicted = {1: gold, 2: ["x(e1,e2)", "x(e1,e2)", "x(e1,e2)", "no_relation"]}
     for seed, labels in predicted.items():
         folder = tmp_path / f"run/predictions/six-zero-shot/lr0.0003-b32-{seed}"
@@ -320,8 +321,7 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
         lines = [f"<e1> Ana </e1> of <e2> Bonn </e2> .\t{label}\n" for label in labels]
         (folder / "en.tsv").write_text("".join(lines))
     arrange("arrange_structures.py", "head", tmp_path / "run", tmp_path / "head", "--files", files)
-    record = read_json(tmp_path / "head/results.json")
-    scores = {one["seed"]: one for one in frame_from_json(record["frame"]).to_dict("records")}
+    scores = {one["seed"]: one for one in rows_of(tmp_path / "head", measure="F1")}
     assert scores[1]["f1"] == 1
     # One of three predicted is right, of three that are annotated.
     assert (scores[2]["right"], scores[2]["predicted"], scores[2]["gold"]) == (1, 3, 3)
@@ -337,7 +337,7 @@ def test_the_head_is_scored_by_micro_f1_without_no_relation_in_the_form_of_a_mat
         *("--test", f"en={files}/test.txt", "--vectors", f"en={tmp_path}/x.vec"),
         *("--compare", str(tmp_path / "head"), "--output", str(tmp_path / "words")),
     )
-    (one,) = compared(frame_from_json(read_json(tmp_path / "words/results.json")["frame"]))
+    (one,) = compared(read_record(tmp_path / "words").rows)
     assert one["other"] == "classification head" and one["seeds"] == [1, 2]
     arrange("make_readme.py", tmp_path / "words", "--output", tmp_path / "README.md")
     page = (tmp_path / "README.md").read_text()
@@ -394,12 +394,11 @@ def test_senses_are_counted_next_to_the_most_frequent_one_of_each_verb(tmp_path)
     found.write_text(test.read_text().replace("NONE", "PER", 1))
     config = {**dataclasses.asdict(TransferConfig()), "head": "srl", "seeds": "7"}
     config |= {"train": [f"de={train}"], "test": [f"de={test}"]}
-    record = {"config": config, "languages": ["de"], "title": "x", "metric": "f1"}
-    write_json(tmp_path / "run/results.json", {**record, **trained_on("de", "f1")})
+    write_json(tmp_path / "run/results.json", {**trained_on("de", "f1"), "config": config})
     arrange("arrange_structures.py", "sense-scores", tmp_path / "run", tmp_path / "out")
-    frame = frame_from_json(read_json(tmp_path / "out/results.json")["frame"])
-    assert set(frame["measure"]) == {"accuracy"} and set(frame["target"]) == {"de"}
-    scores = dict(zip(frame["row"], frame["value"], strict=True))
+    found = rows_of(tmp_path / "out", measure="accuracy", target="de")
+    assert len(found) == len(rows_of(tmp_path / "out"))
+    scores = {one["row"]: one["value"] for one in found}
     assert scores == {"predicted": 75, "most frequent": 50}
 
 
@@ -417,8 +416,7 @@ def test_scores_of_baselines_are_put_together_by_seed(tmp_path):
         "test": ["en=c"],
         "seeds": "1,2",
     }
-    record = {"config": given, "languages": ["en"], "title": "x", "metric": "las"}
-    write_json(tmp_path / "run/results.json", {**record, **trained_on("en", "las")})
+    write_json(tmp_path / "run/results.json", {**trained_on("en", "las"), "config": given})
     for seed in (1, 2):
         found = tmp_path / f"files/{seed}/found/scores.json"
         row = {"target": "en", "measure": "las", "value": 10.0 * seed}
@@ -450,16 +448,13 @@ def test_every_measure_of_one_encoder_runs_from_nothing_and_makes_its_section(tm
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_words_are_mapped_without_pairs_and_each_seed_is_in_a_frame(data, tmp_path):
+def test_words_are_mapped_without_pairs_and_each_seed_has_its_rows(data, tmp_path):
     sizes = {"VOCAB": "300", "EPOCHS": "1", "MAP_WORDS": "512", "SEEDS": "1,2"}
     script("9_word_maps.sh", data, "run", folder=tmp_path, **sizes)
     for lang in ("en_2", "fr"):
-        (found,) = find_results(tmp_path / f"run/en-{lang}.json")
-        own = by_seed(found.frame[found.frame["target"] == lang], "row", "measure")
-        assert {key: [*seeds] for key, seeds in own.items()} == {
-            ("mapped", "P@1"): [1, 2],
-            ("unmapped", "P@1"): [1, 2],
-        }
+        own = by_seed(rows_of(tmp_path / f"run/en-{lang}.json", measure="P@1"), "row")
+        seeds = {row: [*found] for (row,), found in own.items()}
+        assert seeds == {"mapped": [1, 2], "unmapped": [1, 2]}
     arrange("make_readme.py", tmp_path / "run", "--output", tmp_path / "README.md")
     page = (tmp_path / "README.md").read_text().partition("## run")[2]
     assert page.count("| T11 ") == 2
@@ -470,8 +465,7 @@ def test_words_are_mapped_without_pairs_and_each_seed_is_in_a_frame(data, tmp_pa
 def test_segments_of_novels_are_long_or_short_in_the_same_text(data, tmp_path):
     sizes = {"SIZES": "60", "CONTEXTS": "60", "WINDOWS": "16,4", "UPDATES": "2", "VALID": "20"}
     script("10_long_context.sh", data, "run", folder=tmp_path, SEEDS="1,2", **sizes)
-    (found,) = find_results(tmp_path / "run")
-    own = by_seed(found.frame[found.frame["measure"] == "word_mrr"], "window", "target")
+    own = by_seed(rows_of(tmp_path / "run", measure="word_mrr"), "window", "target")
     assert {key: [*seeds] for key, seeds in own.items()} == {
         (window, target): [1, 2] for window in (16, 4) for target in ("de", "fr")
     }
@@ -516,8 +510,7 @@ def check_halves(folder, form, sizes, whole):
     assert [len(half) for half in halves] == sizes
     joined = itertools.chain(*itertools.zip_longest(*halves))
     assert [part for part in joined if part] == whole.strip().split("\n\n")
-    (found,) = find_results(folder / "run")
-    own = found.frame[(found.frame["measure"] == "target") & found.frame["task"].isna()]
+    own = rows_of(folder / "run", measure="target", task=None)
     assert {row: [*seeds] for row, seeds in by_seed(own, "row").items()} == {
         (row,): [1, 2] for row in "1234"
     }

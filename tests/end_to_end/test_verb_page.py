@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.results.result import KINDS
 from fairseq_xling.runs import command_line
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.ablations import __name__ as STUDIES_FOLDER
@@ -30,10 +29,9 @@ def blocks(tmp_path, monkeypatch):
         file = tmp_path / re.match(r"# (\S+\.py)\n", text)[1]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    for registry, folder in ((STUDIES, STUDIES_FOLDER), (KINDS, "fairseq_xling.studies")):
-        assert list(registry)  # all that there are, since a module registers itself only once
-        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-        monkeypatch.setattr(registry, "_packages", (folder,))  # to be searched again
+    assert list(STUDIES)  # all that there are, since a module registers itself only once
+    monkeypatch.setattr(STUDIES, "_entries", dict(STUDIES._entries))
+    monkeypatch.setattr(STUDIES, "_packages", (STUDIES_FOLDER,))  # to be searched again
     for name in ("verbs", "studies", "studies.ablations"):
         package = importlib.import_module(f"fairseq_xling.{name}")
         place = tmp_path / "fairseq_xling" / name.replace(".", "/")

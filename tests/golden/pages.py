@@ -98,5 +98,7 @@ def slow_goldens() -> dict[str, Callable[[], str]]:
         made[f"pages-html/{path.stem}"] = lambda path=path: _drawn(path)
     for path in sorted((ROOT / "examples").glob("*/results/**/*.json")):
         name = path.relative_to(ROOT / "examples").with_suffix("").as_posix()
-        made[f"pages-examples/{name.replace('/results', '')}"] = lambda path=path: _text(path, _LONG_EXAMPLE)
+        made[f"pages-examples/{name.replace('/results', '')}"] = lambda path=path: _text(
+            path, _LONG_EXAMPLE
+        )
     return made

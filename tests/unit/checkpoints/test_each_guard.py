@@ -41,7 +41,8 @@ from fairseq_xling.engine import reading
 from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.sources import folder as weights_folder
 from fairseq_xling.models import identity
-from fairseq_xling.results.report import Section, write_report
+from fairseq_xling.reports.page import write_page
+from fairseq_xling.reports.record import Record, Section
 from fairseq_xling.runs import forking, options
 from fairseq_xling.trained import load_trained
 
@@ -572,7 +573,8 @@ _environment = jinja2.Environment
 )
 def _(tools: Tools) -> bool:
     bad = "<script>alert(1)</script>"
-    write_report(tools.folder / "report.html", "A run", [bad], [Section(bad, text=bad)])
+    record = Record("A run", [{"row": bad, "value": 1}], [Section(bad, text=bad)], lead=[bad])
+    write_page(tools.folder / "report.html", record)
     return bad in (tools.folder / "report.html").read_text()
 
 

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.results.frame import frame_from_json, frame_to_json
+from fairseq_xling.reports.rows import from_json, to_json
 from tests.unit.docs.conftest import DOCS
 
 ROOT = DOCS.parent
@@ -43,16 +43,16 @@ def copied(claims_page, tmp_path, monkeypatch):
 
 
 def _swap_rows(record):
-    rows = record["frame"]["columns"]["row"]["of"]
+    rows = record["rows"]["columns"]["row"]["of"]
     one, other = rows.index("A1"), rows.index("C")
     rows[one], rows[other] = rows[other], rows[one]
 
 
 def _flip_a_number(record):
-    frame = frame_from_json(record["frame"])
-    place = next(frame.index[(frame["row"] == "A1") & (frame["measure"] == "LAS")].values.flat)
-    frame.loc[place, "value"] *= -1
-    record["frame"] = frame_to_json(frame)
+    rows = from_json(record["rows"])
+    place = next(row for row in rows if row["row"] == "A1" and row["measure"] == "LAS")
+    place["value"] *= -1
+    record["rows"] = to_json(rows)
 
 
 @pytest.mark.parametrize("change", [_swap_rows, _flip_a_number])
