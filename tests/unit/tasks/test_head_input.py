@@ -6,12 +6,12 @@ import torch
 
 from fairseq_xling.cli import main
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, read_map
 from fairseq_xling.mapping.steps import Step
 from fairseq_xling.tasks.head_input import HeadInput, TokenVectors, check_mapped
 from fairseq_xling.tasks.word_vectors import WordVectors
 from fairseq_xling.text.encoder import TextEncoder
+from tests.records import by_layer
 
 DIM, WIDTH, WORDS = 8, 6, 5  # of a state, of a word vector, in a line
 
