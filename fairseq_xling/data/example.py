@@ -148,7 +148,7 @@ class Objective:
     order, which requires an emission that finds it. One that ``asks`` for an auxiliary head by name
     requires it. ``criterion`` is the only one that reads its batches, if
     it is not the language models'. ``segments`` is the number of rows of a segment table that it
-    uses. ``spec_rows`` are the rows of the specification that it implements.
+    uses.
     """
 
     name: ClassVar[str]
@@ -160,7 +160,6 @@ class Objective:
     criterion: ClassVar[str] = ""
     segments: ClassVar[int] = 0
     mixes_source_languages: ClassVar[bool] = False
-    spec_rows: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, cfg: Any, vocabulary: Vocabulary):
         self.cfg, self.vocabulary = _ReadOnce(cfg), vocabulary

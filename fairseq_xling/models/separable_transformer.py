@@ -390,4 +390,3 @@ def separable_transformer_tiny(args: Any) -> None:
 
 
 # By architecture, the rows of the specification that it implements.
-SPEC_ROWS = {"separable_transformer_base": ("P8",), "separable_transformer_small": ("P10",)}

@@ -434,4 +434,3 @@ def tri_roberta_tiny(args: Any) -> None:
 
 
 # By architecture, the rows of the specification that it implements.
-SPEC_ROWS = {"tri_bert_base": ("T1", "T2", "T3", "T10"), "tri_bert_large": ("T10",)}

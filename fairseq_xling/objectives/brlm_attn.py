@@ -20,7 +20,6 @@ class BridgeAttentionLM(TranslationLM):
     """TLM with attention inside groups of aligned words."""
 
     name = "brlm-attn"
-    spec_rows = ("P4",)
     needs_order = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:

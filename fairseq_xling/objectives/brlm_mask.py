@@ -21,7 +21,6 @@ class BridgeMaskedLM(TranslationLM):
     """TLM whose masked positions are both ends of word alignment links."""
 
     name = "brlm-mask"
-    spec_rows = ("P4",)
     needs_order = True
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:

@@ -18,7 +18,6 @@ class CrossLingualLM(Objective):
     """Predict every target token from the source sentence, read in the target's order."""
 
     name = "cdlm"
-    spec_rows = ("P5", "P6")
     reads = "parallel"
     needs_order = True
     reorders = True

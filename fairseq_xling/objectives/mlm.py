@@ -19,7 +19,6 @@ class MaskedLM(Objective):
     """Predict masked tokens of one language from the rest of its text."""
 
     name = "mlm"
-    spec_rows = ("P1", "P2")
     reads = "mono"
 
     def __call__(self, row: Row, rng: np.random.Generator) -> Example:

@@ -17,7 +17,6 @@ class NextSentence(MaskedLM):
     """``<s> A </s> B </s>``, segments 0 and 1, half of the time with B following A."""
 
     name = "nsp"
-    spec_rows = ("P7",)
     reads = "segments"
     asks = "nsp"
     segments = 2

@@ -19,7 +19,6 @@ class TranslationLM(MaskedLM):
     """Predict masked tokens of both sides of a translated pair from both sides."""
 
     name = "tlm"
-    spec_rows = ("P3",)
     reads = "parallel"
     mixes_source_languages = True
 

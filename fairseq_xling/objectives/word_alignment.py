@@ -16,7 +16,6 @@ class WordAlignment(Objective):
     """Both sentences unchanged, and which source token each target token is aligned with."""
 
     name = "word-alignment"
-    spec_rows = ("T23",)
     reads = "parallel"
     needs_order = True
     criterion = "word_alignment"

@@ -3,9 +3,8 @@
 A verb is a module of one of the folders in `FOLDERS`, or of a user's own (`extensions`), with a
 docstring (its help), a ``GROUP`` (one of `GROUPS`, where the list of verbs shows it),
 a dataclass ``Options`` (`fairseq_xling.core.options`) and ``run(options)``; or, if it declares its
-arguments itself, ``add_arguments(parser)`` and ``run(args)``. ``SPEC_ROWS``, where it has them, are
-the rows of the specification that it is of. Only the verb that was asked for is imported. Heavy
-imports belong inside functions, so that ``--help`` answers at once.
+arguments itself, ``add_arguments(parser)`` and ``run(args)``. Only the verb that was asked for is
+imported. Heavy imports belong inside functions, so that ``--help`` answers at once.
 """
 
 import argparse
@@ -178,19 +177,11 @@ class Verb:
     @property
     def group(self) -> str:
         """One of `GROUPS`, or `OWN_GROUP`."""
-        found = self._constant("GROUP", OWN_GROUP)
-        return found if found in GROUPS else OWN_GROUP
-
-    @property
-    def rows(self) -> tuple[str, ...]:
-        """Rows of the specification that it is of."""
-        return tuple(self._constant("SPEC_ROWS", ()))
-
-    def _constant(self, name: str, default: Any) -> Any:
         for node in self._tree.body:
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == name:
-                return ast.literal_eval(node.value)
-        return default
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "GROUP":
+                named = ast.literal_eval(node.value)
+                return named if named in GROUPS else OWN_GROUP
+        return OWN_GROUP
 
 
 def verbs() -> dict[str, Verb]:

@@ -69,7 +69,6 @@ class Study:
         paper: the folder of the paper's claims.
         title, source, lead: of the page; help: what the list of studies says.
         presets: values of the options by name, where ``config`` has a field ``preset``.
-        spec_rows: rows of the specification that it implements.
         files: that the table's step leaves; a column in braces stands for each of its values.
     """
 
@@ -80,7 +79,6 @@ class Study:
     help: ClassVar[str]
     config: ClassVar[type]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    spec_rows: ClassVar[tuple[str, ...]] = ()
     files: ClassVar[tuple[str, ...]] = ("table.md", "table.csv", RESULTS, "report.html")
 
     # ---- what a study says

@@ -277,4 +277,3 @@ class AdversarialTaggingTask(ItemTask):
 
 
 # By task, the rows of the specification that it implements.
-SPEC_ROWS = {"adversarial_tagging": ("E12",)}

@@ -23,4 +23,3 @@ class BilingualMLMTask(UnifiedTask):
 
 
 # By task, the rows of the specification that it implements.
-SPEC_ROWS = {"bilingual_mlm": ("D1", "D2", "D9")}

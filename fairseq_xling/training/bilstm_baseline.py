@@ -92,4 +92,3 @@ class BilstmBaselineTask(HeadTask):
 
 
 # By task, the rows of the specification that it implements.
-SPEC_ROWS = {"bilstm_baseline": ("E4", "E5")}

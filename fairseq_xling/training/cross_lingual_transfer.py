@@ -121,4 +121,3 @@ class CrossLingualTransferTask(HeadTask):
 
 
 # By task, the rows of the specification that it implements.
-SPEC_ROWS = {"cross_lingual_transfer": ("A11",)}

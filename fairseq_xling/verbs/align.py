@@ -14,7 +14,6 @@ from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.core.ranges import Range
 
 GROUP = "Data"
-SPEC_ROWS = ("D5", "D7")
 
 
 def _segment(side: str) -> Any:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from fairseq_xling.text.encoder import TextEncoder
 
 GROUP = "Migrate"
-SPEC_ROWS = ("T14", "T16", "S4")
 _LINES = 10_000  # segmented at a time
 
 _TRAIN = """\

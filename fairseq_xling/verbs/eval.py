@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fairseq_xling.data.folder import DataFolder
 
 GROUP = "Analyse"
-SPEC_ROWS = ("S16", "T17", "S13")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,6 @@ from fairseq_xling.verbs.parts.comparison import (
 )
 
 GROUP = "Analyse"
-SPEC_ROWS = ("T23",)
 
 
 @dataclasses.dataclass(frozen=True)

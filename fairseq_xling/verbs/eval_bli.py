@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 GROUP = "Analyse"
-SPEC_ROWS = ("S4", "S5", "S16")
 # Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.1, with the scores of Conneau
 # et al. 2018, "Word Translation Without Parallel Data", section 3.1 (P@1, P@5, P@10 over all words
 # of the other language) and Liu et al. 2020, section 3.1.1 (MRR). A source word with several

@@ -22,7 +22,6 @@ from fairseq_xling.verbs.parts.comparison import (
 )
 
 GROUP = "Analyse"
-SPEC_ROWS = ("S8",)
 # Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.2: the examples are parallel
 # sentences there. N rows, D and E the two widths, K and J numbers of layers.
 

@@ -23,7 +23,6 @@ from fairseq_xling.verbs.parts.output import OutputOptions, check_output, finish
 
 GROUP = "Analyse"
 POINT = "a layer"  # the measure of a point of the scatter plot
-SPEC_ROWS = ("S9",)
 # Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.2 and Figure 7: the correlation
 # of CKA with sentence retrieval over the layers of each pair.
 

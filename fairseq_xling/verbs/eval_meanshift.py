@@ -20,7 +20,6 @@ from fairseq_xling.verbs.parts.comparison import (
 )
 
 GROUP = "Analyse"
-SPEC_ROWS = ("S15",)
 # Pires et al. 2019, "How Multilingual is Multilingual BERT?", section 5.
 
 

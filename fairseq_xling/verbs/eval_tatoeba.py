@@ -17,7 +17,6 @@ from fairseq_xling.verbs.parts.comparison import (
 )
 
 GROUP = "Analyse"
-SPEC_ROWS = ("S7",)
 # Conneau et al. 2020, "Emerging Cross-lingual Structure", section 5.1.3: P@1 of nearest-neighbour
 # search by cosine, layer by layer, on Tatoeba there. A tie counts as wrong.
 

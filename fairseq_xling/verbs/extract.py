@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from fairseq_xling.data.folder import DataFolder
 
 GROUP = "States and maps"
-SPEC_ROWS = ("S4", "S5", "S7")
 DTYPES = ("float32", "float16")
 
 

@@ -17,7 +17,6 @@ from fairseq_xling.core.named_files import NEW_FOLDER, Input
 from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Data"
-SPEC_ROWS = ("T24", "T27")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -54,7 +54,6 @@ GROUP = "States and maps"
 _CRITERION = "mean cosine to the nearest source word by CSLS"
 # of words that are spelt alike: measure, and field of the evidence
 _WORDS = {"words": "words", "candidates": "candidates", "P@1": "p_at_1", "P@10": "p_at_10"}
-SPEC_ROWS = ("S1", "S2", "S3", "S6", "T11", "T12", "T13", "T23")
 
 
 @dataclasses.dataclass(frozen=True)

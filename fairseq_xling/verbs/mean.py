@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fairseq_xling.data.folder import DataFolder
 
 GROUP = "States and maps"
-SPEC_ROWS = ("S10",)
 
 
 @dataclasses.dataclass(frozen=True)

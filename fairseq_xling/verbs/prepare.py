@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from fairseq_xling.text.sources import Sources
 
 GROUP = "Data"
-SPEC_ROWS = ("D3", "D4", "D6", "D8", "G10")
 # What a step's command says in another place, or what does not change the folders.
 _LEFT_OUT = {"--workers": True, "--jobs": True, "--overwrite": False, "--dry-run": False}
 # Options that only steps have, with their defaults.

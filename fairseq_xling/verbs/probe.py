@@ -24,7 +24,6 @@ from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.tasks.probing.examples import FitOptions
 
 GROUP = "Analyse"
-SPEC_ROWS = ("E8",)
 
 
 def offsets_option() -> Any:

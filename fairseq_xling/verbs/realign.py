@@ -15,7 +15,6 @@ from fairseq_xling.core.named_files import FILE, NEW_FILE
 from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
-SPEC_ROWS = ("E3",)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from fairseq_xling.analysis.mean_file import MeanFile
 
 GROUP = "Analyse"
-SPEC_ROWS = ("S11", "S12")
 # What is measured of a shift; of figures also the field of the scores, and the unit.
 RATE, PRECISION, BLEU = "convert rate", "BLEU-1 precision", "BLEU-1"
 OTHERS = "in another language"

@@ -30,7 +30,6 @@ def command(tmp_path):
     return ["ablate", "adversarial-tagging", *run, *files, *SMALL, SIZES]
 
 
-@pytest.mark.row("E12")
 def test_no_step_of_a_zero_shot_row_reads_annotation_of_the_target(command, tmp_path, capsys):
     assert main([*command, "--rows", "1,2,3,4", "--dry-run"]) == 0
     plan = capsys.readouterr().out
@@ -44,7 +43,6 @@ def test_no_step_of_a_zero_shot_row_reads_annotation_of_the_target(command, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.row("E12")
 def test_the_study_compares_rows_over_seeds_and_goes_on_where_it_was(command, tmp_path, capsys):
     """Without annotated training and dev files of the target, which rows 5 and 6 alone need."""
     run = tmp_path / "run"
@@ -70,7 +68,6 @@ def test_the_study_compares_rows_over_seeds_and_goes_on_where_it_was(command, tm
 
 
 @pytest.mark.slow
-@pytest.mark.row("E12")
 def test_all_rows_are_filled(command, tmp_path):
     assert main([*command, "--adversary", "flip"]) == 0
     _, lines = table(read_record(tmp_path / "run"))

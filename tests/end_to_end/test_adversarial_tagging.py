@@ -110,7 +110,6 @@ def trained(world, tmp_path_factory):
     return folder, output, opened
 
 
-@pytest.mark.row("E12")
 def test_zero_shot_training_never_opens_annotation_of_the_target(world, trained):
     _, _, opened = trained
     read = {Path(name).name for name in opened if name.startswith(str(world))}
@@ -118,7 +117,6 @@ def test_zero_shot_training_never_opens_annotation_of_the_target(world, trained)
     assert not [name for name in read if name.endswith(".de.tsv")]
 
 
-@pytest.mark.row("E12")
 def test_the_map_and_the_tables_are_the_same_bits_after_training(world, trained):
     folder, _, _ = trained
     model = load(folder / "checkpoint_last.pt")["model"]
@@ -141,7 +139,6 @@ def test_an_epoch_reports_losses_the_scores_and_the_discriminators_accuracy(trai
     assert train["train_num_updates"] == 3 * 8  # 30 sentences of each, 4 at a time
 
 
-@pytest.mark.row("E12")
 def test_predictions_have_the_files_own_format_and_seqevals_scores(world, trained, tmp_path):
     folder, _, _ = trained
     files = [f"{lang}={world}/test.{lang}.tsv" for lang in ("en", "de")]
@@ -162,7 +159,6 @@ def test_predictions_have_the_files_own_format_and_seqevals_scores(world, traine
             assert own[name] == pytest.approx(100 * measure(gold, ours, zero_division=0))
 
 
-@pytest.mark.row("E12")
 def test_text_without_tags_and_files_that_are_gone_do_not_hinder_predictions(
     world, trained, tmp_path
 ):
@@ -182,7 +178,6 @@ def test_text_without_tags_and_files_that_are_gone_do_not_hinder_predictions(
     assert all(len(row.split("\t")) == 2 for row in rows if row)
 
 
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("adversary", ["reversal", pytest.param("flip", marks=pytest.mark.slow)])
 def test_two_runs_of_one_seed_are_identical_and_another_seed_differs(world, tmp_path, adversary):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
@@ -193,7 +188,6 @@ def test_two_runs_of_one_seed_are_identical_and_another_seed_differs(world, tmp_
     assert differences(load(paths[0])["model"], load(paths[2])["model"])
 
 
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("adversary", [pytest.param("reversal", marks=pytest.mark.slow), "flip"])
 def test_a_training_that_is_stopped_within_an_epoch_resumes_identically(world, tmp_path, adversary):
     extra = ("--flip-steps", 2, "--adversary-schedule", "ramp", "--no-epoch-checkpoints")
@@ -213,7 +207,6 @@ def test_a_training_that_is_stopped_within_an_epoch_resumes_identically(world, t
 
 
 @pytest.mark.slow
-@pytest.mark.row("E12")
 def test_a_killed_training_resumes_identically(world, tmp_path):
     extra = ("--no-epoch-checkpoints", "--adversary-schedule", "ramp", "--max-epoch", "8")
     whole = [str(x) for x in options(world, tmp_path / "whole", *extra)]
@@ -226,7 +219,6 @@ def test_a_killed_training_resumes_identically(world, tmp_path):
     assert_same_training(*paths)
 
 
-@pytest.mark.row("E12")
 def test_an_update_of_the_discriminator_moves_nothing_else_and_the_reverse(world, tmp_path):
     states = {}
     for updates in (1, 2):
@@ -264,7 +256,6 @@ def test_every_choice_trains_and_predicts(world, tmp_path, extra):
     assert tags <= {"O", "B-PER", "I-PER", "B-LOC", "I-LOC"}
 
 
-@pytest.mark.row("E12")
 def test_the_map_can_be_learnt_in_the_training(world, tmp_path, monkeypatch):
     from fairseq_xling.mapping.methods import METHODS, Fit
 
@@ -325,7 +316,6 @@ def damaged(world):
     return world
 
 
-@pytest.mark.row("E12")
 @pytest.mark.parametrize(("extra", "message"), WRONG)
 def test_wrong_input_is_one_line_and_nothing_is_written(damaged, tmp_path, extra, message):
     folder = tmp_path / "out"
@@ -353,7 +343,6 @@ def test_other_words_are_refused_when_a_training_resumes(world, tmp_path):
         in_process("train", *options(world, tmp_path / "a", "--vectors", vectors))
 
 
-@pytest.mark.row("E12")
 def test_a_checkpoint_with_an_option_of_another_type_or_too_large_a_model_is_refused(
     trained, tmp_path, capsys
 ):

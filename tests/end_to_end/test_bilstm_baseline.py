@@ -40,7 +40,6 @@ def train(files, head, folder, *more):
     )
 
 
-@pytest.mark.row("E4", "E5")
 @pytest.mark.parametrize(("head", "metric"), [("parsing", "las"), ("srl", "f1")])
 def test_a_baseline_is_trained_resumed_and_predicts_without_its_training_file(
     files, head, metric, capsys

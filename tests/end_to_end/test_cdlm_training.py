@@ -115,7 +115,6 @@ def test_every_kind_of_training_lowers_its_loss(extra, cdlm, tmp_path):
     assert len(losses) == 30 and np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.3
 
 
-@pytest.mark.row("T20")
 def test_objectives_alternate_and_tables_of_separate_vocabularies_are_disjoint(
     make_corpus, cdlm, tmp_path
 ):
@@ -172,7 +171,6 @@ def start(trained, tmp_path_factory):
     return relabelled(trained[0], tmp_path_factory.mktemp("start") / "init.pt", "init")
 
 
-@pytest.mark.row("T5", "T6", "T8")
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_phase_changes_exactly_what_it_declares(phase, start, cdlm, tmp_path):
     options = f"--max-update 2 --trelm-phase {phase} {PHASES[phase]}".split()

@@ -59,7 +59,6 @@ def changed(root, before, after):
     return {".".join(name.split(".")[:2]) for name in differ}
 
 
-@pytest.mark.row("C5")
 def test_each_phase_changes_its_parts_and_the_other_side_stays_bit_for_bit(world, phases):
     assert changed(world, "transform", "lm1") == {"parts.transform", "encoders.0"}
     assert changed(world, "lm1", "lm2") == {"parts.transform", "encoders.1"}
@@ -77,7 +76,6 @@ def test_each_phase_changes_its_parts_and_the_other_side_stays_bit_for_bit(world
     assert all(torch.equal(later[name], mean) for name, mean in means.items())
 
 
-@pytest.mark.row("C5", "C3")
 def test_distances_fall_and_no_encoder_collapses(phases):
     curve = [step["loss"] for step in logged(phases["transform"], "train_inner")]
     assert np.mean(curve[-3:]) < np.mean(curve[:3])
@@ -87,7 +85,6 @@ def test_distances_fall_and_no_encoder_collapses(phases):
             assert 0 < epoch["valid_relative_en_de"] < 2
 
 
-@pytest.mark.row("C4")
 def test_resumed_it_ends_with_the_same_parameters_and_temperature(world, phases):
     start = ["--encoder", encoders(world)]
     train(world, "halves", *start, "--max-update", 4)
@@ -98,7 +95,6 @@ def test_resumed_it_ends_with_the_same_parameters_and_temperature(world, phases)
     assert [int(s["parts.transform.before"]) for s in saved] == [0, 8]
 
 
-@pytest.mark.row("C4")
 def test_a_phase_that_is_left_out_of_annealing_does_not_count(world, phases):
     chosen = ["--encoder", encoders(world), "--anneal-phases", "lm1,lm2"]
     train(world, "late", *chosen)
@@ -112,7 +108,6 @@ def test_a_phase_that_is_left_out_of_annealing_does_not_count(world, phases):
     assert changed(world, "transform", "late") == {"parts.transform"}  # beta is that of the call
 
 
-@pytest.mark.row("C6", "G12")
 def test_labels_are_one_to_one_and_under_the_tuned_threshold(world, labels):
     for split in ("train", "valid"):
         found = Labels(labels / split)
@@ -136,7 +131,6 @@ def test_labelling_goes_on_with_the_threshold_that_it_was_begun_with(world, labe
     assert Labels(labels / "test").threshold == Labels(labels / "valid").threshold
 
 
-@pytest.mark.row("C8", "C10")
 def test_modules_are_trained_one_by_one_and_measured_in_a_table(world, labels, modules, capsys):
     model, logs = modules
     assert changed_parts(world) == {"extract", "order_rel", "order_abs", "order_rel_second"}
@@ -161,7 +155,6 @@ def changed_parts(world):
     return {n.split(".")[1] for n in after if n not in before}
 
 
-@pytest.mark.row("C8", "C10")
 def test_an_extractor_that_trains_its_own_encoders_leaves_what_r_reads_to_the_last_bit(
     world, labels, modules, capsys
 ):
@@ -198,7 +191,6 @@ def test_an_extractor_that_trains_its_own_encoders_leaves_what_r_reads_to_the_la
     capsys.readouterr()
 
 
-@pytest.mark.row("C14")
 def test_every_row_is_written_for_both_languages(world, modules, capsys):
     model, _ = modules
     files = {lang: world / "text" / "parallel" / f"test.en-de.{lang}.txt" for lang in WIDTHS}
@@ -227,7 +219,6 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
     assert np.array_equal(found["T+pGA", "en"].counts, found["T+pGA", "de"].counts)
 
 
-@pytest.mark.row("C8", "C13")
 def test_a_sentence_is_shown_with_its_words_and_heat_maps_of_both_directions(
     world, labels, modules, capsys
 ):
@@ -248,7 +239,6 @@ def test_a_sentence_is_shown_with_its_words_and_heat_maps_of_both_directions(
     capsys.readouterr()
 
 
-@pytest.mark.row("C1")
 def test_a_report_says_how_far_vectors_move_with_their_token_and_context(world, phases, capsys):
     model, text = last(world, "transform"), world / "text" / "parallel"
     files = {lang: text / f"test.en-de.{lang}.txt" for lang in WIDTHS}
@@ -440,7 +430,6 @@ def test_blank_lines_and_sentences_beyond_the_position_table_are_encoded_and_sai
     assert "1 sentences of" in (said := capsys.readouterr().err) and "after 22 tokens" in said
 
 
-@pytest.mark.row("C6")
 def test_no_pair_under_the_threshold_is_said_and_cannot_be_trained_on(world, phases, capsys):
     command = ["clcr", "label", last(world, "lm2"), "--threshold", "1e-9"]
     xling(*command, "--output", world / "none")

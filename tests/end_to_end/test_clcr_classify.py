@@ -60,7 +60,6 @@ def fails(capsys, status):
 
 
 @pytest.mark.slow
-@pytest.mark.row("C15")
 def test_one_command_makes_the_table_and_the_right_order_closes_the_gap(
     task, tmp_path, capsys, monkeypatch
 ):

@@ -86,7 +86,6 @@ def test_full_stops_go_from_text_links_and_pairs_alike(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("C1", "C4", "C10", "C13", "C15", "C16", "C17")
 def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
     script(tmp_path, "1_synthetic.sh", "run", *TINY)
     found = tables(tmp_path / "run")
@@ -174,7 +173,6 @@ def test_the_study_runs_from_nothing_to_a_page_and_goes_on(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-@pytest.mark.row("C17")
 def test_encoders_that_were_not_pretrained_alike_are_brought_together(tmp_path):
     # In less text the English encoder would meet too few of the words that it shall read.
     script(tmp_path, "3_mismatched.sh", "run", *TINY, SENTENCES="400")

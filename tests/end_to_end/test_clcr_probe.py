@@ -65,7 +65,6 @@ def options(study, output, *rows, **files):
     return given
 
 
-@pytest.mark.row("C16")
 def test_extraction_costs_the_recall_of_what_it_drops(study, tmp_path, capsys, monkeypatch):
     given = options(study, tmp_path / "run", "T=T", "T+E(.2)=TE")
     assert main(given) == 0
@@ -91,7 +90,6 @@ def test_extraction_costs_the_recall_of_what_it_drops(study, tmp_path, capsys, m
     assert "T+E(.2)" in (tmp_path / "pages" / "run.html").read_text()
 
 
-@pytest.mark.row("C16")
 def test_another_order_of_the_same_key_points_is_probed_alike(study, tmp_path):
     for file in ("train", "dev", "test"):
         one = Sequences(study / "TE" / file)

@@ -52,7 +52,6 @@ def figures_of(path):
     return found
 
 
-@pytest.mark.row("C1")
 def test_a_planted_gap_and_a_planted_score_are_found(folders, tmp_path, capsys):
     output, figure = tmp_path / "conditions.json", tmp_path / "conditions.svg"
     scored = ["--scored", "x", "alike", "--scores", "bare.tsv"]
@@ -79,7 +78,6 @@ def test_another_order_is_near_by_matching_and_far_by_position(folders, tmp_path
     assert found["matched"]["AUC"] == 1.0 and found["positions"]["AUC"] < 0.9
 
 
-@pytest.mark.row("C1")
 def test_where_translations_are_not_alike_there_is_no_gap(folders, tmp_path):
     for one in distances(folders, tmp_path, "x", "unlike", "--random", "5").values():
         assert one["AUC"] == pytest.approx(0.5, abs=0.12)

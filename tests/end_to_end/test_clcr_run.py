@@ -38,7 +38,6 @@ def config(world):
     return path
 
 
-@pytest.mark.row("C14")
 def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
     xling("clcr", "run", config(world), "--output", world / "planned", "--dry-run")
     steps = re.findall(r"^\[\d+/\d+\] (\S+): run$", capsys.readouterr().out, re.MULTILINE)
@@ -103,7 +102,6 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.row("C14")
 def test_a_run_that_was_killed_goes_on_and_ends_with_the_same_sequences(world, tmp_path):
     path = config(world)
     whole = run("fairseq-xling", "clcr", "run", path, "--output", world / "whole").stdout
@@ -159,7 +157,6 @@ def pairs_of(path):
     return [tuple(tuple(side[n].tolist()) for side in sides) for n in range(len(sides[0]))]
 
 
-@pytest.mark.row("C17")
 def test_a_study_of_sizes_trains_on_nested_subsets_of_the_pairs(world, capsys):
     xling(*study(world, *labelled(world), "--dry-run"))
     plan = capsys.readouterr().out
@@ -195,7 +192,6 @@ def test_a_study_of_sizes_trains_on_nested_subsets_of_the_pairs(world, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.row("C17")
 def test_a_study_of_sizes_gives_a_table_and_a_figure_by_size(world, capsys):
     xling(*study(world, *labelled(world), "--sizes", "60,15", "--classify-args", "--epochs 1"))
     assert "| pairs" in capsys.readouterr().out

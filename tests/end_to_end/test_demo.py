@@ -191,7 +191,6 @@ def test_bad_values_are_one_line(tmp_path):
     assert done.returncode == 1 and done.stdout == f"fairseq-xling: error: {line}\n"
 
 
-@pytest.mark.row("A12")
 @pytest.mark.slow
 @pytest.mark.timeout(6000)
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -73,7 +73,6 @@ def test_every_measure_prints_a_table_and_lands_in_the_file(study):
     assert len(record["provenance"]["inputs"]["checkpoint 0"]["sha256"]) == 64
 
 
-@pytest.mark.row("T17")
 def test_masked_log_probabilities_do_not_depend_on_batches_nor_on_positions_outside(study):
     import numpy as np
     import torch
@@ -172,7 +171,6 @@ def test_unequal_text_files_are_one_line(study, capsys):
     assert line.endswith("must have equally many lines, got 2 and 1")
 
 
-@pytest.mark.row("S13")
 def test_language_mass_is_the_softmax_over_each_languages_words(study, capsys):
     import torch
 
@@ -234,7 +232,6 @@ def test_extracted_sentences_give_the_retrieval_that_eval_measures(study, capsys
     assert value(output, measure="forward", layer=2) == pytest.approx(found, abs=1e-9)
 
 
-@pytest.mark.row("S4")
 def test_static_embeddings_serve_lexicon_induction(study, capsys):
     from fairseq_xling.interop.encoder import Encoder
 

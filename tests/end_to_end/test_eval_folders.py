@@ -59,7 +59,6 @@ def rotated(tmp_path):
 # --- eval tatoeba
 
 
-@pytest.mark.row("S7")
 def test_a_planted_rotation_is_found_with_its_map_and_not_without(rotated, capsys):
     folders = rotated / "en", rotated / "de"
     assert evaluate("tatoeba", *folders, "--output", rotated / "without.json") == 0
@@ -119,7 +118,6 @@ def test_retrieval_scores_are_those_of_brute_force(tmp_path):
         assert 0 < curves[f"{way} mean"][0] < 1
 
 
-@pytest.mark.row("T13")
 def test_hubs_deceive_the_nearest_neighbour_and_not_csls(tmp_path, capsys):
     # Sentence i lies between its translation, axis i, and a hub, axis 0, a little nearer to it.
     y = np.eye(6)
@@ -137,7 +135,6 @@ def test_hubs_deceive_the_nearest_neighbour_and_not_csls(tmp_path, capsys):
 # --- eval cka
 
 
-@pytest.mark.row("S8")
 def test_cka_is_1_under_rotation_size_and_offset_and_low_for_independent_vectors(rotated, capsys):
     figure, output = rotated / "cka.svg", rotated / "cka.json"
     folders = rotated / "en", rotated / "de"
@@ -153,7 +150,6 @@ def test_cka_is_1_under_rotation_size_and_offset_and_low_for_independent_vectors
     assert ElementTree.fromstring(text).tag.endswith("svg") and "linear CKA" in text
 
 
-@pytest.mark.row("S8")
 def test_independent_gaussians_have_d_over_n_plus_d(tmp_path):
     write_extracted(tmp_path / "x", {0: normal(1000, 64)})
     write_extracted(tmp_path / "y", {0: normal(1000, 64, seed=1)})
@@ -183,7 +179,6 @@ def test_every_layer_is_compared_with_every_layer_of_another_depth_and_width(tmp
         assert float(list(csv.reader(file))[4][1]) == pytest.approx(1)
 
 
-@pytest.mark.row("S8")
 def test_its_predecessors_stand_beside_it_and_see_no_linear_map(tmp_path, capsys):
     x = normal(400, 12)
     write_extracted(tmp_path / "x", {0: x, 1: x})
@@ -207,7 +202,6 @@ def test_its_predecessors_stand_beside_it_and_see_no_linear_map(tmp_path, capsys
 # --- eval meanshift
 
 
-@pytest.mark.row("S15")
 def test_a_constant_offset_is_bridged_by_the_mean_difference(tmp_path, capsys):
     x = normal(400, 16)
     offset = 1.5 * normal(16, seed=3)
@@ -247,7 +241,6 @@ def bli(folder, dictionary, *options):
     ]
 
 
-@pytest.mark.row("S5", "S16")
 def test_a_planted_rotation_translates_every_word(types, capsys):
     lines = "".join(f"en{n} de{n}\n" for n in range(50)) + "en0 nowhere\nnowhere de0\n"
     assert evaluate(*bli(types, lines, "--figure", types / "bli.svg")) == 0
@@ -312,7 +305,6 @@ def test_scores_are_those_of_ranks_by_hand(types):
     assert 0 < expected["P@1"] < expected["P@10"] < 1
 
 
-@pytest.mark.row("S16")
 def test_shuffled_translations_have_an_mrr_of_about_ln_n_over_n(tmp_path):
     words = [f"w{n}" for n in range(500)]
     for name, seed in (("en", 0), ("de", 1)):
@@ -351,7 +343,6 @@ def in_french(name, folder, values=None):
     write_record(folder / f"{name}-fr.json", dataclasses.replace(record, rows=lines))
 
 
-@pytest.mark.row("S9")
 def test_two_measures_are_correlated_by_pair_and_together(rotated, capsys):
     folders = rotated / "en", rotated / "de"
     output, figure = rotated / "r.json", rotated / "r.svg"

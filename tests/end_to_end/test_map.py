@@ -141,7 +141,6 @@ def tuned(study):
     return study / "tuned" / "checkpoint_last.pt"
 
 
-@pytest.mark.row("T23")
 def test_a_head_reads_states_with_vectors_of_words_in_the_space_of_another_language(
     study, tmp_path, capsys
 ):
@@ -200,7 +199,6 @@ def predict(study, output, *words):
     return value(output / "scores.json", measure="accuracy")
 
 
-@pytest.mark.row("S6")
 def test_a_head_reads_another_encoder_through_the_map_and_by_chance_without(
     study, tuned, token_map
 ):

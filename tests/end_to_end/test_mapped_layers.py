@@ -44,7 +44,6 @@ def root(tmp_path_factory):
     return root
 
 
-@pytest.mark.row("S6")
 def test_encoders_equal_up_to_a_rotation_lose_nothing_with_the_map_and_all_without(root, capsys):
     encoders = {"en": root / "model" / "checkpoint_last.pt", "de": root / "permuted.pt"}
     ready = [

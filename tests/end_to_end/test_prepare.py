@@ -277,7 +277,6 @@ def peak_memory(command) -> float:
     return peak / 1e6
 
 
-@pytest.mark.row("D9")
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     """Peak within 10 % between 10 MB and 200 MB of sentences of made-up words."""

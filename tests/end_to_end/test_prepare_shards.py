@@ -51,7 +51,6 @@ def texts(folder: DataFolder, split: str) -> dict[str, list[list[int]]]:
     return {name: [file[k].tolist() for k in range(len(file))] for name, file in files.items()}
 
 
-@pytest.mark.row("D3")
 def test_shards_are_the_sentences_links_and_vocabulary_of_one_folder(world):
     whole = DataFolder(world / "whole")
     cut = [DataFolder(world / "cut" / f"shard{k}") for k in range(SHARDS)]

@@ -40,7 +40,6 @@ def study(tmp_path_factory):
     return make
 
 
-@pytest.mark.row("S9")
 def test_the_same_sentences_give_the_same_figures_and_shuffled_ones_those_of_chance(study):
     _, plain = study("plain")
     _, same = study("same", list)

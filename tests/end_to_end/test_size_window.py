@@ -20,7 +20,6 @@ def command(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.row("E11")
 def test_the_study_gives_a_row_for_each_model_and_size_and_goes_on_where_it_was(
     command, tmp_path, capsys
 ):
@@ -46,7 +45,6 @@ def test_the_study_gives_a_row_for_each_model_and_size_and_goes_on_where_it_was(
 
 
 @pytest.mark.slow
-@pytest.mark.row("E11")
 def test_a_masked_lm_stands_beside_the_vectors(command, tmp_path):
     assert main([*command, "--sizes", "60"]) == 0
     models = ("GloVe", "Word2Vec", "masked LM")

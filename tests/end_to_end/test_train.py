@@ -82,7 +82,6 @@ def test_training_writes_weights_and_biases_for_each_language(tiny_corpus, tmp_p
             assert f"{kind}/mlm_{lang}_loss".encode() in content
 
 
-@pytest.mark.row("G20")
 def test_the_parameter_table_adds_up_to_the_model(trained):
     folder, output = trained
     table = output[: output.index("| INFO | fairseq_cli.train | SeparableTransformer")]

@@ -73,7 +73,6 @@ def test_every_item_is_seen_in_every_epoch_and_validation_gives_the_metric(study
     assert best["extra_state"]["best"] == max(epoch["valid_accuracy"] for epoch in found)
 
 
-@pytest.mark.row("A11")
 def test_private_parts_stay_bit_for_bit_and_shared_ones_are_trained(study, tuned):
     before = load(study / "model" / "checkpoint_last.pt")["model"]
     after = load(study / "tuned" / "checkpoint_last.pt")["model"]
@@ -249,7 +248,6 @@ def evaluation(study, folder, *extra):
     ]
 
 
-@pytest.mark.row("E1")
 def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     bad = study / "broken.de.tsv"
     bad.write_text("a\tb\tneutral\na\tb\n")
@@ -285,7 +283,6 @@ def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     assert "<svg" in (study / "run" / "report.html").read_text()
 
 
-@pytest.mark.row("E14")
 def test_shift_and_translations_are_further_rows(study):
     done = run(
         *evaluation(study, "more", "--test", f"de={nli(study, 'test', 'de')}"),

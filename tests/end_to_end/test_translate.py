@@ -121,7 +121,6 @@ def lines(output, kind):
     return {int(number): rest.split("\t") for number, rest in found}
 
 
-@pytest.mark.row("T18")
 def test_a_relabelled_language_is_translated_without_a_fault(relabelled):
     output = relabelled.generate("--print-alignment")
     assert f"Generate test with beam=5: {PERFECT}" in output
@@ -156,7 +155,6 @@ def test_shards_are_compared_with_their_own_references(relabelled):
     assert [found[i] for i in range(4)] == [[line] for line in references]
 
 
-@pytest.mark.row("T18")
 @pytest.mark.slow
 def test_a_migration_translates_a_relabelled_language_in_both_directions(relabelled, tmp_path):
     config = TrelmConfig(

@@ -60,7 +60,6 @@ def generate(study, *flags):
 
 
 @pytest.mark.slow
-@pytest.mark.row("C12")
 def test_what_is_dropped_and_turned_round_in_training_is_so_in_translation(study):
     links = (study / "links").read_text().splitlines()
     bleu, found = generate(study, "--ordering", "relative", "--length-candidates", "1")

@@ -129,7 +129,6 @@ precision: fp32
 
 
 @pytest.mark.slow
-@pytest.mark.row("P9", "D3", "T14")
 def test_the_papers_settings_made_small(world):
     (world / "preset.yaml").write_text(PRESET)
     trelm(world, "--output", "preset", config="preset.yaml")
@@ -171,7 +170,6 @@ def changed_parts(before, after):
     return {part: "all" if all(d) else "some" if any(d) else "none" for part, d in found.items()}
 
 
-@pytest.mark.row("T5", "T6", "T7", "T8")
 def test_each_phase_changes_what_it_may_and_nothing_else(migrated):
     folder, _ = migrated
     found = {phase: weights(folder, phase) for phase in PHASES}
@@ -203,7 +201,6 @@ def test_bits_per_word_and_translations_are_printed(migrated):
         assert re.search(rf"^de +1 +{ordering} ", printed, re.M), ordering
 
 
-@pytest.mark.row("G9", "T25")
 def test_the_numbers_lie_beside_the_report(migrated):
     folder, _ = migrated
     rows = read_record(folder).rows
@@ -265,7 +262,6 @@ def test_a_dry_run_prints_the_plan_and_the_commands(world):
 
 
 @pytest.mark.slow
-@pytest.mark.row("T26")
 def test_one_more_language_is_one_more_word(world):
     in_root(
         world,
@@ -457,7 +453,6 @@ def test_every_study_runs_with_all_its_rows(world, study, options, first, rows):
 
 
 @pytest.mark.slow
-@pytest.mark.row("T23")
 @pytest.mark.timeout(1800)
 def test_transfers_of_a_multilingual_encoder_run_with_all_their_rows(world):
     in_root(
@@ -504,7 +499,6 @@ def kill_after(root, seconds, *options):
             return True
 
 
-@pytest.mark.row("T9")
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", [1, 2])

@@ -58,7 +58,6 @@ def test_the_synthetic_migration_is_planned_from_nothing(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.row("T24")
 def test_an_xlm_is_trained_by_transformers_once_and_its_migration_planned(tmp_path):
     pytest.importorskip("transformers")
     short = ["--dry-run", *SHORT]
@@ -74,7 +73,6 @@ def test_an_xlm_is_trained_by_transformers_once_and_its_migration_planned(tmp_pa
 
 
 @pytest.mark.slow
-@pytest.mark.row("T23")
 def test_transfers_of_a_multilingual_encoder_are_planned_after_it_is_trained(tmp_path):
     script("1_synthetic.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
     plan = script("8_transfers.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
@@ -85,7 +83,6 @@ def test_transfers_of_a_multilingual_encoder_are_planned_after_it_is_trained(tmp
 
 
 @pytest.mark.slow
-@pytest.mark.row("T15")
 @pytest.mark.timeout(600)
 def test_vectors_begin_two_vocabularies_with_and_without_maps(tmp_path):
     words = "the a dog cat man woman house tree sees likes finds takes".split()
@@ -121,7 +118,6 @@ PAIR = ("en", "en_2")
 
 
 @pytest.mark.slow
-@pytest.mark.row("T24")
 def test_two_processes_pretrain_the_same_xlm(tmp_path):
     pytest.importorskip("transformers")
     words = ["the dog sees a cat", "a big house", "cats sleep in houses", "who sees her"]
@@ -141,7 +137,6 @@ def test_two_processes_pretrain_the_same_xlm(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.row("T24")
 def test_the_migration_of_an_xlm_says_what_it_started_from(tmp_path):
     pytest.importorskip("transformers")
     script("6_xlm.sh", "run", *SHORT, folder=tmp_path, **FEW)

@@ -10,7 +10,6 @@ from tests.end_to_end.engine import training_options
 
 
 @pytest.mark.slow
-@pytest.mark.row("T23")
 def test_alignment_loss_falls_and_the_anchored_language_stays(tmp_path, fairseq_train):
     text, data, first = tmp_path / "text", tmp_path / "data", tmp_path / "first"
     sizes = "--sentences 60 --parallel-sentences 60 --held-out 20".split()

@@ -84,4 +84,3 @@ class Ordering:
 
 
 # By ordering, the rows of the specification that it implements.
-SPEC_ROWS = {"identity": ("T18",), "relative": ("C12",)}

@@ -57,7 +57,7 @@ class ClcrPairsConfig(ClcrTaskConfig):
 class ClcrPairs(ClcrStudy):
     """The same training on nested subsets of the sentence pairs."""
 
-    name, config, spec_rows = "clcr-pairs", ClcrPairsConfig, ("C17",)
+    name, config = "clcr-pairs", ClcrPairsConfig
     help = "distance, pivots, accuracy and time of CLCR by the number of sentence pairs"
     title, source = "CLCR by the number of sentence pairs", "CLCR, 4.3"
     lead = "The same training on nested subsets of the sentence pairs."
@@ -211,7 +211,6 @@ class ClcrReadings(ClcrStudy):
 
     name, config = "clcr-readings", ClcrReadingsConfig
     help = "what CLCR leaves open: attention, annealed phases, encoder of key-points, order"
-    spec_rows = ("C4", "C10", "C13", "C15")
     title, source = "Readings of what CLCR leaves open", "CLCR, Sections 3.1 to 3.3"
     lead = "The same training, with one point read in another way."
     first, figure_title = "reading", "By reading"

@@ -43,7 +43,6 @@ PRESETS = {
     }
 }
 # By preset, the rows of the specification that it implements.
-SPEC_ROWS = {"paper": ("C2", "C3", "C4", "C5", "C8", "C9", "C11", "C12", "C17")}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -194,7 +194,6 @@ def _check(cfg: ClcrConfig, needs_labels: bool) -> None:
 
 
 # By task, the rows of the specification that it implements.
-SPEC_ROWS = {"clcr": ("C2", "C3", "C4", "C5", "C8", "C9", "C11", "C12")}
 
 
 logger = logging.getLogger(__name__)

@@ -188,7 +188,6 @@ PRESETS = {
     }
 }
 # By preset, the rows of the specification that it implements.
-SPEC_ROWS = {"paper": ("P8", "D2", "A12")}
 
 
 def check_config(config: AblationConfig) -> None:

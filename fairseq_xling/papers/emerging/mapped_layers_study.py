@@ -143,7 +143,6 @@ class MappedLayers(Study):
         "New layers and a head are trained on a frozen layer of one language's encoder; a text of "
         "another language gets there from its own encoder, mapped or not."
     )
-    spec_rows = ("S6",)
     files = FILES
 
     def check(self, config: MappedLayersConfig) -> MappedLayersConfig:

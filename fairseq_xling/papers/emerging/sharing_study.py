@@ -54,7 +54,6 @@ class EmergingStructure(Study):
     title = "Emerging cross-lingual structure"
     source = "Emerging Cross-lingual Structure (Conneau et al., 2020), Table 1"
     lead = "What a masked language model of two languages needs in order to align them."
-    spec_rows = (*(f"A{number}" for number in range(1, 11)), "A12")
     files = ONE_FIGURE
 
     def check(self, config: AblationConfig) -> AblationConfig:

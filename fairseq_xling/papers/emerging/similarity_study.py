@@ -74,7 +74,6 @@ class Similarity(Study):
     title = "Encoders trained jointly and independently, layer by layer"
     source = "Emerging Cross-lingual Structure (Conneau et al., 2020), section 5 and Figure 7"
     lead = "How similar encoders of two languages are, by retrieval and by linear CKA."
-    spec_rows = ("S9",)
     files = FILES
 
     def check(self, config: SimilarityConfig) -> SimilarityConfig:

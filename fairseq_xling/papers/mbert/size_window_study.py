@@ -49,7 +49,6 @@ class SizeWindow(Study):
     title = "Size of the text and length of its segments"
     source = "Liu et al. (2020), 3.2"
     lead = "Vectors and encoders trained on more or less text, in segments of two lengths."
-    spec_rows = ("E11",)
     files = ONE_FIGURE
 
     def check(self, config: SizeWindowConfig) -> SizeWindowConfig:

@@ -67,7 +67,6 @@ class TokenTranslation(Study):
     title = "Token translation by the mean difference"
     source = "Liu et al. (2020), section 4"
     lead = "Encoders that have only seen text of each language, trained as masked language models."
-    spec_rows = ("S11", "S12", "S13")
 
     def check(self, config: Config) -> Config:
         config = counted(config)

@@ -101,12 +101,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "clue-chid": _clue("2e-5", 24, 3, 0.06, head="multiple_choice", format="chid"),
     "clue-c3": _clue("2e-5", 16, 8, 0.05, head="multiple_choice", format="c3"),
 }
-SPEC_ROWS = {
-    "xnli": ("E2",),
-    "ner": ("E3",),
-    "parsing": ("E4",),
-    **{name: ("E6",) for name in PRESETS if name.startswith("clue-")},
-}
 
 
 SCHEDULES = ("constant", "linear")

@@ -372,4 +372,3 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
 }
 # By preset, the rows of the specification that it implements.
-SPEC_ROWS = {"trelm": ("P9", "D3", "T14"), "trelm-id": ("P9", "D3", "T14")}

@@ -39,14 +39,13 @@ class Study:
     """The declaration of a study.
 
     ``help`` is for the command line, ``title`` and ``lead`` open the report, ``notes`` are printed
-    under the table; ``spec_rows`` are the rows of the specification that it implements.
+    under the table.
     """
 
     help: str
     title: str
     lead: str
     notes: Sequence[str] = ()
-    spec_rows: Sequence[str] = ()
     translates: bool = False  # whether its rows have translators unless the settings say so
     heads: bool = True  # whether CdLM trains heads to translate unless the settings say so
 

@@ -13,10 +13,7 @@ from fairseq_xling.core.registry import Registry
 
 
 class Study(Protocol):
-    """One of ``STUDIES``.
-
-    ``spec_rows``, if any, are the rows of the specification that it implements.
-    """
+    """One of ``STUDIES``."""
 
     help: str
 

@@ -38,14 +38,12 @@ def test_an_empty_sentence_has_no_masks():
     assert mask_positions(0, index=0, seed=7).size == 0
 
 
-@pytest.mark.row("T17")
 @pytest.mark.parametrize("size", [2, 1000, 8006])
 def test_a_uniform_model_needs_log2_of_the_vocabulary(size):
     uniform = torch.log_softmax(torch.zeros(30, size), -1)[:, 0]
     assert bits_per_word(uniform.split(7)) == pytest.approx(math.log2(size), abs=1e-5)
 
 
-@pytest.mark.row("T17")
 def test_the_score_does_not_depend_on_the_pieces():
     log_probs = -torch.rand(100, generator=torch.Generator().manual_seed(0))
     assert bits_per_word(log_probs.split(1)) == pytest.approx(bits_per_word([log_probs]), rel=1e-12)

@@ -37,7 +37,6 @@ def principal(x, variance):
     return u[:, :count], s[:count]
 
 
-@pytest.mark.row("S8")
 @pytest.mark.parametrize("variance", [1.0, 0.99, 0.8, 0.3])
 def test_svcca_is_the_mean_correlation_of_the_principal_directions(pair, variance):
     a, b = (principal(side, variance)[0] for side in pair)
@@ -45,7 +44,6 @@ def test_svcca_is_the_mean_correlation_of_the_principal_directions(pair, varianc
     assert svcca(sums(*pair), variance) == pytest.approx(float(expected), abs=1e-9)
 
 
-@pytest.mark.row("S8")
 def test_pwcca_weighs_by_what_the_variates_have_in_common_with_x(pair):
     x, y = (side - side.mean(0) for side in pair)
     (a, _), (b, _) = (torch.linalg.qr(side) for side in (x, y))
@@ -56,7 +54,6 @@ def test_pwcca_weighs_by_what_the_variates_have_in_common_with_x(pair):
     assert pwcca(sums(*pair)) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.row("S8")
 def test_an_invertible_linear_map_is_not_seen(pair):
     x = pair[0]
     generator = torch.Generator().manual_seed(8)

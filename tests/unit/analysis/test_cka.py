@@ -33,7 +33,6 @@ def streamed(x, y, sizes):
     return sums.value()
 
 
-@pytest.mark.row("S8", "G13")
 def test_rotation_size_and_offset_do_not_count():
     x = normal(300, 20)
     for y in (x @ rotation(20), -0.01 * x, x + 5 * normal(20, seed=1), 1e-6 * x @ rotation(20) - 3):
@@ -41,7 +40,6 @@ def test_rotation_size_and_offset_do_not_count():
         assert linear_cka(y, x) == pytest.approx(1.0, abs=1e-10)
 
 
-@pytest.mark.row("S8")
 def test_a_general_linear_map_counts_and_by_as_much_as_its_singular_values_say():
     # For white rows: ||A||_F^2 / (sqrt(D) ||A^T A||_F), 1 only if all singular values are equal.
     x, a = normal(400, 16), normal(16, 16, seed=1)
@@ -52,14 +50,12 @@ def test_a_general_linear_map_counts_and_by_as_much_as_its_singular_values_say()
     assert linear_cka(x, x @ a) == pytest.approx(float(expected), abs=1e-10)
 
 
-@pytest.mark.row("S8")
 def test_independent_gaussians_have_what_few_rows_give_by_chance():
     n, d = 1000, 64
     found = [linear_cka(normal(n, d, seed=2 * s), normal(n, d, seed=2 * s + 1)) for s in range(3)]
     assert sum(found) / 3 == pytest.approx(d / (n + d), abs=1e-3)
 
 
-@pytest.mark.row("S8", "G13")
 @pytest.mark.parametrize("widths", [(5, 5), (3, 9), (50, 2)])
 def test_it_equals_the_form_with_kernels(widths):
     shared = normal(40, 2)
@@ -116,7 +112,6 @@ def test_tiny_and_huge_states_lose_nothing(size):
     assert linear_cka(size * x, y / size) == pytest.approx(linear_cka(x, y), rel=1e-12)
 
 
-@pytest.mark.row("S8")
 def test_memory_does_not_grow_with_the_rows():
     sums = CKA()
     for seed in range(3):
@@ -223,7 +218,6 @@ class Toy:
         return left[:, : self.width] * values[: self.width].sqrt()
 
 
-@pytest.mark.row("S9")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_encoders_trained_apart_are_more_alike_than_one_trained_and_one_random(seed):
     toy = Toy(seed)

@@ -24,7 +24,6 @@ def test_a_vocabulary_is_the_set_of_a_corpus():
     assert not vocabulary([torch.tensor([], dtype=torch.int64)], 10).any()
 
 
-@pytest.mark.row("S12")
 @pytest.mark.parametrize(
     ("ids", "expected"),
     [
@@ -41,7 +40,6 @@ def test_hand_examples(ids, expected):
     assert convert_rate(torch.tensor(ids), SOURCE, TARGET) == pytest.approx(expected)
 
 
-@pytest.mark.row("S12")
 @pytest.mark.parametrize("ids", [[], [3, 4, 3]])
 def test_nothing_that_shows_a_language_is_not_a_number(ids):
     assert math.isnan(convert_rate(torch.tensor(ids, dtype=torch.int64), SOURCE, TARGET))
@@ -75,7 +73,6 @@ def test_batches_count_as_one_text_and_not_as_a_mean_of_rates():
     assert rate.tokens == 1 + 36 + 4
 
 
-@pytest.mark.row("S12")
 def test_the_further_a_planted_model_is_shifted_the_more_tokens_convert():
     # h = meaning + language, its nearest embedding is written: word k of one language is k of the
     # other, 40 words each, and every token has noise of its own.
@@ -114,7 +111,6 @@ def clipped(hypotheses, references):
     return right, *(sum(c.total() for c in side) for side in counts)
 
 
-@pytest.mark.row("G19")
 def test_bleu_1_is_the_clipped_precision_of_the_corpus_with_the_brevity_penalty():
     hypotheses = ["the the the cat", "a dog", "", "red house here"]
     references = ["the cat sat on mats", "dog a", "one two", "here is the red house"]
@@ -151,7 +147,6 @@ def test_lines_without_references_and_unknown_tokenizers_are_refused():
         bleu_1(["a"], ["a"], "words")
 
 
-@pytest.mark.row("S12")
 def test_a_third_language_is_counted():
     generator = torch.Generator().manual_seed(2)
     source, target, third, fourth = (torch.rand(40, generator=generator) < 0.4 for _ in range(4))

@@ -34,7 +34,6 @@ def test_it_equals_a_sum_token_by_token():
             assert float(mass[b, k]) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.row("S13")
 def test_masses_sum_to_one_at_most_and_to_one_where_each_token_has_an_owner():
     logits = 10 * random(50, 12)
     sums = language_mass(logits, SETS).sum(1)
@@ -44,7 +43,6 @@ def test_masses_sum_to_one_at_most_and_to_one_where_each_token_has_an_owner():
     torch.testing.assert_close(language_mass(logits, owned).sum(1), torch.ones(50).double())
 
 
-@pytest.mark.row("S13")
 def test_a_planted_leak_is_found():
     # 0.7 on English words, 0.2 on German ones, 0.04 on what both have, 0.06 on what nobody has.
     p = torch.zeros(12, dtype=torch.float64)

@@ -37,7 +37,6 @@ def test_it_equals_a_loop_over_tokens():
         torch.testing.assert_close(mean.value()[layer], expected, atol=1e-12, rtol=0)
 
 
-@pytest.mark.row("S10")
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @pytest.mark.parametrize("sizes", [1, 5, [2, 9, 1]])
 def test_batches_of_any_size_and_order_give_the_mean_of_all(sizes, offset):
@@ -80,7 +79,6 @@ def test_specials_and_padding_do_not_influence_the_mean_whatever_they_hold():
         assert torch.equal(mean_of((spoilt, words)).value(), expected)
 
 
-@pytest.mark.row("S10")
 def test_differences_are_antisymmetric_and_add_up_over_a_third_language():
     a, b, c = (mean_of(text(seed, offset=3.0 * seed)).value() for seed in range(3))
     assert torch.equal(mean_difference(a, b), -mean_difference(b, a))

@@ -42,7 +42,6 @@ def compute(corpus, path, encoder=None, **identity):
     return compute_mean(encoder or Table(), corpus, "en", path, identity, {"note": "ü"})
 
 
-@pytest.mark.row("S10")
 def test_it_is_the_mean_over_all_tokens_of_the_corpus(corpus, tiny_corpus, tmp_path):
     found = compute(corpus, tmp_path / "en.safetensors")
     tokens = [token for sentence in tiny_corpus.mono["train"]["en"] for token in sentence]

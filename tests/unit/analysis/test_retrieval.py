@@ -23,7 +23,6 @@ def test_vectors_equal_a_loop_over_words():
             assert torch.allclose(vectors[layer, b], sum(kept) / len(kept), atol=1e-6)
 
 
-@pytest.mark.row("S7")
 def test_specials_and_padding_do_not_influence_a_vector_whatever_they_hold():
     states, words = random(2, 3, 5, 4), torch.ones(3, 5, dtype=torch.bool)
     words[:, [0, 4]] = False
@@ -47,7 +46,6 @@ def test_batches_in_any_order_and_size_give_the_same_vectors():
     assert torch.equal(collect_vectors(pieces, 7), whole)
 
 
-@pytest.mark.row("S7")
 def test_planted_translations_are_all_found():
     x = random(3, 40, 8)
     assert retrieval_accuracy(x, 3 * x).tolist() == [[1.0, 1.0]] * 3

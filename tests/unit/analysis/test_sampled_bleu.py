@@ -47,7 +47,6 @@ def test_a_file_without_translations_is_an_error(tmp_path):
         read_samples(tmp_path / "out.txt")
 
 
-@pytest.mark.row("G19")
 def test_both_readings_of_bleu_by_hand():
     # Of 6, 5, 4, 3 n-grams 5, 3, 2, 1 are right; lengths are equal.
     found = score([sample("the cat sat on a mat", "the cat sat on the mat")], "none")
@@ -59,7 +58,6 @@ def test_both_readings_of_bleu_by_hand():
     assert (found["brevity_penalty"], found["length_ratio"]) == (1.0, 1.0)
 
 
-@pytest.mark.row("G19")
 def test_a_short_output_pays_in_the_cumulative_score_only():
     found = score([sample("the cat sat on", "the cat sat on the mat")], "none")
     assert found["precisions"] == [100.0] * 4
@@ -67,7 +65,6 @@ def test_a_short_output_pays_in_the_cumulative_score_only():
     assert found["bleu"] == pytest.approx(100 * found["brevity_penalty"])
 
 
-@pytest.mark.row("G19")
 def test_nothing_is_smoothed():
     found = score([sample("the dog ran off", "the cat sat on")], "none")
     assert found["precisions"] == [25.0, 0.0, 0.0, 0.0]
@@ -75,7 +72,6 @@ def test_nothing_is_smoothed():
     assert found["cumulative"][1:] == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.row("G19")
 @pytest.mark.parametrize(
     ("tokenizer", "words"),
     [("13a", "the dog, the cat's U.S. 3.14 end."), ("zh", "狗 看 到 了 a 猫 。")],

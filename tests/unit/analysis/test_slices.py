@@ -18,7 +18,6 @@ def folder(tiny_corpus):
     return DataFolder(tiny_corpus.path)
 
 
-@pytest.mark.row("E11")
 @pytest.mark.parametrize("window", [1, 2, 5, 8, 64, 10_000])
 @pytest.mark.parametrize("sentences", [1, 7, 50, 90])
 def test_cutting_loses_nothing_and_adds_nothing(folder, tiny_corpus, window, sentences):
@@ -28,7 +27,6 @@ def test_cutting_loses_nothing_and_adds_nothing(folder, tiny_corpus, window, sen
     assert {len(row) for row in found[:-1]} <= {window} and 0 < len(found[-1]) <= window
 
 
-@pytest.mark.row("E11")
 def test_texts_of_every_window_have_the_same_tokens(folder, tiny_corpus, tmp_path):
     totals = []
     for window in (3, 11):

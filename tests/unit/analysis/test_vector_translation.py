@@ -82,7 +82,6 @@ def planted(count=400, width=16, noise=0.0):
     return x, x + offset + noise * random(2, count, width, seed=2)
 
 
-@pytest.mark.row("S15")
 def test_a_constant_offset_is_undone_completely_on_held_out_sentences():
     before, after = vector_translation(*planted()).T
     assert (before < 1 / 3).all()
@@ -97,7 +96,6 @@ def test_a_random_direction_as_long_undoes_no_offset():
     assert torch.equal(control, vector_translation(*planted(), control=1).T[1])
 
 
-@pytest.mark.row("G16")
 def test_the_difference_as_the_paper_prints_it_leads_away():
     x, y = (side[0] for side in planted())
     wrong = translation_vector(y, x)
@@ -118,7 +116,6 @@ def test_noise_leaves_a_part_and_layers_have_vectors_of_their_own():
     assert float(accuracy[0, 1]) == float((found == torch.arange(200)).double().mean())
 
 
-@pytest.mark.row("S15")
 def test_held_out_sentences_do_not_take_part_in_the_vector(monkeypatch):
     x, y = planted(60)
     learn, test = split_pairs(60, 0.4, seed=3)

@@ -16,14 +16,12 @@ def random(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.row("S16")
 def test_identical_vectors_score_one():
     vectors = random(50, 8)
     pairs = torch.arange(50).repeat(2, 1).T
     assert word_scores(vectors, vectors, pairs) == (1.0, 1.0)
 
 
-@pytest.mark.row("S16")
 def test_shuffled_translations_score_about_ln_n_over_n():
     n = 400
     vectors = random(n, 8)
@@ -46,7 +44,6 @@ def test_mrr_equals_the_definition():
     assert 0 < top < 1
 
 
-@pytest.mark.row("S16")
 def test_a_collapsed_encoder_scores_one_over_n():
     same = torch.ones(10, 3)
     assert word_scores(same, same, torch.arange(10).repeat(2, 1).T) == (pytest.approx(0.1), 0.0)
@@ -60,7 +57,6 @@ def test_a_word_is_the_mean_of_its_subwords():
     assert torch.allclose(means[:, 2], states[:, 1, 4:6].mean(1))
 
 
-@pytest.mark.row("S5")
 def test_the_streaming_mean_equals_the_batch_mean():
     vectors, types = random(2, 300, 4), torch.arange(300) % 7
     streaming = TypeMeans(8, layers=2, width=4)
@@ -73,7 +69,6 @@ def test_the_streaming_mean_equals_the_batch_mean():
     assert streaming.means()[:, 7].abs().sum() == 0
 
 
-@pytest.mark.row("S5")
 def test_a_word_seen_once_is_its_state():
     vector = random(1, 1, 5)
     means = TypeMeans(1, layers=1, width=5)

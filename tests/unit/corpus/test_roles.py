@@ -26,7 +26,6 @@ def test_a_pair_depends_on_seed_and_number_alone(pairs):
     assert draw_role(1, 77) == pairs[77] and draw_role(2, 77) != pairs[77]
 
 
-@pytest.mark.row("C15")
 def test_the_label_is_the_role_that_the_hypothesis_subject_has(pairs):
     assert Counter(pair.label for pair in pairs) == dict.fromkeys(ROLES, 500)
     for pair in pairs:

@@ -54,7 +54,6 @@ def named(line):
     }
 
 
-@pytest.mark.row("E13")
 def test_all_languages_have_the_same_mentions_events_roles_and_relations(annotated):
     for lines in annotated:
         first = named(lines["en"])
@@ -87,7 +86,6 @@ def edge(line, one, other):
     return line["deprels"][place] if line["heads"][place] == above + 1 else "no edge"
 
 
-@pytest.mark.row("E13")
 @pytest.mark.parametrize("code", CODES)
 def test_roles_and_relations_are_edges_of_the_tree_that_say_the_same(annotated, code):
     expected = {"Agent": "nsubj", "Theme": "obj", "Place": "obl"}

@@ -31,7 +31,6 @@ def one_to_one(known):
     return [([word], [([word + 100], 1.0)]) for word in known]
 
 
-@pytest.mark.row("A5", "G21")
 @pytest.mark.parametrize("coverage", [0.3, 0.8, 1.0])
 def test_the_replaced_share_of_dictionary_words_is_as_published(coverage, record_property):
     rng = np.random.default_rng(1)
@@ -51,7 +50,6 @@ def test_the_replaced_share_of_dictionary_words_is_as_published(coverage, record
     assert sum(replaced) / known == pytest.approx(expected, abs=3 * sigma)
 
 
-@pytest.mark.row("A5", "G21")
 def test_the_cap_counts_words_not_pieces_and_in_every_language():
     change = switch(one_to_one(range(10, 50)), share=1.0)
     german = [row(*[100, 200, 200, 200, 200] * 10, lang="de") for _ in range(5)]  # 10 words each
@@ -68,7 +66,6 @@ def test_which_words_stay_under_the_cap_does_not_depend_on_their_place():
     assert places.sum() == 600 * 3 and chisquare(places).pvalue > 1e-3
 
 
-@pytest.mark.row("A5")
 def test_translations_are_drawn_by_their_weights():
     change = switch([([10], [([110], 6.0), ([111], 3.0), ([112], 1.0)])], share=1.0, cap=1.0)
     rows = change([row(*[10] * 100) for _ in range(50)], np.random.default_rng(0))

@@ -137,7 +137,6 @@ def test_the_seed_decides_the_order_and_nothing_else_does(fake_feeds):
     assert order(1) == first != order(2)
 
 
-@pytest.mark.row("D9")
 def test_batches_of_zipf_lengths_are_padded_by_less_than_five_per_cent(fake_feeds, record_property):
     plan = Plan(fake_feeds(en=(200_000, 1.0)), Limits(4096, None), seed=1)
     source, real, padded = plan.feeds[0].source, 0, 0
@@ -151,7 +150,6 @@ def test_batches_of_zipf_lengths_are_padded_by_less_than_five_per_cent(fake_feed
     assert 1 - unsorted.sum() / (64 * unsorted.max(1).sum()) > 0.5  # what sorting saves
 
 
-@pytest.mark.row("D9")
 def test_planning_needs_the_same_memory_for_any_corpus(fake_feeds):
     def peak(size):
         plan = Plan(fake_feeds(en=(size, 1.0)), Limits(1000, None), seed=1, window=4096)
@@ -173,7 +171,6 @@ def lane_counts(plan, groups):
     return np.bincount([g[0].feeds[0] for g in take(plan, groups)], minlength=len(plan.feeds))
 
 
-@pytest.mark.row("D1")
 @pytest.mark.parametrize("alpha", [0.0, 0.7, 1.0])
 def test_languages_are_drawn_by_their_smoothed_shares(fake_feeds, alpha):
     shares = smoothed_shares({"en": 900, "de": 100}, alpha)
@@ -187,7 +184,6 @@ def test_languages_are_drawn_by_their_smoothed_shares(fake_feeds, alpha):
             assert chisquare(counts, wrong).pvalue < 1e-9
 
 
-@pytest.mark.row("D2")
 def test_all_batches_of_a_group_come_from_one_language(fake_feeds):
     plan = Plan(fake_feeds(en=(300, 0.6), de=(80, 0.4)), Limits(None, 9), seed=1, window=50)
     groups = take(plan, 200, size=3)
@@ -200,7 +196,6 @@ def turns(plan, groups, **kwargs):
     return [int(g[0].feeds[0]) for g in take(plan, groups, **kwargs)]
 
 
-@pytest.mark.row("T20")
 def test_two_equal_shares_take_turns_strictly_if_asked(fake_feeds):
     feeds = fake_feeds(en=(300, 0.5), de=(300, 0.5))
     plan = Plan(feeds, Limits(None, 9), seed=1, alternate=True, window=50)

@@ -15,7 +15,6 @@ FRACTIONS = np.array(list(MANY.values())) / sum(MANY.values())
 THREE = {"en": 700, "de": 200, "zh": 100}
 
 
-@pytest.mark.row("D1")
 @pytest.mark.parametrize(
     ("sizes", "alpha", "expected"),
     [

@@ -52,7 +52,6 @@ def test_what_does_not_follow_comes_from_the_whole_text(make_source):
     assert abs(np.mean(distance > 0) - 0.5) < 0.1 and np.median(abs(distance)) > count / 8
 
 
-@pytest.mark.row("P7")
 def test_each_pass_draws_other_sentences_that_do_not_follow(make_source):
     count = 200
     source = make_source([k % 5 + 1 for k in range(count)])

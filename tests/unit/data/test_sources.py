@@ -61,7 +61,6 @@ def test_a_long_sentence_is_cut_and_keeps_its_sep(folder, tiny_corpus):
         assert row.source.tokens.tolist() == [CLS, *sentence[:4], SEP]
 
 
-@pytest.mark.row("D2")
 @pytest.mark.parametrize("block", [2, 7, 16, 10_000])
 @pytest.mark.parametrize("lang", ["en", "de"])
 def test_blocks_without_their_cls_are_the_corpus_of_one_language(folder, tiny_corpus, block, lang):
@@ -128,7 +127,6 @@ def test_cut_sentences_are_counted(folder, tiny_corpus):
     )
 
 
-@pytest.mark.row("D9")
 def test_opening_and_counting_holds_no_array_as_long_as_the_corpus(tmp_path):
     import tracemalloc
 

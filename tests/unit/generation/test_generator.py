@@ -208,7 +208,6 @@ def test_links_are_between_words_and_a_joined_word_has_all_of_its_links(
     assert hypothesis["alignment"] is None
 
 
-@pytest.mark.row("G10")
 def test_the_oracle_reads_the_mean_of_further_words_in_training_and_translation_alike(
     make_model, make_generator, make_sample
 ):
@@ -312,7 +311,6 @@ def test_more_candidates_take_no_more_rows_at_a_time_than_fit_the_source(
     assert max(slots) <= sample["net_input"]["src_tokens"].numel()
 
 
-@pytest.mark.row("T2")
 @torch.no_grad()
 def test_generation_attends_as_training_does_with_compat(
     make_model, make_generator, make_sample, compat_of

@@ -23,7 +23,6 @@ def sources_of(model, sample):
     return Sources(src, net_input["src_lengths"], [middle], 1, 24, net_input)
 
 
-@pytest.mark.row("C12")
 @pytest.mark.parametrize("count", [1, 4])
 def test_orders_are_permutations_of_a_part_of_the_source_inside_the_frame(
     make_model, make_sample, count

@@ -71,7 +71,6 @@ def assert_close(ours, other, src, tolerance: float = 1e-5) -> None:
         torch.testing.assert_close(mine[real], its[real], rtol=0, atol=tolerance)
 
 
-@pytest.mark.row("T24", "T27")
 @pytest.mark.parametrize("family", FAMILIES)
 def test_states_of_every_layer_and_logits_equal_the_sources(family, tmp_path):
     changes = FAMILIES[family]

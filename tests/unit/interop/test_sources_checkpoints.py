@@ -16,7 +16,6 @@ def read_from(folder):
     return read_source(folder / "model.pt")
 
 
-@pytest.mark.row("T27")
 @pytest.mark.parametrize("activation", ["gelu", "gelu_accurate", "relu"])
 def test_a_fairseq_roberta_gives_the_states_and_logits_of_fairseq(tmp_path, activation):
     model = write_fairseq_roberta(tmp_path, activation_fn=activation)

@@ -99,7 +99,6 @@ def difference(planted):
     return mean_difference(*means)
 
 
-@pytest.mark.row("S11")
 @pytest.mark.parametrize("layer", [1, 2, 3])
 def test_one_difference_turns_every_token_into_its_translation(planted, difference, layer):
     sentences = english()
@@ -108,14 +107,12 @@ def test_one_difference_turns_every_token_into_its_translation(planted, differen
         assert written.tolist() == (ids[:-1] + WORDS).tolist()
 
 
-@pytest.mark.row("S11")
 @pytest.mark.parametrize("alpha", [-0.5, -1.0, -3.0])
 def test_away_from_the_target_only_source_tokens_are_written(planted, difference, alpha):
     found = translated(planted, english(), (2, alpha * difference[2]))
     assert all(((ids >= SPECIALS) & (ids < SPECIALS + WORDS)).all() for ids in found)
 
 
-@pytest.mark.row("S12")
 def test_the_further_the_shift_the_more_tokens_convert(planted, difference):
     english_set, german_set = torch.zeros(2, SIZE, dtype=torch.bool)
     english_set[SPECIALS : SPECIALS + WORDS] = True
@@ -148,7 +145,6 @@ def source(ids):
     }
 
 
-@pytest.mark.row("S11")
 @pytest.mark.parametrize("tri", [False, True])
 def test_alpha_zero_is_bit_for_bit_the_model_without_shift(tri):
     encoder = real(tri, languages=True)

@@ -20,7 +20,6 @@ def test_defaults_are_those_of_muse():
     }
 
 
-@pytest.mark.row("T11")
 def test_a_rotation_is_recovered_from_the_shapes_alone(planted):
     toy = planted(angle=1.2)
     fixed, moving = toy.fixed.clone(), toy.moving.clone()

@@ -27,7 +27,6 @@ def brute_force(x, y, k):
     return 2 * cos - torch.tensor(r_t)[:, None] - torch.tensor(r_s)[None]
 
 
-@pytest.mark.row("T13")
 @pytest.mark.parametrize("chunk", [3, 7, 100])
 @pytest.mark.parametrize(("k", "top"), [(1, 1), (4, 5), (10, 2), (50, 40)])
 def test_blocks_give_what_the_definition_gives(chunk, k, top):
@@ -59,7 +58,6 @@ def test_the_criterion_is_the_mean_cosine_of_the_neighbours_it_chose():
     assert csls_criterion(x, y) == pytest.approx(float(expected), abs=1e-6)
 
 
-@pytest.mark.row("T13")
 def test_a_hub_deceives_cosines_and_not_csls():
     # Source i lies between its own target, axis i, and a hub, axis 0, a little nearer to the hub.
     own = torch.eye(6)[1:]

@@ -28,7 +28,6 @@ def test_both_sides_are_normalised_before_the_map_is_sought(pairs, steps):
     torch.testing.assert_close(plain, least_squares(normalize(x, steps), normalize(y, steps)))
 
 
-@pytest.mark.row("G14")
 def test_an_offset_and_a_rotation_are_undone_by_centring_first_alone(pairs):
     """SPEC G14: unit length first, an offset bends the vectors."""
     x, _ = pairs

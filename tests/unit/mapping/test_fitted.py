@@ -63,7 +63,6 @@ def test_carried_rows_are_states_of_the_fixed_encoder():
         both.carry(x, 1)
 
 
-@pytest.mark.row("S6")
 def test_carried_rows_get_their_own_lengths_back_where_normalisation_made_them_equal():
     y, w = normal(20, 4) * torch.arange(1, 21)[:, None], torch.linalg.qr(normal(4, 4, seed=3)).Q
     x = y @ w.T

@@ -130,7 +130,6 @@ def _raise(*_):
     raise KeyboardInterrupt
 
 
-@pytest.mark.row("T11")
 def test_failed_seeds_are_reported_and_nothing_is_written_unless_asked(files, capsys, monkeypatch):
     folder, *_ = files
     monkeypatch.setattr(search.Search, "chance", lambda self: 1.5)

@@ -19,14 +19,12 @@ def error(x, w, y):
     return float((x @ w - y).norm())
 
 
-@pytest.mark.row("S2")
 def test_it_is_the_least_squares_solution(pairs):
     x, y = pairs
     slow = torch.linalg.inv(x.T @ x) @ x.T @ y
     torch.testing.assert_close(least_squares(x, y), slow)
 
 
-@pytest.mark.row("S2")
 def test_no_orthogonal_map_has_a_smaller_error(pairs):
     x, y = pairs
     free, bound = error(x, least_squares(x, y), y), error(x, procrustes(x, y), y)
@@ -51,7 +49,6 @@ def test_rows_that_do_not_pair_up_are_refused(rows):
         least_squares(torch.full((2, 2), torch.nan), torch.zeros(2, 2))
 
 
-@pytest.mark.row("T23")
 def test_both_spaces_come_to_their_average_and_so_nearer_than_by_rotation(pairs):
     x, y = pairs
     maps = meet(x, y)

@@ -26,7 +26,6 @@ def file(vectors, tmp_path):
     return str(tmp_path / "v.safetensors")
 
 
-@pytest.mark.row("T16")
 def test_every_word_falls_into_one_bin_of_the_histogram(vectors):
     found = neighbourhood(vectors, "v", "dog", 10)
     x = vectors.vectors.astype(float)
@@ -48,7 +47,6 @@ def test_the_nearest_come_first_and_the_word_itself_is_left_out(vectors):
     assert found.similarities.tolist() == sorted(found.similarities.tolist(), reverse=True)
 
 
-@pytest.mark.row("T16")
 def test_the_plane_is_that_of_the_singular_value_decomposition(vectors):
     found = neighbourhood(vectors, "v", "dog", 30)
     x = vectors.vectors[[NAMES.index(name) for name in found.neighbours]].astype(float)

@@ -35,7 +35,6 @@ def planted(seed=0):
     return x, x @ w + torch.randn(64, generator=generator, dtype=torch.float64)
 
 
-@pytest.mark.row("S3")
 def test_after_five_rounds_the_mean_is_zero_and_lengths_are_equal():
     for steps in (iterative, centre_first):
         found = steps(planted()[0])
@@ -43,7 +42,6 @@ def test_after_five_rounds_the_mean_is_zero_and_lengths_are_equal():
         assert float(found.norm(dim=1).std()) < 1e-6
 
 
-@pytest.mark.row("G14")
 def test_only_centring_first_undoes_an_offset_between_rotated_spaces():
     x, y = planted()
     errors = {}

@@ -11,7 +11,6 @@ def normal(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
-@pytest.mark.row("S1")
 @pytest.mark.parametrize("reflected", [False, True])
 def test_a_planted_rotation_or_reflection_is_found_exactly(reflected):
     x, w = normal(200, 16), random_rotation(16, 3).double()
@@ -21,7 +20,6 @@ def test_a_planted_rotation_or_reflection_is_found_exactly(reflected):
     assert (procrustes(x, x @ w) - w).abs().max() < 1e-10
 
 
-@pytest.mark.row("S1")
 @pytest.mark.parametrize(("noise", "expected"), [(0.1, 0.013), (0.5, 0.064), (1.0, 0.128)])
 def test_noise_disturbs_it_as_little_as_it_should(noise, expected):
     rows, width = 2000, 64

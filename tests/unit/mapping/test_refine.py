@@ -1,4 +1,3 @@
-import pytest
 import torch
 
 from fairseq_xling.mapping.csls import csls_criterion, mutual_neighbours
@@ -6,7 +5,6 @@ from fairseq_xling.mapping.procrustes import orthogonality_error, procrustes
 from fairseq_xling.mapping.refine import random_rotation, refine
 
 
-@pytest.mark.row("T12")
 def test_a_rough_map_improves_in_every_round(planted):
     toy = planted(angle=0.9, noise=0.05)
 
@@ -29,7 +27,6 @@ def test_a_round_is_procrustes_on_the_mutual_neighbours(planted):
     assert done.pairs == len(pairs)
 
 
-@pytest.mark.row("T12")
 def test_only_the_most_frequent_stand_in_the_dictionary(planted):
     toy = planted(angle=0.9, noise=0.1, rows=300)
     results = []

@@ -12,7 +12,6 @@ def rows():
     return 3 + torch.randn(50, 6, generator=generator, dtype=torch.float64) * torch.arange(1, 7)
 
 
-@pytest.mark.row("S3")
 @pytest.mark.parametrize("steps", [*NORMALIZATIONS, "unit,centre,unit", "centre,scale", "none"])
 def test_every_normalisation_in_blocks_gives_what_it_gives_of_the_whole(rows, steps):
     found = fit_steps(lambda: rows.split(7), steps)

@@ -25,7 +25,6 @@ def pairs():
     return x, x @ normal(6, 6, seed=2) + 0.3 * normal(60, 6, seed=3)
 
 
-@pytest.mark.row("S1", "S2", "T23")
 def test_sums_of_blocks_give_the_maps_of_all_rows(pairs):
     x, y = pairs
     sums = sums_of(x, y)
@@ -102,7 +101,6 @@ def losses(x, y, w):
     return float((x @ w - y @ w).square().sum()), float((y @ w - y).square().sum())
 
 
-@pytest.mark.row("T23")
 @pytest.mark.parametrize("anchor", [0.1, 1.0, 10.0])
 def test_the_anchored_map_is_where_gradient_descent_ends(translations, anchor):
     x, y = translations
@@ -121,7 +119,6 @@ def test_the_anchored_map_is_where_gradient_descent_ends(translations, anchor):
     torch.testing.assert_close(found.moving, w.detach(), atol=1e-7, rtol=0)
 
 
-@pytest.mark.row("T23")
 def test_pairs_come_together_and_the_anchor_holds_the_fixed_side(translations):
     x, y = translations
     apart, still = losses(x, y, torch.eye(6, dtype=torch.float64))

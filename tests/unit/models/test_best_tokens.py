@@ -143,7 +143,6 @@ def test_no_positions_give_no_tokens():
     assert (tokens.shape, scores.shape, tokens.dtype) == ((0,), (0,), torch.long)
 
 
-@pytest.mark.row("T18")
 @pytest.mark.parametrize(
     ("written", "keep_repeats", "expected"),
     [

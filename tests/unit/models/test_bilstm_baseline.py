@@ -104,7 +104,6 @@ def outputs(model, dataset, rows):
     return model(**given), given["fields"]
 
 
-@pytest.mark.row("E4", "E5")
 def test_every_default_is_the_papers():
     own = {field.name: field.default for field in dataclasses.fields(BilstmBaselineConfig)}
     assert {name: value for name, value in own.items() if not name.startswith("_")} == {
@@ -120,7 +119,6 @@ def test_every_default_is_the_papers():
     assert all(layer.back.hidden_size == 400 for layer in model.layers)
 
 
-@pytest.mark.row("E4", "E5")
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_planted_in_words_and_tags_is_learned_and_holds_for_other_sentences(name, tmp_path):
     head, (train, test), contents = prepared(name, tmp_path)
@@ -206,7 +204,6 @@ def test_rare_words_are_unknown_and_sentences_without_parts_of_speech_are_refuse
         count_contents(heads["parsing"], items, 1)
 
 
-@pytest.mark.row("E5")
 def test_frames_have_the_predicted_tag_where_there_is_one(tmp_path):
     path = tmp_path / "file.conll09"
     cells = [["1", "a", "a", "_", "X", "Y"], ["2", "b", "b", "_", "Z", "_"]]

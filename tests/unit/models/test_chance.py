@@ -5,7 +5,6 @@ word i of the other. Training cannot bring them nearer, as no gradient of one la
 parameter of the other.
 """
 
-import pytest
 import torch
 
 from fairseq_xling.analysis.retrieval import retrieval_accuracy
@@ -34,7 +33,6 @@ def accuracies(separate):
     return torch.stack(found)
 
 
-@pytest.mark.row("A12")
 def test_words_of_languages_that_share_nothing_are_found_by_chance():
     found = accuracies("emb,1-2")
     error = found.std(0) / SEEDS**0.5

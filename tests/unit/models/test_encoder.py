@@ -32,13 +32,11 @@ def base(separate="", **sizes):
     return counted
 
 
-@pytest.mark.row("A1", "G20")
 def test_the_shared_model_is_tokens_positions_a_norm_eight_layers_and_a_bias():
     expected = V_UNION * D + POSITIONS * D + 2 * D + 8 * LAYER + V_UNION
     assert base(en=V_UNION, de=V_UNION) == expected
 
 
-@pytest.mark.row("A6")
 def test_separate_embeddings_add_what_the_specification_says():
     joint = base(en=V_UNION, de=V_UNION)
     assert (
@@ -46,7 +44,6 @@ def test_separate_embeddings_add_what_the_specification_says():
     )
 
 
-@pytest.mark.row("A7", "A8", "A9", "A10")
 @pytest.mark.parametrize(("layers", "more"), [("1-3", 21_263_616), ("1-6", 42_527_232)])
 def test_separate_layers_add_their_parameters_with_and_without_separate_embeddings(layers, more):
     assert more == len(SharingPlan.parse(layers, 8).layers) * LAYER
@@ -202,7 +199,6 @@ def test_source_and_target_languages_of_a_pair_serve_the_two_ends(make_encoder, 
     assert encoder.logits(crossed[0], ("en", "de")).shape == (4, 20)
 
 
-@pytest.mark.row("A6")
 def test_a_private_softmax_normalises_over_its_own_vocabulary(make_encoder, make_src):
     encoder = make_encoder("emb", {"en": 30, "de": 21})
     states = encoder.states(make_src([0, 7, 8, 2]), EN)[-1][0]
@@ -256,7 +252,6 @@ def test_a_rows_states_do_not_depend_on_the_rows_beside_it(make_encoder, make_sr
         assert torch.allclose(together[n, : len(row)], alone, atol=1e-5)
 
 
-@pytest.mark.row("T1")
 def test_language_and_segment_embeddings_are_added_per_token(make_encoder, make_src):
     encoder = make_encoder(language_embeddings=True, num_segments=2)
     src = make_src([0, 7, 8, 2])
@@ -282,7 +277,6 @@ def test_weights_begin_as_berts_do(make_encoder):
         assert (encoder.tokens.select(lang).weight[1] == 0).all()
 
 
-@pytest.mark.row("G20")
 def test_the_table_of_parameters_adds_up(make_encoder):
     encoder = make_encoder("emb,2")
     counts = count_parameters(encoder)

@@ -160,7 +160,6 @@ def test_dropout_acts_in_training_only(layer):
     assert torch.equal(first, layer(x))
 
 
-@pytest.mark.row("P8")
 @pytest.mark.parametrize("dim", [16, 64, 768])
 def test_a_layer_has_as_many_parameters_as_the_formula_says(dim):
     with torch.device("meta"):

@@ -43,7 +43,6 @@ def by_hand(layers, width, rows, segments, languages, vocabulary, trilayer=True)
     return tables + (layers + trilayer) * layer + head
 
 
-@pytest.mark.row("T10", "T19")
 @pytest.mark.parametrize(
     ("arch", "changes", "size", "expected"),
     [
@@ -67,14 +66,12 @@ def test_roberta_is_one_segment_row_smaller(count, arch, width):
     assert count(arch.replace("roberta", "bert"), 80_000) - count(arch, 80_000) == width
 
 
-@pytest.mark.row("P10")
 def test_the_small_model_from_scratch_has_14_to_15_million_parameters_with_20_000_pieces(count):
     found = count("separable_transformer_small", 20_000)
     assert found == by_hand(12, 256, 128, 0, 0, 20_000, trilayer=False)
     assert 14_000_000 <= found <= 15_000_000
 
 
-@pytest.mark.row("A4")
 def test_a_prefix_on_every_item_costs_a_row_and_a_bias_for_each_item_that_was_shared(count):
     """SPEC A4: without anchors, ``overlap (d + 1)`` parameters more than the union (A3)."""
     english, german, overlap, width = 500, 450, 120, 768
@@ -83,7 +80,6 @@ def test_a_prefix_on_every_item_costs_a_row_and_a_bias_for_each_item_that_was_sh
     assert prefixed - union == overlap * (width + 1)
 
 
-@pytest.mark.row("G6")
 @pytest.mark.parametrize(
     ("arch", "width"),
     [

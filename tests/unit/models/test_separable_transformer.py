@@ -122,7 +122,6 @@ def test_a_mixed_batch_costs_what_its_objectives_cost_apart(make_model, make_bat
     assert apart["tlm"].item() == pytest.approx(0.5 * plain, rel=1e-5)
 
 
-@pytest.mark.row("P1")
 @pytest.mark.parametrize(("pair", "size"), [(("en", "en"), 30), (("de", "de"), 41)])
 def test_a_model_that_knows_nothing_costs_the_logarithm_of_its_vocabulary(
     make_model, make_batch, make_task, pair, size

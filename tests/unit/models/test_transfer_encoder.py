@@ -25,7 +25,6 @@ def test_a_pair_is_read_by_encoders_of_any_number_of_segments(make_encoder, make
     assert torch.equal(found, encoder.states(seen, ("en", "en"))[-1])
 
 
-@pytest.mark.row("A11")
 def test_another_language_takes_exactly_its_private_parts(make_encoder, make_src):
     encoder = make_encoder("emb,1")
     model = TransferEncoder(encoder, Last())
@@ -41,7 +40,6 @@ def test_another_language_takes_exactly_its_private_parts(make_encoder, make_src
     assert not torch.equal(model(src, ("en", "en"), {})["states"], before)
 
 
-@pytest.mark.row("A11", "G15")
 def test_what_belongs_to_a_language_or_lies_below_is_frozen(make_encoder):
     model = TransferEncoder(make_encoder("emb,1", layers=3), nn.Linear(16, 2))
     model.freeze(0, False)
@@ -101,7 +99,6 @@ def test_a_head_reads_the_layer_that_it_is_told_through_layers_of_its_own(make_e
     torch.testing.assert_close(found, together[:1, :3])
 
 
-@pytest.mark.row("T23")
 def test_vectors_that_are_zero_give_what_the_head_gives_on_states_alone(make_encoder, make_src):
     encoder = make_encoder().eval()
     src = {**make_src([3, 7, 4], [3, 8, 9, 7, 4]), "segments": torch.zeros(2, 5).long()}

@@ -217,7 +217,6 @@ def test_a_state_that_says_nothing_readable_about_itself_has_no_identity(extra):
     assert read_identity({} if extra is None else {"_extra_state": extra}) == {}
 
 
-@pytest.mark.row("T2")
 def test_compat_is_an_option_of_a_model_with_a_trilayer(make_model):
     assert type(make_model().encoder) is TriEncoder
     assert type(make_model(compat=True).encoder) is CompatTriEncoder

@@ -128,7 +128,6 @@ def run(encoder, batch):
 # ---- T2
 
 
-@pytest.mark.row("T2")
 @torch.no_grad()
 @pytest.mark.parametrize("layers", [2, 4])
 def test_every_row_of_a_padded_batch_is_what_a_loop_over_its_positions_gives(
@@ -141,7 +140,6 @@ def test_every_row_of_a_padded_batch_is_what_a_loop_over_its_positions_gives(
         assert torch.allclose(final[number, : len(expected)], expected, atol=1e-5), name
 
 
-@pytest.mark.row("T2")
 @torch.no_grad()
 def test_a_batch_of_one_is_its_row_of_a_padded_batch(make_tri, make_batch, batch):
     encoder = make_tri()
@@ -184,7 +182,6 @@ def test_slots_of_the_top_layers_alone_are_what_a_loop_over_them_gives(
         assert torch.allclose(final[number, : len(expected)], expected, atol=1e-5), row
 
 
-@pytest.mark.row("G10")
 @torch.no_grad()
 def test_the_mean_of_several_source_words_is_read_as_a_loop_gives_it(make_tri, make_batch):
     """Rows with more links, fewer and none, next to a monolingual one, in one batch."""
@@ -221,7 +218,6 @@ def test_the_mean_of_several_source_words_is_read_as_a_loop_gives_it(make_tri, m
     )
 
 
-@pytest.mark.row("G5")
 @torch.no_grad()
 def test_the_upper_half_works_under_the_targets_mask_and_the_lower_under_the_sources(
     make_tri, make_batch
@@ -250,7 +246,6 @@ def test_the_upper_half_works_under_the_targets_mask_and_the_lower_under_the_sou
     assert error(source, torch.zeros_like(target))[0] > 1e-2  # all ones, as its TRILayer has
 
 
-@pytest.mark.row("T2")
 @pytest.mark.parametrize("mode", ["train", "eval"])
 def test_the_trilayer_reads_states_languages_and_positions_and_nothing_else(make_tri, batch, mode):
     """No LayerNorm, no dropout and no segment on the sum, also while training."""
@@ -266,7 +261,6 @@ def test_the_trilayer_reads_states_languages_and_positions_and_nothing_else(make
     assert torch.equal(seen[0], expected)
 
 
-@pytest.mark.row("T2")
 def test_states_are_gathered_as_a_loop_does(make_tri):
     middle, order = torch.randn(3, 6, 4), torch.tensor([[0, 4, -1, 2, 2, 0, -1]] * 3)
     order[1], order[2] = -1, torch.arange(7) % 5
@@ -293,7 +287,6 @@ def test_gradients_reach_exactly_the_states_that_are_read(order):
 # ---- T1, G6: languages
 
 
-@pytest.mark.row("T1", "G6")
 @torch.no_grad()
 def test_source_languages_count_below_the_trilayer_and_target_languages_from_it_on(make_tri, batch):
     encoder = make_tri()
@@ -341,7 +334,6 @@ def test_private_parts_serve_the_source_below_and_the_target_above(make_tri, mak
 # ---- T3: the monolingual pass
 
 
-@pytest.mark.row("T3")
 @torch.no_grad()
 def test_the_identity_order_is_the_pass_without_an_order_bit_for_bit(make_tri, make_batch):
     rows = [mono(range(8, 16), "de"), mono([9], "de"), mono([], "en")]
@@ -389,7 +381,6 @@ def test_segments_and_their_default_are_those_of_the_input(make_tri, make_batch)
 # ---- G4: the null state
 
 
-@pytest.mark.row("G4")
 @torch.no_grad()
 def test_the_null_state_is_the_null_symbols_and_every_source_token_may_attend_to_it(
     make_tri, batch
@@ -413,7 +404,6 @@ def batch_padding(batch):
 # ---- P4: restricted attention through the whole model
 
 
-@pytest.mark.row("P4")
 @pytest.mark.parametrize("order", [[0, 3, -1, 1, 1, 5], [0, -1, -1, -1, -1, 5]])
 @pytest.mark.parametrize("company", [False, True])
 def test_a_hidden_word_depends_on_the_words_it_is_aligned_with_only(
@@ -524,7 +514,6 @@ def seen_masks(encoder, batch):
     return found
 
 
-@pytest.mark.row("T2", "G4", "G5")
 @torch.no_grad()
 def test_compat_attends_as_the_released_code_does(make_compat, make_batch):
     rows = [PAIRS["shorter"], PAIRS["longer"]]  # 7 and 3 source tokens for 4 and 6 of the target
@@ -557,7 +546,6 @@ def test_layers_that_leave_padding_out_give_the_same_words(
         )
 
 
-@pytest.mark.row("T2")
 @torch.no_grad()
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "longer"])
 def test_padding_changes_results_with_compat_and_never_without(
@@ -575,7 +563,6 @@ def test_padding_changes_results_with_compat_and_never_without(
     assert change(make_compat()) > 1e-2
 
 
-@pytest.mark.row("G4")
 @torch.no_grad()
 def test_compat_reads_pad_after_the_last_token_and_a_monolingual_pass_is_one_of_its_own(
     make_compat, make_batch
@@ -607,7 +594,6 @@ def test_compat_reads_pad_after_the_last_token_and_a_monolingual_pass_is_one_of_
     assert torch.equal(encoder.states(alone["src"])[-1], expected)
 
 
-@pytest.mark.row("G4")
 def test_compat_does_not_train_the_embedding_of_pad(make_tri, make_compat, make_batch):
     batch = make_batch(("cdlm", PAIRS["longer"]))["net_input"]
     for make, symbol, trained in ((make_compat, PAD, False), (make_tri, NULL, True)):
@@ -616,7 +602,6 @@ def test_compat_does_not_train_the_embedding_of_pad(make_tri, make_compat, make_
         assert bool(encoder.tokens.shared.weight.grad[symbol].any()) == trained
 
 
-@pytest.mark.row("G4", "G6")
 def test_compat_changes_the_loss_of_longer_targets_and_nothing_where_nothing_differs(
     make_tri, make_compat, make_batch
 ):
@@ -644,7 +629,6 @@ def test_compat_changes_the_loss_of_longer_targets_and_nothing_where_nothing_dif
     assert abs(loss(compat, longer) - loss(plain, longer, second)) > 1e-3  # masks
 
 
-@pytest.mark.row("G6")
 @torch.no_grad()
 def test_compat_reads_the_sources_language_in_roberta_models(make_compat, make_batch):
     batch = make_batch(("cdlm", PAIRS["shorter"]))["net_input"]

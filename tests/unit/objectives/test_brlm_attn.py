@@ -61,7 +61,6 @@ def test_it_is_tlm_but_for_who_sees_whom(brlm, options):
     assert found.tolist() == groups(5, one.order).tolist() and example.order is None
 
 
-@pytest.mark.row("P4")
 @pytest.mark.parametrize("order", [[0, 3, -1, 1, 5], [0, -1, -1, -1, 5], [0, 2, 2, 2, 5]])
 def test_without_a_trilayer_too_a_word_depends_on_its_group_alone(brlm, order):
     torch.manual_seed(1)

@@ -103,7 +103,6 @@ def drawn_pair(source, target, seed):
     return pair(*words, order)
 
 
-@pytest.mark.row("P5")
 @pytest.mark.parametrize(("source", "target"), [(1, 8), (8, 1), (5, 5), (0, 3), (3, 0)])
 def test_there_are_as_many_logits_as_target_tokens_whatever_the_source(model, source, target, cdlm):
     examples = [apply(cdlm, drawn_pair(source, target, 1)), apply(cdlm, drawn_pair(2, 4, 2))]
@@ -114,7 +113,6 @@ def test_there_are_as_many_logits_as_target_tokens_whatever_the_source(model, so
     assert (batch["target"] != PAD).sum() == target + 2 + 6
 
 
-@pytest.mark.row("P5")
 @torch.no_grad()
 def test_the_loss_is_that_of_every_token_one_by_one(model, cdlm, loss_of):
     rows = [drawn_pair(*sizes, 3) for sizes in ((4, 7), (9, 2), (1, 1))]
@@ -130,7 +128,6 @@ def test_the_loss_is_that_of_every_token_one_by_one(model, cdlm, loss_of):
     assert loss.item() == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.row("P6")
 @torch.no_grad()
 def test_cdlm_of_a_sentence_with_itself_in_its_own_order_is_mlm_exactly(options, loss_of):
     """With Y = X, A the identity and C = M both are the same formula (SPEC P6)."""
@@ -147,7 +144,6 @@ def test_cdlm_of_a_sentence_with_itself_in_its_own_order_is_mlm_exactly(options,
     assert results[0][1] == results[1][1]
 
 
-@pytest.mark.row("P6", "G7")
 @torch.no_grad()
 @pytest.mark.parametrize("weights", [None, {"cdlm": 0.25, "mlm": 3.0, "nsp": 0.0}])
 def test_a_mixed_batch_costs_the_weighted_sum_of_its_objectives_apart(options, loss_of, weights):
@@ -192,7 +188,6 @@ def planted(count, rng):
     return rows
 
 
-@pytest.mark.row("P5")
 def test_a_planted_lexicon_and_any_word_order_are_learnt(cdlm, record_property):
     torch.manual_seed(1)
     shape = EncoderShape(2, 32, 64, 2, 8, 0.0, 0.0, True, init_std=0.1)

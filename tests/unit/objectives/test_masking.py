@@ -27,7 +27,6 @@ def test_a_sentence_has_its_share_rounded_down_or_up_and_never_more():
     assert counts == {1, 2}
 
 
-@pytest.mark.row("P1")
 def test_specials_are_never_chosen_and_words_all_alike():
     rng = np.random.default_rng(1)
     tokens = np.array([0, 7, 3, 9, 2, 8, 1, 5, 4, 6, 2])

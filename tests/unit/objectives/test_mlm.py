@@ -31,7 +31,6 @@ def test_an_example_hides_some_words_and_predicts_exactly_those(mlm):
     assert hidden[0] == CLS and hidden[-1] == SEP and not chosen[[0, -1]].any()
 
 
-@pytest.mark.row("P1")
 def test_the_proportions_of_bert_hold_on_a_hundred_thousand_tokens(mlm):
     rng, objective = np.random.default_rng(3), mlm()
     words, seen = 50, {"chosen": 0, "mask": 0, "same": 0}
@@ -52,7 +51,6 @@ def test_the_proportions_of_bert_hold_on_a_hundred_thousand_tokens(mlm):
     assert near(seen["same"], 0.1 + 0.1 / 994, seen["chosen"])
 
 
-@pytest.mark.row("P2")
 @pytest.mark.parametrize("within", [True, False])
 def test_random_words_are_of_the_same_language_if_asked_and_never_special(mlm, within):
     rng = np.random.default_rng(0)

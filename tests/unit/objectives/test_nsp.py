@@ -58,7 +58,6 @@ def test_words_of_both_segments_are_hidden_as_in_mlm(nsp):
     assert not seen[[0, 6, 13]].any() and (np.delete(seen, [0, 6, 13]) > 60).all()
 
 
-@pytest.mark.row("P7")
 def test_labels_balance_and_a_trained_head_tells_the_next_sentence_from_the_one_before(
     nsp, tmp_path
 ):

@@ -29,7 +29,6 @@ def tlm(options):
     return make
 
 
-@pytest.mark.row("P3")
 def test_both_sides_are_one_input_with_positions_from_zero_and_languages_per_token(tlm):
     example = tlm()(pair([7, 8, 9, 10], [20, 21]), np.random.default_rng(0))
     for side in (example.src, example.tgt):
@@ -84,7 +83,6 @@ def accuracy(encoder, x, y):
         return (encoder.logits(states).argmax(-1) == torch.tensor(truth)).float().mean().item()
 
 
-@pytest.mark.row("P3")
 def test_a_hidden_word_is_found_in_its_copy_and_no_longer_when_the_copy_is_shuffled(
     tlm, record_property
 ):

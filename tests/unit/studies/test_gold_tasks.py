@@ -26,7 +26,6 @@ def make(text, task="pos"):
     return transfer_step(task, TASKS[task], output, text, ["en", "de"], encoders, "1")
 
 
-@pytest.mark.row("E1")
 @pytest.mark.parametrize("task", TASKS)
 def test_a_step_depends_on_its_own_files_and_tests_are_not_looked_into(text, task):
     opened, step = [], make(text, task)

@@ -92,7 +92,6 @@ def test_the_enhanced_vectors_are_those_of_the_paper():
     assert torch.allclose(network(x, none, y, neither), expected, atol=1e-5)
 
 
-@pytest.mark.row("C15")
 @pytest.mark.parametrize("projection", [0, 3])
 def test_a_pair_alone_has_the_logits_that_it_has_in_a_padded_batch(projection):
     torch.manual_seed(0)
@@ -137,7 +136,6 @@ def accuracy(trained, pairs):
     return float((trained.predict(pairs) == pairs.labels).mean())
 
 
-@pytest.mark.row("C15")
 def test_where_order_decides_the_right_order_transfers_and_a_shuffled_one_does_not(tmp_path):
     task = OrderTask()
     train, dev = (make(tmp_path, task, name, n) for name, n in (("train", 500), ("dev", 100)))
@@ -150,7 +148,6 @@ def test_where_order_decides_the_right_order_transfers_and_a_shuffled_one_does_n
 
 
 @pytest.mark.slow
-@pytest.mark.row("C15")
 def test_extraction_helps_where_fillers_are_noise_and_order_helps_above_it(tmp_path):
     task = OrderTask()
     drawn = [task.draw(600), task.draw(150), task.draw(500)]

@@ -36,7 +36,6 @@ def planted(write_states, part, lines, seed):
     return folders, torch.from_numpy(moving).float(), torch.from_numpy(fixed).float()
 
 
-@pytest.mark.row("T23")
 @pytest.mark.parametrize("method", ["procrustes", "unconstrained"])
 def test_a_rotation_of_states_and_an_offset_of_vectors_are_undone_on_held_out_tokens(
     write_states, tmp_path, method

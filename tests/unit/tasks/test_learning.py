@@ -218,7 +218,6 @@ def test_a_sentence_that_is_read_in_pieces_can_be_refused(name, codec, tmp_path)
         prepared(name, codec(max_positions=5, too_long="refuse"), tmp_path)
 
 
-@pytest.mark.row("E2", "E5", "E6")
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_planted_is_learned_and_holds_for_other_items(name, codec, tmp_path):
     head, train, test = prepared(name, codec(), tmp_path)

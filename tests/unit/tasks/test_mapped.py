@@ -116,7 +116,6 @@ def fit(moving, fixed, layer, normalize="centre"):
     return FittedMap({layer: fit_rows(*rows, normalize=normalize)})
 
 
-@pytest.mark.row("S6")
 @pytest.mark.parametrize("normalize", ["centre", "iterative"])
 @pytest.mark.parametrize("layer", [0, 1, 2])
 def test_mapped_states_give_the_sources_accuracy_and_others_chance(trained, layer, normalize):

@@ -19,7 +19,6 @@ def sentences(number, seed):
     return [chosen.choices(TAGS, k=chosen.randint(1, 9)) for _ in range(number)]
 
 
-@pytest.mark.row("E3")
 @pytest.mark.filterwarnings("ignore")
 def test_spans_and_f1_are_those_of_seqeval_on_any_sequences():
     gold, predicted = sentences(300, 1), sentences(300, 1)
@@ -37,7 +36,6 @@ def test_spans_and_f1_are_those_of_seqeval_on_any_sequences():
     assert ours["recall"] == pytest.approx(100 * report["recall"])
 
 
-@pytest.mark.row("E3")
 @pytest.mark.parametrize(
     ("tags", "repaired"),
     [
@@ -88,7 +86,6 @@ def made(tmp_path):
     return make
 
 
-@pytest.mark.row("E3")
 def test_where_boundaries_agree_nothing_changes(made):
     done, text = made("我 在 北 京 见 王 朋\n李 说\n")
     assert text == CHARACTERS + "\n"
@@ -98,7 +95,6 @@ def test_where_boundaries_agree_nothing_changes(made):
     assert (done.kept, done.moved, done.lost) == (3, 0, 0)
 
 
-@pytest.mark.row("E3")
 def test_a_word_belongs_to_the_entity_that_has_half_of_it(made):
     done, text = made("我 在北 京见 王朋\n李说\n")
     assert text == "我\tO\n在北\tB-LOC\n京见\tI-LOC\n王朋\tB-PER\n\n李说\tB-PER\n\n"

@@ -35,7 +35,6 @@ def epoch(together, number, size=4):
     return [together.collater(batch)["net_input"]["parts"] for batch in batches]
 
 
-@pytest.mark.row("E12")
 def test_the_smaller_side_repeats_and_each_batch_has_as_many_of_both():
     parts = epoch(Together([Stream(30), Stream(8)], seed=1), 1)
     assert [[len(part["indices"]) for part in pair] for pair in parts][:7] == [[4, 4]] * 7
@@ -89,7 +88,6 @@ def of_language(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_with_the_adversary_the_language_cannot_be_told_and_tags_can(seed):
     """Only a discriminator that learns faster than what it reads finds the last of the language:
@@ -121,7 +119,6 @@ def with_cue(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_with_the_adversary_a_cue_of_one_language_is_not_relied_on(seed):
     """L_tag is a sum over words and L_D one decision, so lambda has to make up for the words.
@@ -157,7 +154,6 @@ def rotated(angle):
 
 
 @pytest.mark.slow
-@pytest.mark.row("E12")
 def test_words_mapped_without_supervision_are_as_good_as_the_targets_own(tmp_path):
     toy = rotated(2.0)
     counts = np.arange(len(toy.fixed), 0, -1)

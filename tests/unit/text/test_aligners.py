@@ -70,7 +70,6 @@ def fast_align(tmp_path_factory):
     return gold, runs, steps
 
 
-@pytest.mark.row("D5")
 def test_a_planted_permutation_is_found(fast_align, record_property):
     gold, ((forward, reverse), _), _ = fast_align
     for name, links in (("forward", forward), ("reverse", reverse)):
@@ -79,7 +78,6 @@ def test_a_planted_permutation_is_found(fast_align, record_property):
         assert error < 0.05
 
 
-@pytest.mark.row("D5")
 def test_forward_gives_a_target_one_source_and_reverse_a_source_one_target(fast_align):
     _, ((forward, reverse), _), _ = fast_align
     for row in links_of(forward):
@@ -99,7 +97,6 @@ def test_each_iteration_is_reported(fast_align):
     assert sorted(steps[:10]) == sorted([f"iteration {k}" for k in range(1, 6)] * 2)
 
 
-@pytest.mark.row("D5", "G22")
 def test_the_likelihood_of_plain_em_never_falls():
     """G22: without variational Bayes. The package exposes no likelihood, so it is added up from
     its probabilities; it also has no switch for the tension, whose steps here do no harm."""
@@ -129,7 +126,6 @@ def test_the_likelihood_of_plain_em_never_falls():
     assert values[-1] > values[0] + 100
 
 
-@pytest.mark.row("D5")
 def test_our_settings_are_those_of_the_paper():
     """p_null = 0.08; p(a_j = i) falls off as exp(-4 |i/m - j/n|) before training."""
     from thot.alignment import FastAlignModel

@@ -106,7 +106,6 @@ def test_an_alignment_that_does_not_fit_is_refused_before_anything_is_written(
     assert not (tmp_path / "bin").exists()
 
 
-@pytest.mark.row("D6")
 def test_an_alignment_of_empty_lines_only_is_all_null(tmp_path, helpers):
     folder = prepared(tmp_path, helpers, ["aa", "bb"], ["aa", "bb"], ["", ""], vocab_type="word")
     assert orders(folder) == [[[0, 2], [0, 2]], [[0, 2], [0, 2]]]

@@ -11,7 +11,6 @@ from fairseq_xling.text.prepare import summary
 MODES = ["joint", "union", "prefixed", "separate"]
 
 
-@pytest.mark.row("D3")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["bpe", "unigram", "word"])
 def test_text_comes_back(make_folder, corpus, mode, kind):
@@ -22,7 +21,6 @@ def test_text_comes_back(make_folder, corpus, mode, kind):
         assert [encoder.decode(ids) for ids in encoder.encode(lines)] == lines
 
 
-@pytest.mark.row("D3")
 def test_what_a_small_alphabet_cannot_spell_is_counted_for_both_corpora(make_folder, corpus):
     folder = make_folder(vocab="joint", alphabet=9)
     meta = read_json(folder / "meta.json")

@@ -30,7 +30,6 @@ APART = ("1-0 2-1 2-2", "0-2 1-1 2-0")
 FAR = ("0-0 1-2", "0-0")
 
 
-@pytest.mark.row("D7")
 @pytest.mark.parametrize(
     ("rule", "case", "expected"),
     [
@@ -118,7 +117,6 @@ def test_random_cases_agree_with_set_arithmetic_and_the_textbook():
 LINE = "3-1:0.25 2-1:0.5 5-1:0.1 0-0:1"
 
 
-@pytest.mark.row("G10")
 @pytest.mark.parametrize(
     ("rule", "layers"),
     [
@@ -133,7 +131,6 @@ def test_one_target_word_with_three_links_under_each_rule(rule, layers):
     assert many_to_one[rule].layers(links, np.array([3])).tolist() == layers
 
 
-@pytest.mark.row("G10")
 def test_the_highest_probability_may_be_any_of_the_links():
     for best, expected in enumerate([4, 3, 6]):
         p = ["0.3", "0.2", "0.1"]
@@ -212,7 +209,6 @@ def rows_of(path, pair=("en", "de"), most=20):
     return Pairs(*sides, pair, most, data.order("train", *pair), data.further("train", *pair))
 
 
-@pytest.mark.row("G10")
 def test_a_data_folder_keeps_what_the_rule_has_chosen(folder):
     for rule, second in {"lowest": 2, "highest": 3, "last": 4, "mean": 2}.items():
         row = rows_of(folder(rule))[0]
@@ -259,7 +255,6 @@ def test_each_source_word_gives_a_subword_of_its_own(tmp_path, helpers):
     assert found == expected
 
 
-@pytest.mark.row("G10")
 def test_fast_align_tells_how_probable_its_links_are(corpus, tmp_path, helpers):
     """Of the links of both directions, the more probable one is chosen."""
     made = {

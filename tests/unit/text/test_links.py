@@ -18,7 +18,6 @@ from fairseq_xling.text.links import (
 )
 
 
-@pytest.mark.row("D6")
 def test_a_permutation_comes_back_as_a_permutation():
     rng = np.random.default_rng(0)
     order = rng.permutation(9)
@@ -27,7 +26,6 @@ def test_a_permutation_comes_back_as_a_permutation():
     assert order_of(links, np.array([9])).tolist() == (order + 1).tolist()
 
 
-@pytest.mark.row("D6")
 def test_an_empty_line_gives_null_everywhere_but_at_the_end():
     links = parse_pharaoh(b"\n0-0\n \n", "x")
     assert links.rows == 3
@@ -42,7 +40,6 @@ def test_a_malformed_link_is_refused_with_file_and_line(bad):
         parse_pharaoh(f"0-0\n\n0-0 {bad} 1-1\n".encode(), "x.pharaoh", first_line=10)
 
 
-@pytest.mark.row("D6")
 @pytest.mark.parametrize(
     ("line", "message"),
     [

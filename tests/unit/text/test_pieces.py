@@ -17,7 +17,6 @@ def characters(pieces: Pieces) -> set[str]:
     return set("".join(pieces.symbols[1:]))
 
 
-@pytest.mark.row("D3")
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 @pytest.mark.parametrize("limit", [3, 8, 12])
 def test_the_alphabet_keeps_to_its_limit(kind, limit):
@@ -192,7 +191,6 @@ def alone(pieces: Pieces, lines: list[str]) -> list[list[int]]:
     return pieces._processor.encode(lines, out_type=int)
 
 
-@pytest.mark.row("D3")
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_pieces_are_those_of_the_whole_line(kind):
     """Every character that is no letter or digit, or that normalisation changes, at every place of

@@ -22,7 +22,6 @@ MOSES = {
 }
 
 
-@pytest.mark.row("D8")
 @pytest.mark.parametrize("name", segmentations)
 @given(text=st.one_of(TEXT, TRICKY))
 @settings(max_examples=150, deadline=None)

@@ -21,7 +21,6 @@ def pieces_of(folder, lang: str) -> set[str]:
     return set(Pieces.load(folder / f"sentencepiece.{lang}.model").symbols[1:])
 
 
-@pytest.mark.row("D4")
 def test_a_union_has_v1_plus_v2_minus_overlap_items(make_folder):
     folder = make_folder(vocab="union")
     first, second = pieces_of(folder, "en"), pieces_of(folder, "de")
@@ -31,7 +30,6 @@ def test_a_union_has_v1_plus_v2_minus_overlap_items(make_folder):
     assert read_json(folder / "meta.json")["vocab"]["sizes"] == {"dict": len(symbols)}
 
 
-@pytest.mark.row("A3")
 def test_shared_items_of_a_union_are_the_intersection_of_the_pieces(make_folder):
     folder = make_folder(vocab="union")
     symbols = read_dictionary(folder / "dict.txt")
@@ -43,7 +41,6 @@ def test_shared_items_of_a_union_are_the_intersection_of_the_pieces(make_folder)
     assert shared == pieces_of(folder, "en") & pieces_of(folder, "de")
 
 
-@pytest.mark.row("A4")
 def test_prefixed_items_share_nothing_and_number_overlap_more_than_the_union(make_folder):
     union, prefixed = make_folder(vocab="union"), make_folder(vocab="prefixed")
     overlap = pieces_of(union, "en") & pieces_of(union, "de")

@@ -58,7 +58,6 @@ def longest_match(word, vocabulary):
     return pieces
 
 
-@pytest.mark.row("D3", "P9")
 @pytest.mark.parametrize("how", ["basic", "pre"])
 def test_ids_are_those_of_berts_tokenizer_on_the_written_vocabulary(tmp_path, how):
     transformers = pytest.importorskip("transformers")
@@ -82,7 +81,6 @@ def test_ids_are_those_of_berts_tokenizer_on_the_written_vocabulary(tmp_path, ho
     assert encoder.encode(["[SEP] [PAD]"])[0].tolist().count(SEP) == 1
 
 
-@pytest.mark.row("D3")
 def test_a_word_is_split_by_the_longest_piece_that_it_begins_with(learnt):
     from fairseq_xling.text.tokenizers.pieces import TokenizerPieces
 
@@ -100,7 +98,6 @@ def test_a_word_is_split_by_the_longest_piece_that_it_begins_with(learnt):
     assert found == ours
 
 
-@pytest.mark.row("D3")
 @pytest.mark.parametrize("limit", [12, 20])
 def test_no_more_letters_than_the_alphabet_allows(limit):
     tokens = vocabulary_of(json.loads(learn_wordpiece(LINES, 100, limit, "en")))

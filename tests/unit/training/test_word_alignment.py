@@ -76,7 +76,6 @@ def means(criterion, model, sample):
     return float(logs["distance"] / size), float(logs["drift"] / logs["tokens"])
 
 
-@pytest.mark.row("T23")
 def test_the_loss_is_that_of_a_loop_over_pairs_and_tokens(make_model, make_criterion):
     model, sample = make_model(), batch(5)
     criterion = make_criterion(model, drift_weight=0.5)
@@ -105,7 +104,6 @@ def test_the_loss_is_that_of_a_loop_over_pairs_and_tokens(make_model, make_crite
     assert float(loss) == pytest.approx(distance + 0.5 * drift, rel=1e-4)
 
 
-@pytest.mark.row("T23")
 def test_planted_pairs_come_together_and_the_anchor_keeps_the_source_where_it_was(
     make_model, make_criterion
 ):

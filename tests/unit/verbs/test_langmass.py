@@ -43,7 +43,6 @@ def run(corpus, encoder=None, *options):
     return LanguageLeakage().run(subject, parser.parse_args(list(options))), encoder
 
 
-@pytest.mark.row("S13")
 def test_planted_masses_are_found(tiny_corpus):
     found, encoder = run(tiny_corpus)
     seen = {

@@ -35,7 +35,6 @@ def grid(found):
     return record_of(SUMMARY, found, chosen)
 
 
-@pytest.mark.row("S12")
 def test_the_table_says_what_was_chosen_and_how_large_the_vocabularies_are(found):
     printed = as_text(grid(found))
     assert "|V_en| = 100, |V_de| = 90, in both 10" in printed

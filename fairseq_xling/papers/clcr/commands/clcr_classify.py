@@ -21,7 +21,6 @@ import argparse
 from fairseq_xling.core.named_files import NEW_FOLDER
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C15",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,6 @@ from fairseq_xling.core.options import add_fields, values_of
 from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C14",)
 ROW = "{row}"
 _SAMPLE = 1000  # lines whose words are looked up
 

@@ -29,7 +29,6 @@ from fairseq_xling.core.ranges import POSITIVE
 from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C6",)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,6 @@ import argparse
 import importlib
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C1", "C4", "C5", "C8", "C10", "C11", "C12", "C13")
 KINDS = ("curves", "keypoints", "order", "report", "show")
 
 

@@ -21,7 +21,6 @@ import argparse
 from fairseq_xling.core.named_files import DATA, NEW_FOLDER, Input
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C16",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,6 @@ same command resumes; what has not changed is not repeated.
 import argparse
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C14", "C17")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

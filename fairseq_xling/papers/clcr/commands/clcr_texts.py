@@ -13,7 +13,6 @@ import argparse
 from fairseq_xling.core.named_files import FILE, OutputFile
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C15",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,6 @@ resumes; `fairseq-xling clcr run` with the same settings continues from here.
 import argparse
 
 GROUP = "CLCR"
-SPEC_ROWS = ("C5",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

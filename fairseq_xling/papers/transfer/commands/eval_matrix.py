@@ -11,7 +11,6 @@ same language. The diagonal is supervised.
 import argparse
 
 GROUP = "Transfer"
-SPEC_ROWS = ("E7",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

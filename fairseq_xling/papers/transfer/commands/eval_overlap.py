@@ -13,7 +13,6 @@ from fairseq_xling.core.named_files import NEW_FOLDER, RUN
 from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
-SPEC_ROWS = ("E9",)
 
 
 @dataclasses.dataclass(frozen=True)

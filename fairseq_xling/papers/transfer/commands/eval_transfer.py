@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fairseq_xling.runs.step import Step
 
 GROUP = "Transfer"
-SPEC_ROWS = ("E1", "E2", "E3", "E4", "E5", "E6", "E14", "S14")
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
 ENCODERS = "Emerging Cross-lingual Structure (Conneau et al., 2020), 3.2"
 ONE_LANGUAGE = "TreLM (Li et al., 2021), A.6"

@@ -14,7 +14,6 @@ from fairseq_xling.core.named_files import NEW_FOLDER, RUN, Input
 from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Transfer"
-SPEC_ROWS = ("E10",)
 
 
 @dataclasses.dataclass(frozen=True)

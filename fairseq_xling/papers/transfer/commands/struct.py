@@ -16,7 +16,6 @@ from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.tasks.items import SKIP_BAD_HELP
 
 GROUP = "Transfer"
-SPEC_ROWS = ("E13", "G17")
 
 _TRAIN = """\
 Train a graph convolutional network on dependency trees: candidates are pairs of mentions

@@ -51,7 +51,7 @@ class AdversarialTagging(Study):
         "A tagger trained on one language's annotation, tested on others. Annotation of a target "
         "is opened by rows 5 and 6 and by the tests alone."
     )
-    spec_rows, files = ("E12",), ONE_FIGURE
+    files = ONE_FIGURE
 
     def check(self, config: AdversarialTaggingConfig) -> AdversarialTaggingConfig:
         check_config(config)

@@ -26,7 +26,6 @@ class TrelmReadings(TrelmStudy):
 
     help = "what the paper leaves open, and its release: rules, null token, starts of new parts"
     title = "TreLM: readings of what the paper leaves open"
-    spec_rows = ("G1", "G2", "G3", "G4", "G5", "G6", "G10")
     lead = "The same migration, with one point read in another way."
     notes = (
         "A target word with several aligned source words takes the first of them (defaults), the "
@@ -76,7 +75,6 @@ class TrelmBits(TrelmStudy):
     help = "CdLM and TLM by steps, text, MLM's weight and the last phase; after TreLM, Table 7"
     title = "TreLM: what bits per word depend on"
     heads = False
-    spec_rows = ("T19",)
     lead = "CdLM and MLM + TLM, compared under one condition after another."
     notes = (
         "With more steps each phase has three times as many; with more MLM the loss of masked "

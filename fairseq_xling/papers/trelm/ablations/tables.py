@@ -21,7 +21,6 @@ class TrelmBaselines(TrelmStudy):
     help = "small, multilingual and large models from scratch: TreLM, Tables 1, 2, 4 and A.5"
     title = "TreLM: migration and training from scratch"
     heads = False
-    spec_rows = ("P10", "P11")
     lead = (
         "The multilingual models have as many optimiser steps as the migration, on the same "
         "text; the small BERT has `--small-steps` times as many, the large one `--large-steps`."
@@ -86,7 +85,6 @@ class TrelmCompensated(TrelmStudy):
     help = "without CdLM, compensated by monolingual text and steps: TreLM, Table 3"
     title = "TreLM: compensation for the transfer phase"
     heads = False
-    spec_rows = ("T21",)
     lead = (
         "The migration without transfer, and again with as many more target sentences as there are "
         "sentence pairs, and more steps."
@@ -135,7 +133,6 @@ class TrelmInit(TrelmStudy):
 
     help = "embedding initialisation: TreLM, Table 5"
     title = "TreLM: how the embeddings of new words begin"
-    spec_rows = ("T15",)
     lead = "Bits per word after commonality training alone, at one and two times its length."
     notes = (
         "The paper's figures are those after 20K steps.",
@@ -181,7 +178,6 @@ class TrelmObjectives(TrelmStudy):
     help = "CdLM, CdLM*, TLM and BRLM, and without the TRILayer: TreLM, Tables 7 and 8"
     title = "TreLM: objectives of the transfer phase"
     heads = False
-    spec_rows = ("T19", "T20")
     lead = "The same migration with other objectives on the parallel text."
     notes = (
         "Row cdlm-star has separate vocabularies and no language embeddings; its "
@@ -227,7 +223,6 @@ class TrelmParallel(TrelmStudy):
 
     help = "bits per word by the size of the parallel text: TreLM, Figure 2"
     title = "TreLM: how much parallel text"
-    spec_rows = ("T22",)
     lead = "The same migration with fewer sentence pairs; subsets are nested."
     notes = (
         "Vocabulary and word alignment are those of all pairs in every row, so that bits per word "

@@ -21,7 +21,6 @@ class TrelmTransfers(TrelmStudy):
     help = "transfers of a multilingual encoder, and its migration: TreLM, Table 9"
     title = "TreLM: transfers of a multilingual encoder"
     heads = False
-    spec_rows = ("T23",)
     lead = (
         "A multilingual encoder as it is and after each transfer; the migration of the source "
         "encoder, and of the multilingual one with its own vocabulary, each with two budgets."

@@ -13,7 +13,6 @@ from fairseq_xling.core.named_files import NEW_FILE, Input
 from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "Migrate"
-SPEC_ROWS = ("T7",)
 
 
 @dataclasses.dataclass(frozen=True)

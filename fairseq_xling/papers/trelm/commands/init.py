@@ -16,7 +16,6 @@ from fairseq_xling.core.options import argument, option, part_of
 from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE
 
 GROUP = "Migrate"
-SPEC_ROWS = ("T4", "T24", "T27")
 _word = partial(option, group="embeddings of the new vocabulary")
 _model = partial(option, group="model")
 

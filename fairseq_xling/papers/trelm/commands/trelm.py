@@ -12,7 +12,6 @@ not done again.
 import argparse
 
 GROUP = "Migrate"
-SPEC_ROWS = ("T5", "T6", "T8", "T9", "T25", "T26")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -40,7 +40,6 @@ def obvious_beam(costs, width):
     return [order.index(i) for i in range(size)]
 
 
-@pytest.mark.row("C11", "G12")
 @pytest.mark.parametrize("width", [1, 10])
 def test_a_beam_finds_permutations_that_cost_no_less_than_the_hungarian_ones(width):
     costs = costs_of(40, 12)
@@ -56,7 +55,6 @@ def test_a_beam_finds_permutations_that_cost_no_less_than_the_hungarian_ones(wid
     assert beam.cost.mean() / best.cost.mean() < (1.15 if width == 10 else 1.6)
 
 
-@pytest.mark.row("C11")
 @pytest.mark.parametrize("size", range(1, 7))
 def test_on_small_sentences_beam_and_hungarian_are_the_best_of_all_permutations(size):
     costs = costs_of(6, size)
@@ -72,7 +70,6 @@ def test_on_small_sentences_beam_and_hungarian_are_the_best_of_all_permutations(
         assert found.cost.tolist() == pytest.approx(least, abs=1e-4)
 
 
-@pytest.mark.row("C11")
 def test_a_sure_classifier_gives_its_own_order():
     gold = torch.rand(10, 30, generator=torch.Generator().manual_seed(2)).argsort(1)
     logits = 50.0 * torch.nn.functional.one_hot(gold, 30)

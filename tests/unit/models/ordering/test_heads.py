@@ -137,7 +137,6 @@ def test_half_precision_scores_are_single(name):
     assert head.find(scores, mask).ranks.sort(1).values.tolist() == [[0, 1, 2]] * 2
 
 
-@pytest.mark.row("C11", "C12")
 @pytest.mark.parametrize("name", HEADS)
 def test_a_planted_order_is_learnt_and_found(name):
     """Each state says a number, and the key-points stand by falling numbers."""
@@ -227,7 +226,6 @@ def test_only_a_relative_order_counts_pairs_in_the_wrong_order():
         make("abs").find(make("abs")(states, mask), mask, weigh="sign")
 
 
-@pytest.mark.row("C11", "G12")
 def test_an_absolute_order_can_keep_the_largest_sum_of_probabilities():
     logits = 4 * torch.randn(20, 5, 5, generator=torch.Generator().manual_seed(1))
     orders = torch.tensor(list(itertools.permutations(range(5))))

@@ -64,7 +64,6 @@ def obvious_beam(costs, width):
     return [order.index(i) for i in range(size)]
 
 
-@pytest.mark.row("C12")
 @pytest.mark.parametrize("search", relative_searches)
 @pytest.mark.parametrize("weigh", WEIGHTS)
 @pytest.mark.parametrize("size", [1, 2, 9])
@@ -78,7 +77,6 @@ def test_scores_without_a_fault_give_the_exact_order(search, weigh, size):
     assert found.cost.tolist() == pytest.approx([pairs * least] * 20, abs=1e-4)
 
 
-@pytest.mark.row("C12")
 @pytest.mark.parametrize("size", range(1, 8))
 def test_no_search_beats_the_best_of_all_permutations_and_exact_and_wide_beams_reach_it(size):
     costs = torch.cat(
@@ -104,7 +102,6 @@ def test_running_sums_find_what_sums_made_anew_find_ties_included(width):
         assert arrange(costs, full(costs), width=width).ranks.tolist() == expected
 
 
-@pytest.mark.row("C12")
 def test_with_a_tenth_of_the_pairs_flipped_a_beam_of_ten_keeps_more_pairs_than_greedy(
     record_property,
 ):
@@ -127,7 +124,6 @@ def test_with_a_tenth_of_the_pairs_flipped_a_beam_of_ten_keeps_more_pairs_than_g
     assert cost[10] == pytest.approx(float(exact.cost.mean()), rel=0.01)
 
 
-@pytest.mark.row("C12")
 def test_in_long_sentences_a_beam_of_ten_is_close_to_local_search_and_far_from_greedy():
     costs = disagreement(scores_of(shuffled(60, 40), 0.1), "sign")
     greedy, beam, local = (

@@ -8,7 +8,6 @@ from fairseq_xling.models.tagging.layers import Discriminator, language_loss
 from tests.planted_tagging import draw, tagger
 
 
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("weight", [0.0, 0.3, 1.0, 7.0])
 def test_reversal_is_the_identity_forward_and_minus_the_weight_backward(weight):
     x = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)
@@ -20,7 +19,6 @@ def test_reversal_is_the_identity_forward_and_minus_the_weight_backward(weight):
     assert weight or x.grad.eq(0).all()
 
 
-@pytest.mark.row("E12")
 def test_where_the_discriminator_is_undecided_the_flipped_gradient_is_minus_the_plain_one():
     discriminator = Discriminator(6, 4, [2, 3], 0.0)
     torch.nn.init.zeros_(discriminator.out.bias)
@@ -72,7 +70,6 @@ def test_without_an_adversary_there_is_no_discriminator(world):
     assert found.total is found.tagging and found.logits is None
 
 
-@pytest.mark.row("E12")
 def test_reversal_subtracts_the_discriminators_gradient_in_the_encoder_alone(world):
     by_weight = {w: losses_and_gradients(world, "reversal", 0, w) for w in (0.0, 1.0, 2.0)}
     totals = [found.total for found, _ in by_weight.values()]
@@ -86,7 +83,6 @@ def test_reversal_subtracts_the_discriminators_gradient_in_the_encoder_alone(wor
             assert torch.equal(zero[name], two[name])
 
 
-@pytest.mark.row("E12")
 def test_flipped_labels_train_the_discriminator_and_the_rest_in_turns(world):
     for update in range(7):
         found, gradients = losses_and_gradients(world, "flip", update)

@@ -10,7 +10,6 @@ import torch
 from fairseq_xling.models.tagging.layers import BiLstm, CharacterCnn, Discriminator, MaxConvolution
 
 
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("junk", [0.0, 1e3, -1e3])
 def test_padding_never_reaches_the_discriminators_maximum(junk):
     discriminator = Discriminator(5, 8, [2, 3], 0.0)
@@ -55,7 +54,6 @@ def test_languages_share_the_letters_and_may_have_filters_of_their_own():
     assert not torch.equal(own(forms, form, 0), own(forms, form, 1))
 
 
-@pytest.mark.row("E12")
 def test_the_lstm_equals_torchs_own_on_packed_sentences():
     ours, lengths = BiLstm(4, 3), torch.tensor([5, 1, 3])
     theirs = torch.nn.LSTM(4, 3, batch_first=True, bidirectional=True)

@@ -33,7 +33,6 @@ def score(row, tags, parts):
     return total + sum(parts.moves[a, b] for a, b in itertools.pairwise(tags))
 
 
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("tags", [2, 4])
 def test_partition_score_and_best_path_equal_enumeration(seed, tags):
@@ -51,7 +50,6 @@ def test_partition_score_and_best_path_equal_enumeration(seed, tags):
         assert torch.isclose(found[0], scores[y])
 
 
-@pytest.mark.row("E12")
 @pytest.mark.parametrize("name", ["crf", "softmax"])
 def test_a_sentence_alone_equals_its_padded_row(name):
     emissions, lengths, _ = drawn(3, batch=5, words=7)

@@ -30,7 +30,6 @@ def recorded(results, beside=(), tests=FILES, seeds="1"):
     return classify_record(rows, ClassifyConfig(seeds=seeds))
 
 
-@pytest.mark.row("C15")
 def test_a_gap_is_points_behind_the_source_of_the_same_seed():
     seeds = ((80.0, 71.0, 81.0), (84.0, 73.0, 82.0))
     rows = [
@@ -90,7 +89,6 @@ def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
     assert rows[1][1:3] == ["", ""] and rows[1][-1] == ""
 
 
-@pytest.mark.row("C15")
 def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
     lines = beside(transfer_run(tmp_path), "mBERT")
     names = list(dict.fromkeys(line["row"] for line in lines))

@@ -72,7 +72,6 @@ def test_distances_are_those_of_loops_whatever_the_batch(tmp_path, name, tau):
             assert p == pytest.approx(by_position(x[i], y[j], name), abs=1e-5)
 
 
-@pytest.mark.row("C1")
 def test_a_sequence_is_nearest_to_itself_in_any_order_whatever_all_vectors_share(tmp_path):
     generator = np.random.default_rng(0)
     sizes = generator.uniform(0.1, 9.0, size=(20, 6, 1))  # of norms far apart, beside an offset
@@ -100,7 +99,6 @@ def shifts(model, texts=None, side=0, **options):
     return context_shifts(model, side, texts, np.random.default_rng(1), **options)
 
 
-@pytest.mark.row("C1")
 @pytest.mark.parametrize("side", [0, 1])
 def test_vectors_without_context_move_with_their_token_alone(side):
     found = shifts(toy(), side=side)
@@ -122,7 +120,6 @@ def encoding(change):
     return model
 
 
-@pytest.mark.row("C1")
 def test_vectors_of_the_context_alone_do_not_move_with_their_token():
     def others(sentences, states, content):
         return states.masked_fill(~content[..., None], 0.0).sum(1, keepdim=True) - states
@@ -133,7 +130,6 @@ def test_vectors_of_the_context_alone_do_not_move_with_their_token():
     assert (found["context"] > 1).mean() > 0.9
 
 
-@pytest.mark.row("C1")
 def test_vectors_that_depend_on_their_batch_move_though_nothing_was_replaced():
     model = encoding(lambda sentences, states, content: states + len(sentences))
     assert shifts(model, side=1, max_tokens=60)["neither"].mean() > 1

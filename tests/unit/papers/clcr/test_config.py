@@ -3,8 +3,6 @@
 import argparse
 import dataclasses
 
-import pytest
-
 from fairseq_xling.papers.clcr.config import PRESETS, ClcrRunConfig
 from fairseq_xling.runs.options import load_config
 
@@ -18,7 +16,6 @@ PAPER = {
 }
 
 
-@pytest.mark.row("C2", "C4", "C17")
 def test_the_preset_of_the_paper_is_this_in_every_field():
     given = argparse.Namespace(config=None, preset="paper")
     found = dataclasses.asdict(load_config(ClcrRunConfig, given, PRESETS))

@@ -27,7 +27,6 @@ def counted(*orders):
     return counts
 
 
-@pytest.mark.row("C13", "G19")
 @pytest.mark.parametrize(
     ("predicted", "shares"),
     [
@@ -48,7 +47,6 @@ def test_swaps_lose_the_ngrams_that_can_be_counted_by_hand(predicted, shares):
         assert found.cumulative(n) == pytest.approx(mean) == cumulative[n]
 
 
-@pytest.mark.row("C13", "G19")
 def test_counts_on_tensors_are_those_of_sacrebleu():
     generator = torch.Generator().manual_seed(1)
     sizes = [9, 3, 1, 0, 6]

@@ -49,7 +49,6 @@ def read_links(folder):
     return [[tuple(map(int, link.split("-"))) for link in line.split()] for line in lines]
 
 
-@pytest.mark.row("C6")
 def test_planted_pairs_are_all_found_and_nothing_else(model, text, tmp_path):
     sides, links = text
     meta = write(model, sides, tmp_path / "labels")
@@ -67,7 +66,6 @@ def test_the_order_that_training_reads_says_the_same_as_the_links(model, text, t
     assert found == links
 
 
-@pytest.mark.row("C6")
 def test_a_higher_threshold_keeps_all_that_a_lower_one_does(model, text, tmp_path):
     kept = []
     for number, threshold in enumerate((0.0, 0.5, 6.0, 8.0, 1e9)):
@@ -78,7 +76,6 @@ def test_a_higher_threshold_keeps_all_that_a_lower_one_does(model, text, tmp_pat
     assert len(kept[0]) == 0 < len(kept[1]) < len(kept[-1])
 
 
-@pytest.mark.row("C6")
 def test_no_pair_under_the_threshold_is_an_empty_folder_that_can_be_read(model, text, tmp_path):
     meta = write(model, text[0], tmp_path / "labels", threshold=0.0)
     assert meta["pivots"] == 0
@@ -203,7 +200,6 @@ def labels(tmp_path, pivots):
     return output
 
 
-@pytest.mark.row("C7", "C10")
 def test_a_block_is_stood_for_by_the_pivot_that_lies_in_it_else_by_its_first_link(folder, tmp_path):
     pivots = [[(1, 1), (2, 3)], [(1, 0)]]  # right, in no block, right though not a link
     shares = write_gold(folder, labels(tmp_path, pivots), tmp_path / "gold")

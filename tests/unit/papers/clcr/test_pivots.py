@@ -64,7 +64,6 @@ def fast(links, row=0):
     return [tuple(map(int, block[1:])) for block in zip(*found, strict=True)]
 
 
-@pytest.mark.row("C7")
 def test_it_is_the_one_finest_way_of_cutting_random_alignments():
     rng = np.random.default_rng(0)
     for _ in range(120):
@@ -74,7 +73,6 @@ def test_it_is_the_one_finest_way_of_cutting_random_alignments():
             assert fast(links) == slow(links), links
 
 
-@pytest.mark.row("C7")
 @pytest.mark.parametrize(
     ("links", "blocks"),
     [
@@ -92,7 +90,6 @@ def test_blocks_of_alignments_known_by_hand(links, blocks):
     assert fast(links) == blocks
 
 
-@pytest.mark.row("C7")
 def test_sentences_are_cut_apart_from_each_other():
     rng = np.random.default_rng(1)
     rows = []
@@ -135,7 +132,6 @@ def triples(found, below=np.inf):
     return sorted(zip(*(x[kept].tolist() for x in found[:3]), strict=True))
 
 
-@pytest.mark.row("C6", "G12")
 def test_planted_pairs_are_found_exactly_with_the_threshold_tuned_on_other_sentences():
     d, masks, gold = planted(seed=1)
     dev = mutual_best(d, masks, masks)
@@ -162,7 +158,6 @@ def slow_pairs(d):
     return sorted(pairs)
 
 
-@pytest.mark.row("C6")
 @pytest.mark.parametrize("turned", [False, True])
 def test_copies_of_a_word_have_partners_of_their_own_in_the_order_of_the_text(turned):
     generator = np.random.default_rng(0)
@@ -188,7 +183,6 @@ def some_distances(generator):
     return torch.from_numpy(generator.normal(size=(4, 4)) ** 2 + 0.1).float()[words[0]][:, words[1]]
 
 
-@pytest.mark.row("C6")
 def test_words_that_stand_several_times_on_both_sides_are_paired_while_partners_are_left():
     generator, most = np.random.default_rng(1), 0
     masks = torch.ones(1, 7, dtype=torch.bool), torch.ones(1, 6, dtype=torch.bool)
@@ -215,14 +209,12 @@ def test_words_that_stand_several_times_on_both_sides_are_paired_while_partners_
     assert most > 4  # more than there are words
 
 
-@pytest.mark.row("C6")
 def test_words_that_are_equally_near_by_chance_are_no_copies():
     there = torch.ones(1, 2, dtype=torch.bool)
     d = torch.tensor([[[1.0, 1.0], [1.0, 5.0]]])
     assert triples(mutual_best(d, there, there)) == [(0, 0, 0)]
 
 
-@pytest.mark.row("C6")
 @pytest.mark.parametrize("length", [2, 3, 5])
 def test_different_words_whose_distances_are_the_same_ones_are_no_copies(length):
     generator = np.random.default_rng(0)
@@ -236,7 +228,6 @@ def test_different_words_whose_distances_are_the_same_ones_are_no_copies(length)
         ]
 
 
-@pytest.mark.row("C6")
 def test_words_that_stand_several_times_on_both_sides_are_all_paired():
     word = torch.tensor([0, 1, 0, 2, 0])
     d = (word[:, None] != word[[1, 0, 2, 4, 3]][None, :4]).float() + 0.25
@@ -245,7 +236,6 @@ def test_words_that_stand_several_times_on_both_sides_are_all_paired():
     assert triples(found) == [(0, 0, 1), (0, 1, 0), (0, 2, 2), (0, 4, 3)]
 
 
-@pytest.mark.row("C6")
 def test_pairs_are_one_to_one_and_a_higher_threshold_keeps_them_all():
     d, masks, _ = planted(noise=1.0)
     found = mutual_best(d, masks, masks)
@@ -256,7 +246,6 @@ def test_pairs_are_one_to_one_and_a_higher_threshold_keeps_them_all():
     assert not kept[0] and len(kept[-1]) == len(found.row)
 
 
-@pytest.mark.row("C6")
 def test_mutual_best_is_what_two_loops_find_and_padding_takes_no_part():
     torch.manual_seed(0)
     d = torch.rand(4, 5, 6)
@@ -272,7 +261,6 @@ def test_mutual_best_is_what_two_loops_find_and_padding_takes_no_part():
     assert triples(mutual_best(d, mask1, mask2)) == slow
 
 
-@pytest.mark.row("C6")
 def test_both_directions_count_in_the_distance():
     torch.manual_seed(0)
     r1, r2 = torch.randn(1, 2, 3), torch.randn(1, 4, 5)

@@ -70,7 +70,6 @@ def texts_with_kinds(count, seed):
     return means + 0.3 * generator.normal(size=means.shape), kinds
 
 
-@pytest.mark.row("C16")
 @pytest.mark.parametrize("dropped", [0.0, 0.3])
 def test_recall_falls_by_the_share_of_spans_that_are_dropped(tmp_path, dropped):
     generator = np.random.default_rng(1)

@@ -34,7 +34,6 @@ def both(model, name, **options):
     return [sequences(model, name, side, texts[side], **options) for side in (0, 1)]
 
 
-@pytest.mark.row("C14")
 @pytest.mark.parametrize("name", ["T+E+R", "T+pGA"])
 def test_perfect_modules_give_both_languages_the_same_sequences(model, name):
     (english, _), (german, _) = both(model, name)
@@ -44,7 +43,6 @@ def test_perfect_modules_give_both_languages_the_same_sequences(model, name):
     assert len(english[0]) == 0 and sum(map(len, english)) > COUNT
 
 
-@pytest.mark.row("C14", "C8")
 def test_without_reordering_they_are_the_same_vectors_in_another_order(model):
     (english, places), (german, _) = both(model, "T+E")
     same = 0
@@ -57,7 +55,6 @@ def test_without_reordering_they_are_the_same_vectors_in_another_order(model):
     assert all(place == sorted(place) for place in places)
 
 
-@pytest.mark.row("C14", "C13")
 def test_either_language_can_be_the_one_that_is_reordered():
     model, fixed = toy(), toy()
     head = fixed.parts["order_rel"].head
@@ -75,7 +72,6 @@ def test_either_language_can_be_the_one_that_is_reordered():
         np.testing.assert_allclose(ours, theirs[::-1], atol=1e-5)
 
 
-@pytest.mark.row("C15")
 def test_pseudo_gold_pivots_of_the_target_leave_the_other_language_as_in_row_t(model):
     (english, places), (german, _) = both(model, "T+pGA-target")
     (pivots, expected), _ = both(model, "T+pGA")
@@ -86,7 +82,6 @@ def test_pseudo_gold_pivots_of_the_target_leave_the_other_language_as_in_row_t(m
     assert sum(map(len, german)) > sum(map(len, english))
 
 
-@pytest.mark.row("C15")
 def test_pivots_of_either_language_can_be_those_that_are_reordered(model):
     (english, places), (german, moved) = both(model, "T+pGA", reorder="second")
     assert all(place == sorted(place) for place in places)
@@ -95,7 +90,6 @@ def test_pivots_of_either_language_can_be_those_that_are_reordered(model):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-@pytest.mark.row("C14")
 def test_without_extraction_every_word_has_its_vector(model):
     first, second, _ = toy_pairs(COUNT)
     (english, places), (german, _) = both(model, "T")
@@ -104,7 +98,6 @@ def test_without_extraction_every_word_has_its_vector(model):
     assert places == [list(range(len(ids) - 1)) for ids in first]
 
 
-@pytest.mark.row("C8")
 def test_a_higher_delta_never_keeps_more(model):
     first, _, _ = toy_pairs(COUNT)
     counts = [

@@ -4,8 +4,6 @@ each reading changes."""
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
-
 from fairseq_xling.papers.clcr.ablations_study import (
     ClcrReadings,
     ClcrReadingsConfig,
@@ -39,7 +37,6 @@ def gained(sizes=(10, 40), f1=SAME, models=(("T", 0.0), ("T+E", 9.0))):
     return list(gains(rows))
 
 
-@pytest.mark.row("C17")
 def test_every_figure_of_the_most_pairs_is_compared_with_the_fewest_by_seed():
     (found,) = gained()
     distance = "relative D (lower is better) -0.075 of the spread"
@@ -95,7 +92,6 @@ def test_accuracies_in_the_language_trained_on_are_recorded_and_not_shown():
     assert other["column"] == "T, de (%)" and other["chance is"] == "always no"
 
 
-@pytest.mark.row("C10")
 def test_the_page_says_what_each_reading_is():
     record = read_record(RECORD)
     header, lines = table(record)

@@ -38,7 +38,6 @@ def load(tmp_path):
     return call
 
 
-@pytest.mark.row("P8", "D2")
 def test_every_field_of_the_paper_preset(load, tmp_path):
     """Conneau et al. (2020), Sections 3.1 and 3.2; fields without a mark are not the paper's."""
     assert dataclasses.asdict(load(preset="paper")) == {
@@ -61,7 +60,6 @@ def test_every_field_of_the_paper_preset(load, tmp_path):
     }
 
 
-@pytest.mark.row("P8", "D2", "E2", "E3", "E4")
 def test_the_commands_of_the_paper_preset(load, tmp_path):
     config = load(preset="paper", languages="en,fr", seeds="1", settings="A1")
     steps = {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
@@ -86,7 +84,6 @@ def test_the_commands_of_the_paper_preset(load, tmp_path):
         assert "--lrs" not in command
 
 
-@pytest.mark.row("P8")
 def test_the_architecture_of_the_paper_preset():
     args = SimpleNamespace()
     separable_transformer_base(args)
@@ -102,7 +99,6 @@ def test_the_architecture_of_the_paper_preset():
     assert not default.language_embeddings
 
 
-@pytest.mark.row("P8")
 def test_an_epoch_is_counted_in_batches_or_in_sentences(load):
     literal = load(preset="paper", epoch_unit="batches")
     assert (literal.updates, literal.every) == (40_000_000, 200_000)

@@ -35,7 +35,6 @@ def value(command, option):
     return command[len(command) - 1 - command[::-1].index(option) + 1]
 
 
-@pytest.mark.row("P8", "D2", "S6")
 def test_encoders_are_trained_on_streams_on_request_and_with_the_papers_preset(config, tmp_path):
     assert PRESETS["paper"]["block"] == 256
     for block, mode in ((0, "sentence"), (PRESETS["paper"]["block"], "none")):
@@ -47,7 +46,6 @@ def test_encoders_are_trained_on_streams_on_request_and_with_the_papers_preset(c
             assert not block or value(command, "--tokens-per-sample") == "256"
 
 
-@pytest.mark.row("S6")
 def test_a_head_is_trained_once_for_each_layer_and_encoder_that_it_stands_on(config, tmp_path):
     steps = steps_of(tmp_path, config(head_layers=3))
     heads = {name for name in steps if name.startswith(("ner-", "parsing-"))}
@@ -88,7 +86,6 @@ def test_heads_on_a_ready_encoder_are_trained_with_each_seed(config, tmp_path, m
     assert len(steps["table"].inputs) == 6
 
 
-@pytest.mark.row("S6")
 def test_the_map_leads_from_the_target_to_the_source_over_aligned_words(config, tmp_path):
     steps = steps_of(tmp_path, config(tasks="ner", map_sentences=7, segment="de=space,zh=char"))
     (command,) = steps["map-mono-en-1-mono-de-1-de"].commands
@@ -212,7 +209,6 @@ def test_the_table_has_the_source_language_and_each_row_by_layer(tmp_path):
     assert sorted(dots[1]) == [52.0, 54.0] and axis.get_xlabel() == "NER F1 (%)"
 
 
-@pytest.mark.row("P8", "S6")
 def test_every_field_of_the_papers_preset():
     """Conneau et al. (2020), Sections 3.1 and 5.1.2; fields without a mark are not the paper's."""
     given = MappedLayersConfig(**PRESETS["paper"], preset="paper")

@@ -36,7 +36,6 @@ def test_embeddings_are_separate_exactly_where_vocabularies_are():
         assert setting.separate.startswith("emb") == (setting.vocab == "separate")
 
 
-@pytest.mark.row("G18")
 def test_random_tokens_stay_in_the_language_exactly_where_something_is_private():
     for setting in by_code(8).values():
         assert ("--random-within-language" in setting.train_options) == bool(setting.separate)
@@ -55,7 +54,6 @@ TABLE = {"A1": "80k", "A2": "80k", "A3": "40k/40k", "A4": "40k/40k", "A5": "80k"
 TABLE |= {f"A{n}": "40k/40k" for n in range(6, 11)}
 
 
-@pytest.mark.row("A5", "A9", "A10", "A12")
 @pytest.mark.parametrize(("code", "cell"), TABLE.items())
 def test_every_setting_has_the_vocabulary_of_the_papers_table(code, cell, tmp_path):
     """As the table shows it, and as the data folder of its model is made."""

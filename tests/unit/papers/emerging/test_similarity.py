@@ -39,7 +39,6 @@ def steps_of(tmp_path, config):
     return {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
 
 
-@pytest.mark.row("S9")
 def test_every_encoder_is_trained_once_and_those_of_two_languages_begin_differently(
     config, tmp_path
 ):
@@ -56,7 +55,6 @@ def test_every_encoder_is_trained_once_and_those_of_two_languages_begin_differen
     assert value(separate, "--separate") == "emb"
 
 
-@pytest.mark.row("P8", "D2", "S9")
 def test_every_encoder_is_trained_on_streams_on_request_and_with_the_papers_preset(
     config, tmp_path
 ):
@@ -76,7 +74,6 @@ def test_encoders_take_as_many_steps_or_as_much_of_each_language(config, tmp_pat
     assert updates == {**dict.fromkeys(TRAINED[:2], "4"), **dict.fromkeys(TRAINED[2:], str(steps))}
 
 
-@pytest.mark.row("S9")
 def test_only_mapped_rows_have_a_map_and_it_is_not_fitted_on_what_is_measured(config, tmp_path):
     steps = steps_of(tmp_path, config(seeds="1"))
     ends = "mono-en-1-mono-de-1"
@@ -114,7 +111,6 @@ def test_a_pair_without_a_row_has_no_figure(config, tmp_path):
         steps_of(tmp_path, config(rows="sep-emb", same=False))
 
 
-@pytest.mark.row("S9")
 def test_the_second_side_of_one_language_reads_paraphrases(config, text, tmp_path):
     files = {split: tmp_path / f"{split}.back.txt" for split in ("valid", "test")}
     for path in files.values():
@@ -328,7 +324,6 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
     assert visible[0].get_ylim()[1] > 0.7 + 0.1 * 2**0.5  # which is seen whole
 
 
-@pytest.mark.row("P8", "S9")
 def test_every_field_of_the_papers_preset():
     """Conneau et al. (2020), Sections 3.1 and 5; fields without a mark are not the paper's."""
     given = SimilarityConfig(**PRESETS["paper"], preset="paper")

@@ -12,7 +12,6 @@ def texts(tmp_path):
     return tmp_path, lines
 
 
-@pytest.mark.row("A2")
 def test_the_subset_is_as_large_as_the_other_text_within_half_a_line(texts):
     folder, lines = texts
     for seed in range(20):

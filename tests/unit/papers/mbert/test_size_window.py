@@ -93,7 +93,6 @@ def test_it_reads_the_text_of_its_languages_and_nothing_else_of_the_folder(confi
         STUDY.steps(tmp_path / "run", config())
 
 
-@pytest.mark.row("E11")
 def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text, tmp_path):
     (text / "gold").mkdir()
     for split, langs in (("train", ["en"]), ("valid", ["en"]), ("test", ["en", "de"])):
@@ -196,7 +195,6 @@ def test_the_table_has_means_over_languages_and_what_the_short_window_loses(tmp_
     assert math.isnan(drop(0.0, 0.0))
 
 
-@pytest.mark.row("E11")
 def test_a_task_has_its_columns_and_its_drop_where_it_is_learnt(tmp_path):
     values = {("a", 10, 16, 1): (0.4, 0.6), ("a", 10, 4, 1): (0.3, 0.5)}
     made = cells(tmp_path, values)
@@ -225,7 +223,6 @@ def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):
     assert command[command.index("--data") + 1].endswith("size7-window16")
 
 
-@pytest.mark.row("E11")
 def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_path, tiny_corpus):
     checkpoint = tmp_path / "other.pt"
     checkpoint.write_bytes(b"x")
@@ -253,7 +250,6 @@ def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_p
         STUDY.check(config(ready=(f"mbert={checkpoint}:{tiny_corpus.path}",), languages="en,tr"))
 
 
-@pytest.mark.row("E11")
 def test_every_field_of_the_papers_preset():
     """Liu et al. (2020), Section 3.2; fields without a mark are not the paper's."""
     given = SizeWindowConfig(**PRESETS["paper"], preset="paper")

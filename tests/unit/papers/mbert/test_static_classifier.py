@@ -78,7 +78,6 @@ def scores(world, output, network, seed=1):
     return {lang: transfer_mean(output, lang) for lang in LANGUAGES}
 
 
-@pytest.mark.row("E11")
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_language_with_the_vectors_of_english_scores_the_same_and_others_are_at_chance(
     world, quick, tmp_path, network

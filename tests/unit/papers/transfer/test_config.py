@@ -46,7 +46,6 @@ def test_every_preset_is_a_study(config, preset):
     check_config(config(**PRESETS[preset]))
 
 
-@pytest.mark.row("E6")
 def test_clue_has_a_preset_for_each_of_its_tasks_by_the_kind_of_its_head():
     of_head = {}
     for name, values in PRESETS.items():
@@ -61,7 +60,6 @@ def test_clue_has_a_preset_for_each_of_its_tasks_by_the_kind_of_its_head():
     }
 
 
-@pytest.mark.row("E6")
 def test_the_presets_of_clue_train_as_the_baselines_of_the_benchmark_do():
     found = {}
     for name, values in PRESETS.items():
@@ -93,7 +91,6 @@ CLUE_ROWS = {
 }
 
 
-@pytest.mark.row("E6")
 @pytest.mark.parametrize("task", CLUE_ROWS)
 def test_the_presets_of_clue_read_its_files(written, task):
     row, texts = CLUE_ROWS[task]

@@ -96,7 +96,6 @@ def test_unclear_test_sets_are_refused(config, test, message):
     assert message in str(error.value)
 
 
-@pytest.mark.row("E14")
 def test_a_translated_test_is_read_as_the_source_language_by_the_same_model(config):
     plain, translated = zero_shot(config(translate_test=("de=en.test",)))
     assert (plain.name, translated.name) == ("zero-shot", "zero-shot")
@@ -104,7 +103,6 @@ def test_a_translated_test_is_read_as_the_source_language_by_the_same_model(conf
     assert (test.lang, test.reads, translated.how) == ("de", "en", "translate-test")
 
 
-@pytest.mark.row("E14")
 def test_a_translated_training_file_has_a_model_of_its_own(config):
     _, own = zero_shot(config(translate_train=("de=en.train",)))
     assert own.train == (("de", Path("en.train")),)
@@ -124,7 +122,6 @@ def test_a_matrix_has_a_model_for_each_training_language(config):
         matrix(config(train=("en=en.train", "en=en.dev")))
 
 
-@pytest.mark.row("E1")
 def test_no_target_language_chooses(config):
     with pytest.raises(
         UserError, match=r"`--valid` must be in a language of `--train` \(en\), got"
@@ -218,7 +215,6 @@ def test_a_training_set_says_what_it_is_in_fields_not_in_its_name(config):
     ]
 
 
-@pytest.mark.row("E7")
 def test_a_matrix_has_on_its_diagonal_what_supervised_training_is(config):
     files = {"train": ("en=en.train", "de=de.test"), "valid": ("en=en.dev", "de=de.test")}
     for one in matrix(config(**files)):

@@ -19,7 +19,6 @@ from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.sources import parse_sources
 
 
-@pytest.mark.row("E9")
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
@@ -121,7 +120,6 @@ def test_a_languages_pieces_are_those_that_a_model_reads(tmp_path, written):
     assert any(not piece.startswith("▁") for piece in expected)
 
 
-@pytest.mark.row("E10")
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [
@@ -149,7 +147,6 @@ def test_shared_features_are_those_that_a_loop_over_all_of_them_finds():
         assert shared_features(first, second) == (shared, known)
 
 
-@pytest.mark.row("E10")
 def test_a_table_is_read_by_language(written):
     path = written("f.tsv", "language\torder\tadjective\r\nen\tSVO\t AN \r\nja\tSOV\t\r\n")
     assert read_features(path) == {"en": ["SVO", "AN"], "ja": ["SOV", ""]}

@@ -44,7 +44,6 @@ def states(model, lang):
     return model.encoder.states(src, (lang, lang))
 
 
-@pytest.mark.row("S14")
 @pytest.mark.parametrize("lang", ["en", "de"])
 def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model, lang):
     before, vector = states(model, lang), torch.linspace(-1, 1, 16)
@@ -57,7 +56,6 @@ def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model
     assert torch.equal(states(model, lang)[-1], before[-1])  # it ends with the block
 
 
-@pytest.mark.row("S14")
 def test_a_planted_offset_is_taken_back(model):
     before, offset = states(model, "de")[-1], torch.linspace(3, -2, 16)
     with shifting(model.encoder, 1, offset), shifting(model.encoder, 1, -1.0 * offset):
@@ -75,7 +73,6 @@ def test_a_layer_that_is_not_there_is_refused(model, layer):
         pass
 
 
-@pytest.mark.row("S14")
 def test_every_alpha_that_the_paper_chose_is_tried():
     assert tuple(round(0.1 * k, 1) for k in range(1, 21)) == ALPHAS
     assert {1.5, 0.9, 0.7, 0.3, 0.5} <= set(ALPHAS)
@@ -142,7 +139,6 @@ def scores(predictor, alpha, dev=None, alphas=PAPER):
     return module.test_shifted(predictor, TESTS, "en", dev or {}, settings, "accuracy")
 
 
-@pytest.mark.row("S14", "G15")
 def test_what_a_planted_offset_took_from_accuracy_comes_back(predictor):
     assert predictor.predict("en", Path("test")).scores["accuracy"] == 100
     broken = predictor.predict("de", Path("test")).scores["accuracy"]
@@ -153,7 +149,6 @@ def test_what_a_planted_offset_took_from_accuracy_comes_back(predictor):
     assert scores(predictor, "-1")["de"]["scores"]["accuracy"] <= broken + 20
 
 
-@pytest.mark.row("S14")
 def test_the_dev_file_chooses_alpha_and_nothing_else_is_read_for_it(predictor):
     found = scores(predictor, "auto", {"de": Path("dev")})["de"]
     assert predictor.read == [Path("dev")] * len(ALPHAS) + [Path("test")]
@@ -172,7 +167,6 @@ def planted(predictor):
     predictor.gold[Path("dev")] = kept
 
 
-@pytest.mark.row("S14")
 def test_a_planted_alpha_is_found_on_dev_although_the_test_file_would_choose_another(
     predictor, planted
 ):
@@ -185,7 +179,6 @@ def test_a_planted_alpha_is_found_on_dev_although_the_test_file_would_choose_ano
     assert coarse["alpha"] != 0.7 and max(coarse["dev"].values()) < 100
 
 
-@pytest.mark.row("G15")
 def test_the_shift_leads_from_the_tested_language_to_the_source(predictor, monkeypatch):
     """SPEC G15: ``alpha D_{L->en}`` is added, ``D = R_en - R_L``."""
     added = []
@@ -332,7 +325,6 @@ def test_a_file_without_annotation_is_named_before_anything_runs(config, caplog)
     ]
 
 
-@pytest.mark.row("E1")
 def test_planning_reads_no_file_to_test_on(config):
     opened = []
 
@@ -348,7 +340,6 @@ def test_planning_reads_no_file_to_test_on(config):
     assert not any(name.endswith(".test") for name in opened)
 
 
-@pytest.mark.row("E1")
 def test_no_training_is_given_a_file_to_test_on(config):
     chosen = config(shift_layer=1, shift_dev=("de=de.test",), translate_test=("de=en.test",))
     steps, _ = plan(chosen)

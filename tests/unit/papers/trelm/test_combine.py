@@ -70,7 +70,6 @@ def halves(tmp_path):
     return make
 
 
-@pytest.mark.row("T7")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 def test_halves_are_bit_equal_and_the_rest_is_the_mean_within_one_ulp(dtype):
     forward, backward = weights(1, dtype), weights(2, dtype)
@@ -90,7 +89,6 @@ def test_halves_are_bit_equal_and_the_rest_is_the_mean_within_one_ulp(dtype):
         assert (np.abs(found.double().numpy() - exact) <= ulp).all()
 
 
-@pytest.mark.row("T7")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_a_model_combined_with_itself_is_itself_and_shares_no_memory(dtype):
     model = weights(3, dtype)
@@ -100,7 +98,6 @@ def test_a_model_combined_with_itself_is_itself_and_shares_no_memory(dtype):
         assert combined[name].data_ptr() != tensor.data_ptr()
 
 
-@pytest.mark.row("T7")
 def test_buffers_of_integers_are_left_as_they_are():
     combined = combine_states(weights(1), weights(2), LAYERS)
     assert combined["encoder.rows"].tolist() == [1, 2, 3, 4]

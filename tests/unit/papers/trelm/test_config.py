@@ -23,7 +23,6 @@ def arguments(config, phase):
     return optimisation(config, stage.steps, stage.lr, config.warmup)
 
 
-@pytest.mark.row("P9")
 @pytest.mark.parametrize(("phase", "expected"), PAPER_PHASES.items())
 def test_the_preset_trains_as_the_paper_says(phase, expected):
     config = TrelmConfig(**PRESETS["trelm"])
@@ -39,7 +38,6 @@ def test_the_preset_trains_as_the_paper_says(phase, expected):
     assert (config.max_tokens, config.precision) == (0, "auto")
 
 
-@pytest.mark.row("G8")
 def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_release(config):
     """SPEC G8: 2e-5 in the last phase and 5 epochs of the game; the release has 3e-5 and 50."""
     preset = TrelmConfig(**PRESETS["trelm"])
@@ -96,7 +94,6 @@ SNAPSHOT = {
 }
 
 
-@pytest.mark.row("P9", "D3", "T14")
 def test_every_field_of_the_papers_presets():
     """TreLM, Section 3.2, Appendices A.1 and A.5, for Chinese; Indonesian has less to spell."""
     assert dataclasses.asdict(TrelmConfig(**PRESETS["trelm"])) == SNAPSHOT

@@ -26,7 +26,6 @@ def pairs_of(path):
     return list(zip(*map(rows, files), strict=True))
 
 
-@pytest.mark.row("T22")
 def test_a_smaller_subset_is_part_of_a_larger_one_and_keeps_the_order(tiny_corpus, tmp_path):
     whole = pairs_of(tiny_corpus.path)
     subsets = {}
@@ -89,7 +88,6 @@ def mono_of(path, lang):
     return rows(DataFolder(path).mono("train", lang))
 
 
-@pytest.mark.row("P9")
 def test_a_limit_of_sentences_concerns_the_named_languages_only(make_corpus, tmp_path):
     corpus = make_corpus(digests=True)
     whole = {lang: mono_of(corpus.path, lang) for lang in PAIR}
@@ -117,7 +115,6 @@ def test_more_sentences_than_there_are_is_an_error(tiny_corpus, tmp_path):
     )
 
 
-@pytest.mark.row("T21")
 def test_extra_monolingual_text_is_as_large_as_the_parallel_text(tiny_corpus, tmp_path):
     pairs_into_mono(tiny_corpus.path, tmp_path / "extra", PAIR, "de")
     before, after = DataFolder(tiny_corpus.path), DataFolder(tmp_path / "extra")
@@ -140,7 +137,6 @@ def test_making_a_folder_again_over_a_half_made_one_gives_the_same(tiny_corpus, 
     assert pairs_of(tmp_path / "a") == whole
 
 
-@pytest.mark.row("G10")
 def test_further_links_stay_with_their_pairs(tiny_corpus, tmp_path):
     sides = DataFolder(tiny_corpus.path).parallel("train", *PAIR)
     copy = tmp_path / "all"

@@ -55,7 +55,6 @@ def ready(scale=1.0, size=SIZE) -> Vectors:
     return Vectors(rows, np.ones(size, dtype=np.int64))
 
 
-@pytest.mark.row("T23")
 def test_the_sources_own_words_are_those_of_equal_symbols_whatever_their_order():
     source = tiny_source(null=True)
     own = [f"▁en{number}" for number in (19, 10, 12, 0)]
@@ -74,7 +73,6 @@ def test_a_word_that_the_source_does_not_have_is_refused():
     )
 
 
-@pytest.mark.row("T4", "G1")
 @pytest.mark.parametrize(("which", "index"), [("code", 2), ("text", 1)])
 def test_what_the_source_has_is_copied_and_the_trilayer_is_its_middle_layer(which, index):
     source = tiny_source()
@@ -114,7 +112,6 @@ def test_the_report_says_where_each_part_comes_from():
     ]
 
 
-@pytest.mark.row("T4")
 def test_nothing_stays_uninitialised_and_the_source_is_neither_changed_nor_shared():
     source = tiny_source()
     before = {name: tensor.clone() for name, tensor in source.state.items()}
@@ -129,7 +126,6 @@ def test_nothing_stays_uninitialised_and_the_source_is_neither_changed_nor_share
     assert np.array_equal(vectors["en"].vectors, ready().vectors)
 
 
-@pytest.mark.row("T14")
 def test_special_symbols_have_the_sources_embeddings_whatever_the_way():
     source, vectors = tiny_source(), {"en": ready(), "de": ready()}
     for options in ({}, {"embeddings": "vectors"}, {"copy_shared": True}):
@@ -191,7 +187,6 @@ def test_symbols_in_common_take_the_sources_embedding_where_asked():
             assert torch.equal(table[row], plain[row])
 
 
-@pytest.mark.row("G2")
 def test_language_embeddings_are_orthogonal_and_as_long_as_drawn_ones():
     source = tiny_source()
     sizes = {lang: SIZE for lang in ("en", "de", "zh", "id")}
@@ -216,7 +211,6 @@ def test_language_embeddings_of_the_source_can_be_kept_by_name():
     assert torch.equal(rows[1], drawn[1]) and not torch.equal(rows[0], drawn[0])
 
 
-@pytest.mark.row("G3")
 def test_the_head_is_new_or_the_sources_but_for_the_biases_of_words():
     source = tiny_source()
     fresh, kept = init(source), init(source, head="keep")
@@ -241,7 +235,6 @@ def test_a_whole_head_keeps_biases_and_null_can_be_predicted_unless_nothing_may_
     assert bool((same[[5, 6, 11, 12]] == theirs.min() - 30).all())
 
 
-@pytest.mark.row("T4")
 def test_tables_may_be_shorter_and_segments_more_than_the_sources():
     source = tiny_source()
     state = init(source, make(source, max_positions=7, num_segments=4))

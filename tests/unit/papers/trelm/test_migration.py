@@ -70,7 +70,6 @@ def test_the_algorithm_is_a_chain_of_checkpoints(plan):
     ]
 
 
-@pytest.mark.row("T6")
 @pytest.mark.parametrize(
     ("phase", "objectives", "mono", "directions"),
     [
@@ -93,7 +92,6 @@ def test_each_phase_reads_what_the_paper_says(plan, phase, objectives, mono, dir
         assert not flag(step, "--mono-text") and not flag(step, "--auxiliary")
 
 
-@pytest.mark.row("P9", "D3", "T14")
 def test_the_steps_of_the_papers_preset(plan):
     steps, _ = plan(**PRESETS["trelm"])
     prepare = steps["prepare-de"]
@@ -211,7 +209,6 @@ def test_vectors_are_made_where_they_are_asked_for(plan, embeddings, mapping, ex
         assert not flag(steps["map-de"], "--seeds")
 
 
-@pytest.mark.row("T23")
 def test_a_kept_vocabulary_needs_no_vectors_and_no_map(plan):
     before, _ = plan()
     steps, outcome = plan(keep_vocabulary=True, source_data="first")
@@ -228,7 +225,6 @@ def test_a_kept_vocabulary_needs_no_vectors_and_no_map(plan):
         assert steps[f"{phase}-de-1"].commands == before[f"{phase}-de-1"].commands
 
 
-@pytest.mark.row("T23")
 def test_a_kept_vocabulary_has_the_sources_ids_and_word_table_bit_for_bit(config, facts, tmp_path):
     text = tmp_path / "text"
     for name in ("mono/train.en", "mono/train.de", "new/train.en", "new/train.de"):
@@ -337,7 +333,6 @@ def test_each_test_set_is_translated_and_the_first_keeps_its_names(plan, facts):
     assert steps["translate-oracle-de-1"].commands == alone.commands
 
 
-@pytest.mark.row("T18")
 def test_in_both_directions_the_backward_model_translates_the_target(plan):
     before, _ = plan(orderings="identity,oracle")
     steps, outcome = plan(orderings="identity,oracle", translate_both=True)
@@ -356,7 +351,6 @@ def test_in_both_directions_the_backward_model_translates_the_target(plan):
         assert (steps[name].commands, steps[name].inputs) == (step.commands, step.inputs)
 
 
-@pytest.mark.row("T18")
 def test_in_both_directions_models_without_cdlm_keep_the_order_of_the_sentence(plan):
     steps, outcome = plan(transfer_objectives="tlm,mlm", translate_both=True)
     assert list(outcome.translations) == ["identity", "identity, backward"]
@@ -389,7 +383,6 @@ def test_the_ordinary_translator_has_the_time_of_all_that_the_forward_model_is_b
     assert "autoregressive-de-1" not in planned()
 
 
-@pytest.mark.row("T18")
 def test_in_both_directions_there_is_an_ordinary_translator_for_each(planned):
     steps = planned(autoregressive=True, translate_both=True)
     for prefix, phase, pair in (

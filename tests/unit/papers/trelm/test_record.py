@@ -130,7 +130,6 @@ def measured(bits, target="de", **more):
     ]
 
 
-@pytest.mark.row("P11", "T23")
 def test_the_table_has_what_was_read_and_every_figure():
     """SPEC P11: MLM, and MLM + TLM, from scratch on the migration's budget, which is reported."""
 
@@ -209,7 +208,6 @@ def test_the_curves_of_the_report_have_names_in_words():
     assert "MLM de, training" in svg and "best" not in svg and "_loss" not in svg
 
 
-@pytest.mark.row("T18")
 def test_a_report_has_both_directions_each_with_its_sentences():
     back = {"kind": "translation", "ordering": "identity, backward", "signature": "s"}
     score = {"measure": PRECISIONS[0], "value": 60.0}

@@ -51,7 +51,6 @@ def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path)
     assert (target["side"], source["side"]) == ("target", "en")
 
 
-@pytest.mark.row("T18")
 def test_a_backward_translation_is_cut_as_its_own_language_and_has_its_own_samples(tmp_path):
     outcome = migration(tmp_path, "zh")
     chinese, english = ("我们来了吗", "我们来了呢"), ("a dog runs home", "a dog runs away")
@@ -90,7 +89,6 @@ def epoch(updates, wall, words=100.0, rows=8.0):
     return f"2026 | INFO | train | {json.dumps({k: str(v) for k, v in record.items()})}\n"
 
 
-@pytest.mark.row("T25")
 def test_the_cost_of_a_training_is_summed_over_its_epochs(tmp_path):
     log = tmp_path / "train.log"
     log.write_text(HEAD + epoch(10, 5) + epoch(15, 9, words=200.0, rows=4.0))
@@ -101,7 +99,6 @@ def test_the_cost_of_a_training_is_summed_over_its_epochs(tmp_path):
     }
 
 
-@pytest.mark.row("T25")
 def test_steps_and_seconds_of_all_phases_stand_beside_those_of_each(tmp_path):
     outcome = migration(tmp_path, "de")
     for phase, updates, wall in (("commonality", 10, 5.0), ("language", 20, 8.0)):
@@ -133,7 +130,6 @@ def test_a_log_without_a_training_is_an_error(tmp_path, text, message):
         read_cost(tmp_path / "train.log")
 
 
-@pytest.mark.row("T25", "G9")
 def test_the_paper_counts_both_directions_of_transfer_as_one():
     phases = {"commonality": 20_000, "forward": 20_000, "backward": 20_000, "language": 80_000}
     cost = {"parameters": 10, "trained": 5, "sentences": 1, "seconds": 60.0, "devices": 1}

@@ -91,7 +91,6 @@ def test_a_teacher_that_is_given_needs_no_number_of_steps(tmp_path, monkeypatch)
     assert not rows["ctc"].teacher and original == {"ctc-both"}
 
 
-@pytest.mark.row("T19", "T20", "T21", "T23")
 @pytest.mark.parametrize("name", ["baselines", "compensated", "objectives", "bits", "transfers"])
 def test_no_row_trains_a_head_that_others_lack_unless_asked(tmp_path, monkeypatch, name):
     for file in ("source.pt", "text"):
@@ -175,7 +174,6 @@ def test_settings_that_leave_no_room_for_a_condition_are_refused(study, changes,
     assert str(error.value) == message
 
 
-@pytest.mark.row("T15")
 def test_all_rows_are_measured_with_the_same_masks_and_text(study):
     _, steps = study("trelm-init")
     measured = [step.commands[0] for step in steps if step.name.startswith("bpw")]
@@ -186,14 +184,12 @@ def test_all_rows_are_measured_with_the_same_masks_and_text(study):
     assert len(ends) == 1
 
 
-@pytest.mark.row("T19")
 def test_every_objective_gets_the_same_number_of_steps(study, config):
     rows, _ = study("trelm-objectives")
     budgets = {row.code: budget(row_config(config(), row)) for row in rows}
     assert len(set(budgets.values())) == 1
 
 
-@pytest.mark.row("T21")
 def test_compensation_equals_the_budget_of_the_whole_migration(study, config):
     rows, steps = study("trelm-compensated")
     chosen = config()
@@ -236,7 +232,6 @@ def test_sizes_are_different_numbers(study, sizes, message):
     assert str(error.value) == message
 
 
-@pytest.mark.row("P11")
 @pytest.mark.parametrize(("options", "small"), [((), 320), (("--small-steps", "0.5"), 80)])
 def test_multilingual_encoders_take_the_migrations_steps_and_others_more(
     study, config, options, small
@@ -257,7 +252,6 @@ def test_multilingual_encoders_take_the_migrations_steps_and_others_more(
         assert ("--no-trilayer" in command) == (code != "small-bert")
 
 
-@pytest.mark.row("P11")
 @pytest.mark.parametrize(("language", "of_target"), [(3, 3), (2, 3), (5, 5), (0, None)])
 def test_limits_of_text_hold_for_all_but_the_large_encoder(study, language, of_target):
     limits = {"commonality_limit": 3, "parallel_limit": 2, "language_limit": language}
@@ -283,7 +277,6 @@ def write_trees(root):
         (root / "text/gold" / f"{split}.de.conllu").touch()
 
 
-@pytest.mark.row("T19", "T20", "T21", "T23", "T26", "P11")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_task_is_trained_and_tested_in_the_target_on_the_last_checkpoint_of_its_row(
     study, monkeypatch, tmp_path, name
@@ -360,7 +353,6 @@ def value(step, option):
     return words[words.index(option) + 1]
 
 
-@pytest.mark.row("T23")
 def test_transfers_are_of_one_multilingual_encoder_and_take_the_steps_of_a_migration(study, config):
     rows, steps = study(
         "trelm-transfers", commonality_steps=30, transfer_steps=60, language_steps=90
@@ -393,7 +385,6 @@ def test_transfers_are_of_one_multilingual_encoder_and_take_the_steps_of_a_migra
     assert not by_name["init-de-1-tri-mbert"].reads(by_name["map-de"])
 
 
-@pytest.mark.row("T23")
 def test_states_of_the_target_are_mapped_to_the_sources_and_heads_read_them_mapped(study, tmp_path):
     write_trees(tmp_path)
     _, steps = study("trelm-transfers", tasks="parsing")

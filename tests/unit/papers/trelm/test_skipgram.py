@@ -61,7 +61,6 @@ def cosine(table, a, b):
     return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
 
 
-@pytest.mark.row("T14")
 def test_a_vector_is_the_mean_of_its_own_row_and_its_n_grams(model):
     state, _ = model.state()
     table, known = model.table()
@@ -74,7 +73,6 @@ def test_a_vector_is_the_mean_of_its_own_row_and_its_n_grams(model):
     assert known[model.ids].all() and not known[:SPECIALS].any()
 
 
-@pytest.mark.row("T14")
 def test_a_subword_that_does_not_occur_is_like_those_spelt_like_it(model):
     table, known = model.table()
     assert known[NUMBER["▁walks"]] and not known[NUMBER["▁q"]]  # which shares no n-gram

@@ -326,7 +326,6 @@ def assert_same_states(imported, model, lines, ids_of) -> None:
             torch.testing.assert_close(states[:, row, : len(ids)], expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.row("T24", "T27")
 @pytest.mark.parametrize("head", [True, False])
 def test_states_are_the_sources(tmp_path, head):
     model = write_folder(tmp_path / "bert", "bert", head=head)
@@ -338,7 +337,6 @@ def test_states_are_the_sources(tmp_path, head):
     assert_same_states(tmp_path / "out", model, LINES, lambda line: tokenizer.encode(line).ids)
 
 
-@pytest.mark.row("T23")
 def test_a_migration_that_keeps_a_published_vocabulary_has_its_rows_bit_for_bit(tmp_path):
     model = write_folder(tmp_path / "bert", "bert")
     write_tokenizer(tmp_path / "bert")
@@ -447,7 +445,6 @@ def published(name: str, folder, unused: int = 0):
     return tokenizer, model, (first, last)
 
 
-@pytest.mark.row("T24", "T27")
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_text_has_the_states_of_the_published_tokenizer_and_model(name, tmp_path):
     tokenizer, model, (first, last) = published(name, tmp_path / "hf")

@@ -134,7 +134,6 @@ def conll09_trees_read(written, text):
     return list(Conll09Trees.read(written("a.conll09", text), {}))
 
 
-@pytest.mark.row("E4")
 def test_gold_columns_are_read_and_the_predicted_ones_are_not(written):
     first, second = conll09_trees_read(written, CONLL09_TREES_TEXT)
     assert (first.words, first.upos) == (("他", "来", "。"), ("PN", "VV", "PU"))
@@ -143,7 +142,6 @@ def test_gold_columns_are_read_and_the_predicted_ones_are_not(written):
     assert find_format("conllu", "conll09_trees") is formats["conll09_trees"] is Conll09Trees
 
 
-@pytest.mark.row("E4")
 @pytest.mark.parametrize(("punctuation", "words"), [("keep", 4), ("drop", 4), ("drop:PU", 3)])
 def test_gold_scores_a_hundred_and_punctuation_is_left_out_by_its_tag(written, punctuation, words):
     items = conll09_trees_read(written, CONLL09_TREES_TEXT)

@@ -111,7 +111,6 @@ def run(chooser, network, dataset, indices):
     return batch["net_input"]["fields"], network(states, batch["net_input"]["fields"])
 
 
-@pytest.mark.row("E6")
 def test_question_and_answer_come_first_and_the_passage_second(chooser, codec):
     """TreLM, Appendix A.6."""
     one, ids = codec(), codec().text

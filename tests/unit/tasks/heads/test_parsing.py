@@ -116,7 +116,6 @@ def disturbed(draw, tree, relations):
     return Tree(tuple(heads), tuple(map(str, names)))
 
 
-@pytest.mark.row("E4")
 def test_scores_of_a_written_file_are_those_of_the_shared_task(tmp_path):
     draw = np.random.default_rng(3)
     relations, lines = ["det", "obj", "obj:x", "obl:a", "obl:b", "root"], []
@@ -141,7 +140,6 @@ def test_scores_of_a_written_file_are_those_of_the_shared_task(tmp_path):
     assert (scores["uas"], scores["las"]) == pytest.approx(expected)
 
 
-@pytest.mark.row("E4")
 @pytest.mark.parametrize("file", ["ud_en_ewt/en_ewt-ud-dev", "ud_fr_gsd/fr_gsd-ud-dev"])
 def test_scores_on_a_treebank_are_those_of_the_shared_task(file, tmp_path):
     path = SHARED / f"{file}.conllu.gz"
@@ -169,7 +167,6 @@ def _random_tree(draw, size):
     return [heads[n] for n in range(1, size + 1)]
 
 
-@pytest.mark.row("E4")
 def test_words_with_the_tags_that_are_named_are_not_counted():
     gold = [item("a b c d", [2, 0, 2, 2], "x root y z", "NN VV PU PUNCT")]
     found = [Tree((2, 0, 1, 1), ("x", "root", "y", "z"))]  # the last two are wrong

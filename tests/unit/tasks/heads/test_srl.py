@@ -74,7 +74,6 @@ def test_sentences_without_predicates_alone_have_no_loss_and_no_frames(batch, ma
     assert head.decode(outputs, fields) == [Frames(()), Frames(())]
 
 
-@pytest.mark.row("E5")
 def test_arguments_are_counted_by_hand():
     """Gold 5, predicted 6, right 2: not a wrong role, another predicate's, an invented argument."""
     gold = [LONG, SHORT, NOTHING, item("a b c", (0, 2), "_ A0 _", "_ _ _")]
@@ -106,7 +105,6 @@ def sense_head(training=TRAINING):
     return SemanticRoles(find_labels(SemanticRoles, training, WITH), WITH)
 
 
-@pytest.mark.row("E5")
 def test_arguments_and_senses_are_counted_by_hand():
     """Gold 2 arguments and 4 senses, predicted 3 and 4, right 1 and 2."""
     gold = [

@@ -36,7 +36,6 @@ def test_a_long_sentence_is_several_rows_and_no_word_goes_without_a_place(codec)
     assert all(row[0] == CLS and row[-1] == SEP for row in rows)
 
 
-@pytest.mark.row("E3", "E4")
 def test_a_word_of_several_subwords_stands_where_its_first_one_does(codec):
     coder = codec(max_positions=7)
     coder._words |= {word: np.arange(n, n + size) for word, n, size in PIECES}

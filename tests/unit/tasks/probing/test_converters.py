@@ -134,7 +134,6 @@ ROWS = {
 }
 
 
-@pytest.mark.row("E8")
 @pytest.mark.parametrize("name", ROWS)
 def test_a_file_written_by_hand_gives_exactly_its_rows(name, tmp_path):
     file, content, expected = ROWS[name]

@@ -50,7 +50,6 @@ def f1(probe, spans):
     return micro_scores(probe.predict(spans), spans.labels).f1
 
 
-@pytest.mark.row("E8")
 @pytest.mark.parametrize("classifier", ["linear", "mlp"])
 def test_a_label_that_follows_from_one_token_of_the_span_is_found(classifier):
     probe = fit(planted(400), planted(100, 1), classifier=classifier)
@@ -69,7 +68,6 @@ def test_a_relation_of_two_spans_needs_both():
     assert f1(fit(*one[:2], patience=2), one[2]) < 0.5
 
 
-@pytest.mark.row("E8")
 def test_vectors_that_say_nothing_stay_near_the_prior():
     def biased(count, seed):
         found = planted(count, seed, informative=False)

@@ -40,7 +40,6 @@ def fails(capsys, status):
     return lines[-1]
 
 
-@pytest.mark.row("S4")
 def test_the_vocabulary_is_exactly_that_of_the_words_given(data, tmp_path, capsys):
     (tmp_path / "words").write_text("rain Regen\nunseen\ndog\nThe\n,\nrain\n")
     assert call(data, tmp_path / "out", "--words", tmp_path / "words") == 0
@@ -54,7 +53,6 @@ def test_the_vocabulary_is_exactly_that_of_the_words_given(data, tmp_path, capsy
     assert {path.name for path in tmp_path.iterdir()} == {"words", "out"}
 
 
-@pytest.mark.row("S4")
 def test_without_a_list_the_most_frequent_are_written_and_bli_reads_them(data, tmp_path, capsys):
     for name in ("x", "y"):
         assert call(data, tmp_path / name, "--most", "3") == 0

@@ -119,7 +119,6 @@ def test_sentences_are_means_over_subwords_in_the_order_of_the_text(folder, text
             np.testing.assert_allclose(row, expected, rtol=1e-6)
 
 
-@pytest.mark.row("T23")
 def test_blank_lines_do_not_go_through_the_encoder(folder, text, tmp_path):
     class Written(Table):
         def states(self, sentences, *rest):
@@ -230,7 +229,6 @@ def subwords(tmp_path_factory):
     return DataFolder(root / "data")
 
 
-@pytest.mark.row("S4")
 def test_static_rows_are_raw_embeddings_of_the_words_that_are_single_subwords(
     subwords, tmp_path, capsys
 ):

@@ -1,7 +1,5 @@
 """What probes measured, as a record."""
 
-import pytest
-
 from fairseq_xling.reports.page import parts
 from fairseq_xling.verbs.parts.output import as_text
 from fairseq_xling.verbs.parts.probe import measurements, record_of
@@ -30,7 +28,6 @@ def record(layers):
     return record_of(list(measurements(probes, {"de.jsonl": "de"}, always)), "NOUN", ["micro"])
 
 
-@pytest.mark.row("E8")
 def test_the_table_has_the_most_frequent_label_and_means_over_seeds():
     lines = [line.split() for line in as_text(record([0, 1])).splitlines()]
     assert ["probe", "dev", "F1", "de", "P", "de", "R", "de", "F1"] in lines

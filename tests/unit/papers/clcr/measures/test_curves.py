@@ -36,7 +36,6 @@ def test_phases_go_on_where_the_one_before_ended(tmp_path):
     assert found.curves["distance en-de"] == [[10, 3.0], [20, 2.0], [30, 1.5], [40, 1.0]]
 
 
-@pytest.mark.row("C4")
 def test_trainings_are_compared_in_a_table_and_a_page(tmp_path, capsys):
     logs = {
         "annealed=a1.log": [3.0, 1.0],

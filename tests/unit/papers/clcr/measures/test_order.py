@@ -24,7 +24,6 @@ def measured(study, *flags):
     return lines, list(record.sections[0].notes)
 
 
-@pytest.mark.row("C13")
 def test_a_perfect_head_has_1_and_the_source_s_order_what_can_be_counted(study, capsys):
     rows, notes = measured(study, "--max-tokens", "64")
     several = [line for line in study.links if len(line) > 1]
@@ -42,7 +41,6 @@ def test_a_perfect_head_has_1_and_the_source_s_order_what_can_be_counted(study, 
     assert "BLEU-2" in capsys.readouterr().out
 
 
-@pytest.mark.row("C11", "C13")
 def test_every_head_has_the_searches_that_it_can_have(study):
     rows, _ = measured(study, "--searches", "beam:3,hungarian,local,beam")
     assert set(rows) == {
@@ -55,7 +53,6 @@ def test_every_head_has_the_searches_that_it_can_have(study):
     assert untrained[1] < rows["rel", "beam"][1]
 
 
-@pytest.mark.row("C12")
 def test_heads_can_pay_for_wrong_pairs_and_positions_as_the_paper_does(study):
     rows, notes = measured(study, "--searches", "beam:10:sign,beam:10,beam:10:probability")
     assert [search for order, search in rows if order == "rel"] == [
@@ -67,7 +64,6 @@ def test_heads_can_pay_for_wrong_pairs_and_positions_as_the_paper_does(study):
     assert f"key-points are the pseudo-gold pivots of {study.path}/labels/valid" in notes
 
 
-@pytest.mark.row("C13")
 def test_both_directions_are_measured_where_both_have_a_head(study):
     one_way, _ = measured(study)
     study.model.parts["order_rel_second"] = order_module("rel", side="second")

@@ -54,7 +54,6 @@ def words_of(record, lang, measure="p plain"):
     return select(record.rows, {"task": show.WORDS, "target": lang, "measure": measure})
 
 
-@pytest.mark.row("C8", "C9")
 def test_each_word_has_its_probability_of_a_key_point(sentence, capsys):
     record, svg = shown(sentence)
     for lang, ids in zip(PAIR, sentence.texts, strict=True):
@@ -71,7 +70,6 @@ def test_each_word_has_its_probability_of_a_key_point(sentence, capsys):
     ][: len(ids) - 1]
 
 
-@pytest.mark.row("C9", "C10")
 def test_a_classifier_with_confident_labels_shows_the_plain_one_next_to_it(sentence):
     for side, extractor in enumerate(sentence.model.parts["extract"].sides):
         extractor.plain = torch.nn.Linear(DIM, 1)
@@ -87,7 +85,6 @@ def test_a_classifier_with_confident_labels_shows_the_plain_one_next_to_it(sente
     assert list(without) == ["plain"]
 
 
-@pytest.mark.row("C11", "C12")
 def test_perfect_heads_have_the_gold_matrices(sentence):
     record, svg = shown(sentence)
     found = select(record.rows, {"task": show.ORDER})

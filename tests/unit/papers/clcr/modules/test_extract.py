@@ -54,12 +54,10 @@ def accuracy(extractor, delta):
         return float(((extractor.probability(states) > delta) == labels).float().mean())
 
 
-@pytest.mark.row("C8")
 def test_planted_pivots_are_recovered():
     assert accuracy(fitted(*planted(600)), 0.5) > 0.97
 
 
-@pytest.mark.row("C9")
 @pytest.mark.parametrize("rates", [None, (0.2, 0.2)])
 def test_confident_labels_do_better_than_plain_ones_where_a_fifth_is_flipped(
     rates, record_property
@@ -75,7 +73,6 @@ def test_confident_labels_do_better_than_plain_ones_where_a_fifth_is_flipped(
     assert accuracy(confident, 0.5) > accuracy(plain, 0.5) - 0.01
 
 
-@pytest.mark.row("C9")
 def test_a_classifier_that_can_learn_the_noise_by_heart_gains_at_one_half_too():
     states, labels = planted(300)
     noisy = flipped(labels, 0.2)
@@ -84,7 +81,6 @@ def test_a_classifier_that_can_learn_the_noise_by_heart_gains_at_one_half_too():
     assert accuracy(confident, 0.5) > accuracy(plain, 0.5)
 
 
-@pytest.mark.row("C9")
 def test_weights_undo_known_noise_in_expectation():
     """Sum over noisy labels of P(y|x) w(x, y) loss(y) is the loss under the clean labels."""
     clean, rates = torch.linspace(0.0, 1.0, 21), torch.tensor([0.3, 0.1])
@@ -169,7 +165,6 @@ def test_rates_on_the_command_line_are_checked():
             parse_rates(text)
 
 
-@pytest.mark.row("C10")
 def test_the_table_is_that_of_a_confusion_matrix_counted_by_hand():
     kept = torch.tensor([1, 1, 1, 0, 0, 0, 0, 1, 1, 0], dtype=torch.bool)
     gold = torch.tensor([1, 1, 0, 1, 0, 0, 0, 1, 1, 0], dtype=torch.bool)
@@ -180,7 +175,6 @@ def test_the_table_is_that_of_a_confusion_matrix_counted_by_hand():
     assert list(found.values()) == [0.8, 0.8, 0.8, 0.5, 5, 10, 0.4, 0.3]
 
 
-@pytest.mark.row("C9", "C10")
 def test_ambiguity_is_the_entropy_and_the_middling_words_counted_by_hand():
     p = [0.5, 0.25, 0.2, 0.8, 0.81, 1.0, 0.0]
     found = doubts(torch.tensor(p, dtype=torch.float64))

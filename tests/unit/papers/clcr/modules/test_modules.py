@@ -66,7 +66,6 @@ def figures(module, given):
     return module.scores(sums, ("en", "de"))
 
 
-@pytest.mark.row("C5")
 def test_a_target_is_a_constant_so_that_no_encoder_moves_towards_what_it_is_compared_with():
     module, given = make("transform"), batch()
     loss = module(given)
@@ -81,7 +80,6 @@ def test_a_target_is_a_constant_so_that_no_encoder_moves_towards_what_it_is_comp
     )
 
 
-@pytest.mark.row("C3", "C4")
 def test_validation_shows_the_distance_without_the_help_of_mixtures():
     module, given = make("transform"), batch()
     soft = module(given).sums
@@ -97,7 +95,6 @@ def test_validation_shows_the_distance_without_the_help_of_mixtures():
     assert shown["hard"] == pytest.approx((shown["hard_en_de"] + shown["hard_de_en"]) / 2)
 
 
-@pytest.mark.row("C3")
 def test_the_means_are_those_of_the_content_of_the_first_batches():
     module, one, other = make("transform"), batch(pairs=3), batch(pairs=2)
     module.begin([], [])
@@ -111,7 +108,6 @@ def test_the_means_are_those_of_the_content_of_the_first_batches():
     assert torch.equal(module.back.target_mean, module.forth.source_mean)
 
 
-@pytest.mark.row("C4")
 def test_annealing_counts_the_updates_of_all_trainings_and_survives_a_checkpoint():
     module = make("transform")
     assert module.tau == 1
@@ -126,7 +122,6 @@ def test_annealing_counts_the_updates_of_all_trainings_and_survives_a_checkpoint
     assert again.tau == pytest.approx(1 / 16)
 
 
-@pytest.mark.row("C4", "C5")
 def test_a_phase_that_is_not_annealed_has_temperature_1_and_does_not_count():
     module = make("transform")
     for phase in ("transform", "lm1", "lm2"):
@@ -139,7 +134,6 @@ def test_a_phase_that_is_not_annealed_has_temperature_1_and_does_not_count():
     assert int(module.before) == 10  # those of lm1 alone
 
 
-@pytest.mark.row("C4")
 def test_beta_is_a_setting_of_each_training():
     module = make("transform")
     module.at_update(99)
@@ -149,7 +143,6 @@ def test_beta_is_a_setting_of_each_training():
     assert module.tau == pytest.approx(1 / 11)
 
 
-@pytest.mark.row("C4")
 @pytest.mark.parametrize("text", ["", "lm1,lm1", "lm3"])
 def test_phases_to_anneal_that_do_not_exist_are_refused(text):
     with pytest.raises(UserError, match="`--anneal-phases` must name different ones of") as error:
@@ -157,7 +150,6 @@ def test_phases_to_anneal_that_do_not_exist_are_refused(text):
     assert str(error.value).endswith(f"got {text!r}")
 
 
-@pytest.mark.row("C5")
 def test_encoders_that_take_turns_keep_their_spread_where_moving_targets_collapse(record_property):
     """Two encoders (matrices) of unrelated states, as free as they can be."""
 
@@ -192,7 +184,6 @@ def test_encoders_that_take_turns_keep_their_spread_where_moving_targets_collaps
     assert collapsed < 0.05 < 0.3 < kept
 
 
-@pytest.mark.row("C4")
 @pytest.mark.parametrize("pairs", [1, 4, 64])
 def test_a_transform_that_knows_nothing_is_at_1_whatever_the_batch(pairs):
     torch.manual_seed(0)
@@ -209,7 +200,6 @@ def test_a_transform_that_knows_nothing_is_at_1_whatever_the_batch(pairs):
         assert shown[f"relative_{way}"] == pytest.approx(1, abs=0.01)
 
 
-@pytest.mark.row("C5")
 def test_a_collapse_would_show_in_the_spread():
     module, given = make("transform"), batch()
     shown = figures(module, given)
@@ -218,7 +208,6 @@ def test_a_collapse_would_show_in_the_spread():
     assert figures(module, flat)["spread_en"] == 0
 
 
-@pytest.mark.row("C8")
 def test_labels_of_either_side_come_from_the_pivots_and_never_from_special_symbols():
     given = batch()
     source, target = pivot_masks(given)
@@ -227,7 +216,6 @@ def test_labels_of_either_side_come_from_the_pivots_and_never_from_special_symbo
     assert partner_of_source(given)[0].tolist() == [-1, 3, 4, 2, -1]
 
 
-@pytest.mark.row("C8")
 def test_an_extractor_with_its_own_encoders_starts_as_the_aligned_ones_and_reads_no_others():
     model, given = toy().model, batch((DIM, DIM))
     module = copying(model)
@@ -244,7 +232,6 @@ def test_an_extractor_with_its_own_encoders_starts_as_the_aligned_ones_and_reads
     torch.testing.assert_close(module.read_pair(given)[1], model.encoders[1](sides[1]))
 
 
-@pytest.mark.row("C11", "C12")
 def test_the_gold_position_of_a_key_point_is_the_rank_of_its_partner():
     given = batch()
     states, positions, padding = key_points(given.space, partner_of_source(given))
@@ -253,7 +240,6 @@ def test_the_gold_position_of_a_key_point_is_the_rank_of_its_partner():
     assert torch.equal(states[0], given.space[0, 1:4])
 
 
-@pytest.mark.row("C13")
 def test_a_head_of_the_second_side_learns_what_one_of_the_first_learns_from_swapped_sides():
     given = batch()
     (r1, r2), (mask1, mask2) = given.states, given.masks
@@ -294,7 +280,6 @@ def test_every_module_logs_the_same_names_and_has_a_finite_gradient_without_any_
     assert shown.keys() == full.keys()
 
 
-@pytest.mark.row("C5")
 @pytest.mark.parametrize(
     ("key", "phase", "moves"),
     [

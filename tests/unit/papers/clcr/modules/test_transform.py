@@ -60,7 +60,6 @@ def trained(beta, steps=300):
         return model(r1, mask, r2, mask, temperature(steps, beta))
 
 
-@pytest.mark.row("C2")
 def test_without_its_hidden_layer_the_residual_transform_is_the_linear_one():
     torch.manual_seed(0)
     residual, linear = (transforms[name](5, 7, 9) for name in ("residual", "linear"))
@@ -76,7 +75,6 @@ def test_without_its_hidden_layer_the_residual_transform_is_the_linear_one():
         assert torch.equal(residual(r), linear(r))
 
 
-@pytest.mark.row("C3", "G11")
 @pytest.mark.parametrize("score", list(scores))
 @pytest.mark.parametrize("norm", list(norms))
 def test_the_distance_is_that_of_the_formula_token_by_token(score, norm):
@@ -101,7 +99,6 @@ def test_the_distance_is_that_of_the_formula_token_by_token(score, norm):
     assert found.distance.item() == pytest.approx(total / 4, rel=1e-5)
 
 
-@pytest.mark.row("C3")
 @pytest.mark.parametrize("score", list(scores))
 def test_a_batch_of_one_is_the_same_as_a_padded_batch(score):
     model = drawn(score)
@@ -126,7 +123,6 @@ def test_a_sentence_without_content_counts_for_nothing_and_has_a_gradient_of_zer
     assert torch.isfinite(r1.grad).all() and r1.grad[0].any() and not r1.grad[1:].any()
 
 
-@pytest.mark.row("C3")
 @pytest.mark.parametrize("score", list(scores))
 def test_what_all_states_of_a_language_have_in_common_changes_nothing_once_it_is_taken_off(score):
     model = drawn(score)
@@ -140,7 +136,6 @@ def test_what_all_states_of_a_language_have_in_common_changes_nothing_once_it_is
     torch.testing.assert_close(model.move(r1 + source_mean), moved + target_mean)
 
 
-@pytest.mark.row("C3", "G11")
 def test_a_token_that_is_near_to_everything_is_the_partner_of_one_where_shares_count():
     queries = math.sqrt(2) * torch.eye(2)[None]
     keys = torch.tensor([[[5.0, 5.0], [0.0, 4.0]]])  # the first near to both
@@ -153,7 +148,6 @@ def test_a_token_that_is_near_to_everything_is_the_partner_of_one_where_shares_c
     assert chosen["exclusive"].tolist() == [0, 1]
 
 
-@pytest.mark.row("C3", "C4")
 def test_planted_copies_are_found_with_annealing_and_not_without(record_property):
     with_, without = trained(0.05), trained(0.0)
     start = math.sqrt(DIM)
@@ -163,7 +157,6 @@ def test_planted_copies_are_found_with_annealing_and_not_without(record_property
     assert float(without.distance.mean()) > 0.15 * start
 
 
-@pytest.mark.row("C4")
 def test_the_temperature_falls_as_the_paper_has_it_and_the_entropy_with_it():
     assert temperature(1000, 0.01) == pytest.approx(1 / 11)
     assert temperature(10**9, 0.0) == 1.0
@@ -181,7 +174,6 @@ def test_the_temperature_falls_as_the_paper_has_it_and_the_entropy_with_it():
     assert entropies[0] > 1 and entropies[-1] < 0.02
 
 
-@pytest.mark.row("C4")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("tau", [1e-8, 1e-38, 0.0])
 def test_at_the_limit_attention_chooses_one_key_in_every_precision(dtype, tau):
@@ -195,7 +187,6 @@ def test_at_the_limit_attention_chooses_one_key_in_every_precision(dtype, tau):
     torch.testing.assert_close(weights, best / best.sum(2, keepdim=True))
 
 
-@pytest.mark.row("C3")
 def test_half_precision_states_give_a_finite_distance_and_gradient():
     for dtype in (torch.float16, torch.bfloat16):
         model = matching().to(dtype)
@@ -207,7 +198,6 @@ def test_half_precision_states_give_a_finite_distance_and_gradient():
         assert all(torch.isfinite(p.grad).all() for p in model.parameters())
 
 
-@pytest.mark.row("C2", "C3")
 def test_encoders_may_differ_in_width_but_not_where_raw_states_are_compared():
     model = matching(width_in=5, width_out=8)
     found = model(torch.randn(1, 2, 5), everything(1, 2), torch.randn(1, 3, 8), everything(1, 3))

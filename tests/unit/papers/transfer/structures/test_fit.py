@@ -77,7 +77,6 @@ def accuracy(model, test, decides):
     return micro_scores([labels[int(own[0])] for own in predict(model, test)], gold).f1
 
 
-@pytest.mark.row("G17")
 @pytest.mark.parametrize("decides", CHOSEN)
 def test_each_representation_decides_what_only_it_can_tell(decides):
     model, _, test = trained(decides, CHOSEN)
@@ -176,7 +175,6 @@ def test_a_loss_that_diverges_is_one_line(monkeypatch):
         trained("pos", CHOSEN, FitSettings(epochs=3))
 
 
-@pytest.mark.row("E13")
 def test_micro_scores_are_those_computed_by_hand():
     gold = ["A", "A", "B", "NONE", "NONE", "C"]
     found = micro_scores(["A", "B", "B", "A", "NONE", "NONE"], gold)

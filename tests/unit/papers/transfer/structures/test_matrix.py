@@ -1,7 +1,6 @@
 """Differences between models by seed, on records with figures at random."""
 
 import numpy as np
-import pytest
 from scipy.stats import t, ttest_rel
 
 from fairseq_xling.papers.transfer.structures.data import MatrixConfig
@@ -52,7 +51,6 @@ def check(one, first, other):
     np.testing.assert_allclose([one["low"], one["high"]], [gaps.mean() - half, gaps.mean() + half])
 
 
-@pytest.mark.row("E13")
 def test_models_of_a_run_are_compared_in_each_cell_and_over_languages_not_trained_on():
     run, seeds = measured(1), (1, 2, 3)
     found = by_cell(compared(run))

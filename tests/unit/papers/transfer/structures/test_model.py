@@ -67,7 +67,6 @@ def whole(model, examples, count):
     return model(double(examples.batch(range(count))))
 
 
-@pytest.mark.row("E13")
 def test_a_layer_equals_the_dense_formula_and_a_loop_over_nodes():
     rng = np.random.default_rng(1)
     trees = [random_heads(rng, size) for size in (1, 5, 9)]
@@ -207,7 +206,6 @@ def test_a_word_is_exactly_as_far_seen_as_there_are_layers(layers):
         np.testing.assert_array_equal(seen, apart[word] <= layers)
 
 
-@pytest.mark.row("G17")
 @pytest.mark.parametrize("number", range(1, 32))
 def test_the_width_of_a_node_is_the_sum_of_the_chosen_representations(number):
     names = ["word", *features]

@@ -377,7 +377,6 @@ def test_a_model_whose_vectors_have_changed_or_that_is_damaged_is_refused(world,
 
 
 @pytest.mark.slow
-@pytest.mark.row("E13")
 @pytest.mark.timeout(900)
 def test_the_tree_transfers_between_orders_of_words_and_the_sequence_does_not(tmp_path):
     """Two clauses: 1 is contiguous, 2 has all subjects before all objects."""

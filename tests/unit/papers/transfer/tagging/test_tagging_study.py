@@ -47,7 +47,6 @@ FIGURES = {
 }
 
 
-@pytest.mark.row("E12")
 def test_cells_are_means_and_deviations_over_seeds(tmp_path):
     header, shown = table(record_of(tmp_path, FIGURES))
     assert header[2:6] == ["f1, de", "f1, id", "mean of targets", "f1, en"]
@@ -56,7 +55,6 @@ def test_cells_are_means_and_deviations_over_seeds(tmp_path):
     assert shown[2][2:] == ["80.0 ± 0.0", "70.0 ± 0.0", "75.0 ± 0.0", "", "", ""]
 
 
-@pytest.mark.row("E12")
 def test_notes_say_how_far_rows_that_were_run_are_apart(tmp_path):
     uneven = {**FIGURES, ("2", "de"): [24.0, 35.0, 40.0]}
     (found,) = [note for note in record_of(tmp_path, uneven).sections[0].notes if "less" in note]
