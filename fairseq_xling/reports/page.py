@@ -198,7 +198,7 @@ def unrounded(value: Any) -> Any:
 
 
 def write_index(path: Path, records: Mapping[str, Record]) -> None:
-    """Write a list of the pages ``NAME.html`` of records beside ``path``, atomically."""
+    """Write a list of the pages ``NAME.html`` of records in the folder of ``path``, atomically."""
     links = [
         (f"{name}.html", one.title, one.date[:10], one.source) for name, one in records.items()
     ]

@@ -311,7 +311,7 @@ _PLAN = "a plan reads no text"
 
 
 # Reads the lines of a log that are figures, and passes over all others.
-_LOGS = "clcr-curves"
+_LOGS = "clcr-measure curves"
 
 
 def _no_harm(kinds: dict[str, Bytes], kind: str, file: str = "") -> str:
