@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from fairseq_xling.core.errors import UserError
 
-OF_STUDIES = ("gensim", "jinja2", "matplotlib", "pandas")
+OF_PAGES = ("jinja2", "matplotlib")
+OF_STUDIES = ("gensim", *OF_PAGES, "pandas")
 # package: its extra in setup.py
 EXTRAS = {
     **dict.fromkeys(OF_STUDIES, "studies"),

@@ -104,6 +104,7 @@ def _draw_bars(axis: Axes, panel: BarPanel) -> None:
 
 _NUMBERED = 16  # rows or columns beyond which there is no room for numbers
 _NO_DECIMALS = 10  # length of the scale beyond which numbers are whole
+_SLANTED = 6  # letters of a column's name, beyond which it is written upwards
 _COLOURS = "cividis"  # its lightness is uniform, and nearly everyone sees blue and yellow
 
 
@@ -136,7 +137,8 @@ def draw_heat_maps(panels: Sequence[HeatPanel]) -> Figure:
     for first in range(0, len(panels), columns):
         beside = panels[first : first + columns]
         longest = max(len(str(name)) for panel in beside for name in panel.columns)
-        heights.append(1.4 + 0.38 * max(3, *(len(p.rows) for p in beside)) + 0.05 * longest)
+        words = longest * (0.05 if longest <= _SLANTED else 0.09)
+        heights.append(1.4 + 0.38 * max(3, *(len(p.rows) for p in beside)) + words)
     figure = new_figure((columns * (2.4 + 0.46 * max(4, wide)), sum(heights)))
     axes = figure.subplots(len(heights), columns, squeeze=False, height_ratios=heights)
     for axis in axes.flat[len(panels) :]:
@@ -152,8 +154,10 @@ def _draw_cells(axis: Axes, panel: HeatPanel) -> None:
     low, high = panel.scale
     image = axis.imshow(panel.matrix, cmap=_COLOURS, vmin=low, vmax=high, aspect="auto")
     names = list(map(str, panel.columns))
-    slanted: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
-    axis.set_xticks(range(len(names)), names, **(slanted if max(map(len, names)) > 2 else {}))
+    longest = max(map(len, names))
+    turned: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
+    turned = turned if longest <= _SLANTED else {"rotation": 90}
+    axis.set_xticks(range(len(names)), names, **(turned if longest > 2 else {}))
     axis.set_yticks(range(len(panel.rows)), list(map(str, panel.rows)))
     axis.grid(False)
     axis.figure.colorbar(image, ax=axis, label=panel.unit)

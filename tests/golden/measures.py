@@ -135,24 +135,24 @@ QUICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "clcr-curves": (
         "logs",
         (
-            "clcr curves annealed=m/a1.log annealed=m/a2.log plain=m/b1.log,m/b2.log "
+            "clcr measure curves annealed=m/a1.log annealed=m/a2.log plain=m/b1.log,m/b2.log "
             "--output o/curves.json --figure o/curves.svg",
         ),
     ),
     "clcr-keypoints": (
         "clcr",
-        (f"clcr keypoints {_LABELLED} --delta 0.2,0.5,0.9 --output o/keypoints.json",),
+        (f"clcr measure keypoints {_LABELLED} --delta 0.2,0.5,0.9 --output o/keypoints.json",),
     ),
-    "clcr-order": ("clcr", (f"clcr order {_LABELLED} --output o/order.json",)),
+    "clcr-order": ("clcr", (f"clcr measure order {_LABELLED} --output o/order.json",)),
     "clcr-show": (
         "clcr",
-        (f"clcr show {_LABELLED} --sentence 4 --output o/show.json --figure o/show.svg",),
+        (f"clcr measure show {_LABELLED} --sentence 4 --output o/show.json --figure o/show.svg",),
     ),
     "clcr-label": ("clcr", ("clcr label m/clcr.pt --splits valid,test --output o/labels",)),
     "clcr-report": (
         "sequences",
         (
-            "clcr report m/x m/y --scored m/x m/alike --scores m/scores.tsv "
+            "clcr measure report m/x m/y --scored m/x m/alike --scores m/scores.tsv "
             "--output o/report.json --figure o/report.svg",
         ),
     ),

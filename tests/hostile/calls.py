@@ -91,18 +91,20 @@ VERBS = {
     "clcr-classify": f"--train en={_NLI}.train.en.tsv --valid en={_NLI}.valid.en.tsv "
     f"--test de={_NLI}.test.de.tsv "
     "--vectors T={w}/sequences/{side}/{file} --epochs 1 --output out",
-    "clcr-measure curves": "one={w}/clcr.log --tag train_inner --output out.json",
     "clcr-encode": f"{{w}}/clcr.pt {_DATA} --text {_TEXT} --lang en --row T --output out",
+    "clcr-label": f"{{w}}/clcr.pt {_DATA} --threshold 100 --output out",
+    "clcr-measure curves": "one={w}/clcr.log --tag train_inner --output out.json",
     "clcr-measure keypoints": f"{{w}}/points.pt {_DATA} --labels {{w}}/labels --split test "
     "--output out.json",
-    "clcr-label": f"{{w}}/clcr.pt {_DATA} --threshold 100 --output out",
-    "clcr-measure order": f"{{w}}/order.pt {_DATA} --labels {{w}}/labels --split train --output out.json",
+    "clcr-measure order": f"{{w}}/order.pt {_DATA} --labels {{w}}/labels --split train "
+    "--output out.json",
+    "clcr-measure report": "{w}/sequences/x.en {w}/sequences/y.de --checkpoint {w}/clcr.pt "
+    f"{_DATA} --text en={_TEXT} --output out.json",
+    "clcr-measure show": f"{{w}}/points.pt {_DATA} --labels {{w}}/labels --split test "
+    "--output out.json",
     "clcr-probe": f"{_DATA} --vectors T={{w}}/sequences/{{file}}/en {_ROWS} --epochs 1 "
     "--output out",
-    "clcr-measure report": f"{{w}}/sequences/x.en {{w}}/sequences/y.de --checkpoint {{w}}/clcr.pt {_DATA} "
-    f"--text en={_TEXT} --output out.json",
     "clcr-run": f"{_CLCR} --dry-run",
-    "clcr-measure show": f"{{w}}/points.pt {_DATA} --labels {{w}}/labels --split test --output out.json",
     "clcr-texts": f"{_NLI}.test.en.tsv --output texts",
     "clcr-train": f"{_CLCR} --dry-run",
     "combine": "{w}/forward.pt {w}/backward.pt --output combined.pt",

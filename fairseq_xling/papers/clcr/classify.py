@@ -316,7 +316,7 @@ def measurements(
     files: Sequence[LabelledFile],
     trained: Sequence[Mapping[str, Any]],
     majority: tuple[str, Mapping[str, float]],
-    further: Sequence[Row] = (),
+    others: Sequence[Row] = (),
 ) -> list[Row]:
     """A row for the accuracy in percent of each classifier in each file, after those of the most
     frequent label and of other runs; then, for each file in another language, by how much it is
@@ -328,7 +328,7 @@ def measurements(
     Args:
         files: the run's labelled files: training, validation, tests.
         majority: the most frequent training label, and what predicting it always scores by file.
-        further: of `rows_beside`.
+        others: of `rows_beside`.
     """
     source, tests = files[0].lang, {file.name: file.lang for file in files[2:]}
     label, chance = majority
@@ -344,9 +344,9 @@ def measurements(
         for name in names
         if name in chance
     ]
-    lines = distinct(further, "row")
+    lines = distinct(others, "row")
     place = lambda row: (lines.index(row["row"]), names.index(row["task"]))  # noqa: E731
-    rows += [{**about(row["task"]), **row} for row in sorted(further, key=place)]
+    rows += [{**about(row["task"]), **row} for row in sorted(others, key=place)]
     for one in trained:
         of = {"row": one["row"], "seed": one["seed"]}
         for name in filter(one["empty"].__contains__, names):

@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.extras import OF_PAGES, check_installed
+
+    check_installed("`fairseq-xling clcr classify`", *OF_PAGES)
     from fairseq_xling.papers.clcr.classify import run_classify
 
     run_classify(args)

@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.extras import OF_PAGES, check_installed
+
+    check_installed("`fairseq-xling clcr probe`", *OF_PAGES)
     from fairseq_xling.papers.clcr.probing import run_clcr_probe
 
     run_clcr_probe(args)

@@ -21,6 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.core.extras import OF_PAGES, check_installed
+
+    check_installed("`fairseq-xling clcr run`", *OF_PAGES)
     from fairseq_xling.papers.clcr.plan import run_clcr
     from fairseq_xling.runs.launcher import configured_output
 
