@@ -228,7 +228,7 @@ def _sentence(shown: Record, others: Sequence[Record]) -> list[str]:
     lines += [f"![{shown.title}](show.svg)", ""]
     for one in others:
         for part in parts(one):
-            where = [] if part.section.name == "table" else [f"### {part.section.title}", ""]
+            where = [] if part.section.name == "table" else [f"{part.section.title}:", ""]
             notes = [f"- {note}" for note in part.section.notes]
             lines += [*where, markdown_table(*part.shown), "", *notes, ""]
     return lines[:-1]

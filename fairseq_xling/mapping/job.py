@@ -90,7 +90,7 @@ def map_vectors(
 
     Args:
         own: the method's own options, of its ``options``.
-        report: is told what was found, before vectors are written or refused.
+        report: called with what was found, before vectors are written or refused.
 
     Raises:
         UserError: if the files do not fit together, or every seed failed.

@@ -87,10 +87,10 @@ class Part:
         record, own = self.record, [sentence(note) for note in self.section.notes]
         if self.section.chart is None:
             return own
-        source = [sentence(f"After {record.source}")] if record.source else []
+        source = self.section.source or record.source
         kind, seeds = self.section.chart.kind, _seeds(record, self.section)
-        said = [*source, seeds_in_words(seeds, kind), *own]
-        return [" ".join(filter(None, said)), _made_by(record)]
+        said = [sentence(f"After {source}") if source else "", seeds_in_words(seeds, kind)]
+        return [*filter(None, [" ".join(filter(None, said))]), *own, _made_by(record)]
 
 
 @contextlib.contextmanager
@@ -198,7 +198,7 @@ def unrounded(value: Any) -> Any:
 
 
 def write_index(path: Path, records: Mapping[str, Record]) -> None:
-    """Write a list of the pages ``NAME.html`` of records beside ``path``, atomically."""
+    """Write a list of the pages ``NAME.html`` of records in the folder of ``path``, atomically."""
     links = [
         (f"{name}.html", one.title, one.date[:10], one.source) for name, one in records.items()
     ]

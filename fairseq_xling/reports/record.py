@@ -80,6 +80,7 @@ class Section:
 
     Attributes:
         name: of the files in which a run leaves its figure and its table.
+        source: what its figure redraws, if that is not what the record does.
     """
 
     title: str
@@ -89,6 +90,7 @@ class Section:
     text: str = ""
     code: str = ""
     name: str = ""
+    source: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -273,7 +275,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
         **{"rows": list, "sections": [Section], "seconds": float},
     },
     Section: {
-        **dict.fromkeys(("title", "text", "code", "name"), str),
+        **dict.fromkeys(("title", "text", "code", "name", "source"), str),
         **{"notes": _TEXTS, "table": Table, "chart": Chart},
     },
     Table: {

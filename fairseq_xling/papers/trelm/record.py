@@ -196,7 +196,6 @@ def _translations(rows: Sequence[Row]) -> Iterator[Section]:
             xlabel="percent",
         ),
         [
-            f"After {PAPER}, Table 6.",
             "Precisions as printed by sacrebleu, in percent, without smoothing; BLEU is their "
             "geometric mean times the brevity penalty. References are the data folder's subwords "
             "joined again.",
@@ -205,6 +204,7 @@ def _translations(rows: Sequence[Row]) -> Iterator[Section]:
         "All words are predicted at once; the orderings differ in the source position of each "
         "target word.",
         name="translation",
+        source=f"{PAPER}, Table 6",
     )
     for target, seed, direction in dict.fromkeys(
         (row["target"], row["seed"], row["direction"]) for row in samples

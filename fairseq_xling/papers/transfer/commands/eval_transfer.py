@@ -199,7 +199,7 @@ def transfer_record(
 
 def transfer_table(rows: Sequence[Row], metric: str, languages: Sequence[str]) -> Table:
     """Encoders down and languages across, then `MEAN` and `GAP` where there are target languages;
-    models of one name are told apart by what they were trained on."""
+    models of one name differ by what they were trained on."""
     further = [MEAN, GAP] if select(rows, {"measure": MEAN}) else []
     return Table(
         {"encoder": "line", **_sources(rows)},
