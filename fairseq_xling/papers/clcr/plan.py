@@ -47,7 +47,7 @@ from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.studies.study import with_steps
 from fairseq_xling.verbs.parts.output import as_text
 
-FILES = ("summary.txt", RESULTS, "report.html")
+FILES = ("summary.txt", "table.csv", RESULTS, "report.html")
 STUDY, DISTANCES, PIVOTS, SEQUENCES = "clcr-run", "distances", "pivots", "sequences"
 _ANNEALED = ("transform", "lm")
 
@@ -369,6 +369,7 @@ def run_record(
             Table({"phase": "row"}, where={**own, "task": DISTANCES}),
             Chart("bars", {**own, "task": DISTANCES, "measure": drawn}) if drawn else None,
             ["relative: divided by the spread of the target's states, 1 is chance"],
+            source="CLCR, Table 1",
         ),
         Section(
             "Pseudo-gold pivots",
@@ -378,7 +379,7 @@ def run_record(
                 digits={"pairs": None, "pivots": None, "threshold": 4},
             ),
         ),
-        *tables,
+        *(dataclasses.replace(table, name="") for table in tables),
         Section(
             "Sequences",
             Table(

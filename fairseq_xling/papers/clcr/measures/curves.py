@@ -19,6 +19,7 @@ from fairseq_xling.core.named_files import Input
 from fairseq_xling.core.options import argument, option
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section
+from fairseq_xling.reports.rows import GIVEN
 from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.verbs.parts.output import OutputOptions
 
@@ -93,7 +94,7 @@ def record(trainings: Sequence[Training], tag: str) -> Record:
     ]
     section = Section(
         "Distance by step, and at the end",
-        Table({"training": "row", "seeds": "seeds", "steps": "steps"}, where={"steps": "*"}),
+        Table({"training": "row", "seeds": "seeds", "steps": "steps"}, where={"steps": GIVEN}),
         dataclasses.replace(chart, chance="chance"),
         notes,
         name="table",

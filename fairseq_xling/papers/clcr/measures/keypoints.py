@@ -66,6 +66,7 @@ def record(title: str, rows: Sequence[Mapping[str, Any]], notes: Sequence[str]) 
         dataclasses.replace(bars, panel="", ylabel="share of words"),
         notes,
         name="table",
+        source="CLCR, Table 2",
     )
     return Record(
         title,

@@ -77,6 +77,7 @@ def record(title: str, rows: Sequence[Mapping[str, Any]], notes: Sequence[str]) 
         dataclasses.replace(bars, ylabel="precision of n-grams (share)"),
         notes,
         name="table",
+        source="CLCR, Table 3",
     )
     return Record(
         title,
