@@ -10,6 +10,7 @@ logs separated by commas: annealed=transform.log,lm1.log,lm2.log
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,9 @@ def record(trainings: Sequence[Training], tag: str) -> Record:
                 about = {"row": name, "source": source, "target": target, "seed": seed}
                 about |= {"measure": f"{called} {pair}", "axis": axis}
                 about |= {"chance": 1.0} if kind == "relative" else {}
-                rows += [{**about, "step": step, "value": value} for step, value in curve]
+                for step, value in curve:  # infinite where a training diverged
+                    known = {"value": value} if math.isfinite(value) else {}
+                    rows.append({**about, "step": step, **known})
                 rows[-1] |= ends
     chart = Chart("curve", x="step", title="{source} to {target}", xlabel="step", ylabel="{axis}")
     notes = [

@@ -62,6 +62,13 @@ def test_trainings_are_compared_in_a_table_and_a_page(tmp_path, capsys):
     assert "Figure 1" in (tmp_path / "pages" / "curves.html").read_text()
 
 
+def test_what_is_not_finite_is_left_out(tmp_path):
+    log, output = write_log(tmp_path / "a.log", [3.0, float("nan")]), tmp_path / "curves.json"
+    assert main(["clcr", "measure", "curves", f"a={log}", "--output", str(output)]) == 0
+    _, [line] = table(read_record(output))
+    assert line == ["a", "1", "20", "", "", "", ""]
+
+
 def test_mistakes_are_named(tmp_path):
     log = write_log(tmp_path / "a.log", [3.0, 2.0])
     with pytest.raises(UserError, match=r"TRAINING must look like annealed=train\.log, got 'x'"):
