@@ -21,6 +21,7 @@ import numpy as np
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import DATA, FILE, NEW_FOLDER, NEW_REPORTED, Input
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, part_of, values_of
 from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range
@@ -376,6 +377,7 @@ def _inspect(args: InspectOptions) -> None:
     from fairseq_xling.mapping.vectors_file import read_vectors
     from fairseq_xling.reports.page import write_run
 
+    check_installed("`fairseq-xling embed inspect`", *OF_PAGES)
     paths, output = list(dict.fromkeys(args.vectors)), Path(args.output)
     found = [neighbourhood(read_vectors(path), path, args.word, args.top) for path in paths]
     output.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ import dataclasses
 from typing import Any
 
 from fairseq_xling.core import options as shared
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.tasks.probing.examples import FitOptions
@@ -92,6 +93,7 @@ def add_probe(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options) -> None:
+    check_installed("`fairseq-xling probe`", *OF_PAGES)
     from fairseq_xling.verbs.parts.probe import run_probe
 
     run_probe(options)

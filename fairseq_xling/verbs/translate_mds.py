@@ -36,6 +36,7 @@ from fairseq_xling.analysis.shift_grid import (
 )
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.files import (
     atomic_write,
     check_files,
@@ -123,6 +124,8 @@ def run(options: Options) -> None:
 
     pair = _pair(options)
     single = _is_single(options)
+    if not single:
+        check_installed("`fairseq-xling translate mds`", *OF_PAGES)
     means = [*(options.means or [])]
     check_files(options.checkpoint, options.text, options.reference, *means)
     data = DataFolder(options.data)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.files import atomic_write, refuse_files_above
 from fairseq_xling.core.named_files import NEW_FILE, NEW_FOLDER, Input
 from fairseq_xling.core.options import argument, option
@@ -64,6 +65,7 @@ class Options:
 
 
 def run(options: Options) -> None:
+    check_installed("`fairseq-xling report`", *OF_PAGES)
     from fairseq_xling.reports.page import parts, write_index, write_lines, write_page
     from fairseq_xling.reports.record import find_records, joined
 

@@ -10,6 +10,8 @@ same language. The diagonal is supervised.
 
 import argparse
 
+from fairseq_xling.core.extras import OF_PAGES, check_installed
+
 GROUP = "Transfer"
 
 
@@ -20,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_installed("`fairseq-xling eval matrix`", *OF_PAGES)
     from fairseq_xling.papers.transfer.commands.eval_transfer import run_study
     from fairseq_xling.papers.transfer.plan import matrix
 

@@ -9,6 +9,7 @@ tables, a report and results.json; prints the table and the correlations.
 
 import dataclasses
 
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import NEW_FOLDER, RUN
 from fairseq_xling.core.options import REQUIRED, argument, option
 
@@ -22,6 +23,7 @@ class Options:
 
 
 def run(options: Options) -> None:
+    check_installed("`fairseq-xling eval overlap`", *OF_PAGES)
     from fairseq_xling.papers.transfer.properties import run_overlap
 
     print(run_overlap(options))

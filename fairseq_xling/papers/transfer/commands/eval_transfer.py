@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.files import read_json
 from fairseq_xling.data.meta import split_order
 from fairseq_xling.reports.pivot import Table
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_installed("`fairseq-xling eval transfer`", *OF_PAGES)
     from fairseq_xling.papers.transfer.plan import zero_shot
 
     run_study(args, zero_shot, "Zero-shot transfer")

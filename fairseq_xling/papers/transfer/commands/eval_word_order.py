@@ -10,6 +10,7 @@ scatter plot, tables, a report and results.json; prints the table and the correl
 
 import dataclasses
 
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import NEW_FOLDER, RUN, Input
 from fairseq_xling.core.options import REQUIRED, argument, option
 
@@ -24,6 +25,7 @@ class Options:
 
 
 def run(options: Options) -> None:
+    check_installed("`fairseq-xling eval word-order`", *OF_PAGES)
     from fairseq_xling.papers.transfer.properties import run_word_order
 
     print(run_word_order(options))

@@ -10,6 +10,7 @@ import argparse
 import dataclasses
 
 from fairseq_xling.core import options as shared
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import DATA, FILE, LANG_FILE, MODEL, NEW_FOLDER, Input
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.core.ranges import NOT_NEGATIVE
@@ -102,4 +103,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.transfer.structures.runs import run_matrix, run_predict, run_train
 
+    if args.action == "matrix":
+        check_installed("`fairseq-xling struct matrix`", *OF_PAGES)
     {"train": run_train, "predict": run_predict, "matrix": run_matrix}[args.action](args)
