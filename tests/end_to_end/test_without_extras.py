@@ -108,7 +108,8 @@ NEED_STUDIES = (
     "clcr classify --output out",
     "eval matrix --output out",
     "struct matrix --task roles --output out",
-    "translate mds a.pt --data data --from en --to de --text a --layers 1 --alphas 1 --reference b --output out",
+    "translate mds a.pt --data data --from en --to de --text a --layers 1 --alphas 1 "
+    "--reference b --output out",
 )
 
 
