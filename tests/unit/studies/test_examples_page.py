@@ -78,7 +78,7 @@ def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path):
 
 
 def test_a_section_says_how_long_its_run_took_where_that_is_known(tmp_path):
-    write(tmp_path / "results.json", config={"seeds": "1"}, seconds=200.4)
+    write(tmp_path / "results.json", config={"seeds": "1"}, seconds=200.4, commands=["train"])
     found = lines_of(tmp_path / "a.md", [tmp_path], lambda record: ["a line"])
     (about,) = (x for x in found if "seeds 1" in x)
     assert "seeds 1; its steps took 3 min 20 s; " in about
