@@ -28,7 +28,9 @@ def drawn_texts(figure):
                 left_out |= {tick.label1, tick.label2}
     texts = [text for text in figure.findobj(Text) if text not in left_out]
     texts = [text for text in texts if text.get_visible() and text.get_text().strip()]
-    return [(text.get_text(), text.get_window_extent(figure._get_renderer())) for text in texts]
+    # Without the line that leads from a name to its point.
+    renderer = figure._get_renderer()
+    return [(text.get_text(), Text.get_window_extent(text, renderer)) for text in texts]
 
 
 def faults(figure):
