@@ -136,11 +136,13 @@ def _seeds(record: Record, section: Section) -> list[Any]:
 
 
 def sentence(text: str) -> str:
-    """``text`` with an initial capital and a full stop.
+    """``text`` with an initial capital, unless it begins with the name of a file, and a full stop.
 
-    >>> sentence("a tie counts as wrong")
-    'A tie counts as wrong.'
+    >>> sentence("a tie counts as wrong"), sentence("test.de.txt: 3 words")
+    ('A tie counts as wrong.', 'test.de.txt: 3 words.')
     """
+    if "." in text.partition(" ")[0].rstrip(".:"):
+        return f"{text.rstrip('.')}."
     return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
 
 
