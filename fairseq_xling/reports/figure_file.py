@@ -69,6 +69,12 @@ def svg_element(drawing: Drawing, width: float | None = None) -> tuple[str, floa
         return to_svg(figure), figure.get_figwidth()
 
 
+def write_svg(path: str | Path, element: str) -> None:
+    """Write an ``<svg>`` element as a file of its own, atomically."""
+    with atomic_write(path) as file:
+        file.write(_document(element))
+
+
 def _svg(figure: "Figure") -> bytes:
     from fairseq_xling.reports.figures import to_svg
 

@@ -21,11 +21,3 @@ def make_frame(rows: Iterable[Mapping[str, Any]], **common: Any) -> pandas.DataF
     every = [{**common, **one} for one in rows]
     names = dict.fromkeys([*COLUMNS, *(name for row in every for name in row)])
     return pandas.DataFrame([[row.get(n) for n in names] for row in every], None, names, object)
-
-
-def rows_of(frame: pandas.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame; None and NaN have no column."""
-    return [
-        {name: value for name, value in one.items() if value is not None and value == value}
-        for one in frame.to_dict("records")
-    ]

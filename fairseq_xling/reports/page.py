@@ -159,21 +159,22 @@ def write_run(run: Path, record: Record) -> None:
     These are ``report.html``; for each section with a ``name`` its figure (``NAME.svg``) and its
     table with notes (``NAME.md``); and every number as ``table.csv``.
     """
-    from fairseq_xling.reports.figure_file import write_figure
+    from fairseq_xling.reports.figure_file import write_svg
 
     write_record(run / RESULTS, record)
     record = read_record(run)
-    for part in parts(record):
+    made = parts(record)
+    for part in made:
         name = part.section.name
         if name and part.section.chart:
-            write_figure(run / f"{name}.svg", part.figure)
+            write_svg(run / f"{name}.svg", part.svg[0])
         if name and part.section.table:
             where = record.provenance.get("machine")
             notes = [*part.section.notes, *([f"{where}."] if where else [])]
             write_markdown(run / f"{name}.md", *part.shown, notes)
     with atomic_write(run / "table.csv", "w") as file:
         file.write(csv_text(*every_number(record)))
-    write_page(run / PAGE, record)
+    write_page(run / PAGE, record, made)
 
 
 def every_number(record: Record) -> Shown:
@@ -187,16 +188,12 @@ def every_number(record: Record) -> Shown:
             isinstance(one, OverSeeds) and len(one.values) > 1 for r in body for one in r
         )
         if header and not averaged and not record.seeds:
-            return header, [[unrounded(one) for one in row] for row in body]
+            return header, [
+                [one.values[0] if isinstance(one, OverSeeds) else one for one in row]
+                for row in body
+            ]
     names = [name for name in columns_of(record.rows) if name not in ("paper", "study")]
     return names, [[row.get(name) for name in names] for row in record.rows]
-
-
-def unrounded(value: Any) -> Any:
-    """A cell as a number."""
-    if isinstance(value, OverSeeds):
-        return value.values[0] if len(value.values) == 1 else value.mean
-    return value
 
 
 def write_index(path: Path, records: Mapping[str, Record]) -> None:
@@ -222,15 +219,19 @@ def _write(path: Path, **values: Any) -> None:
         file.write(text)
 
 
-def write_page(path: Path, record: Record) -> None:
-    """Write the page of a record, self-contained, without network access, atomically."""
+def write_page(path: Path, record: Record, made: Sequence[Part] | None = None) -> None:
+    """Write the page of a record, self-contained, without network access, atomically.
+
+    Args:
+        made: its `parts`, if their tables and figures are there already.
+    """
     facts = [[name, fact(value)] for name, value in record.facts.items()]
     settings = [[n, str(v)] for n, v in record.config.items() if v not in ("", (), [], None)]
     origin = record.provenance
-    made = [["made by", record.command or "not recorded"], ["date", record.date]]
-    made += [["machine", origin.get("machine", "")], ["results", str(record.path or "")]]
-    made += [["its steps took", clock(record.seconds)]] if record.seconds else []
-    made += [[name, version] for name, version in origin.get("versions", {}).items()]
+    of = [["made by", record.command or "not recorded"], ["date", record.date]]
+    of += [["machine", origin.get("machine", "")], ["results", str(record.path or "")]]
+    of += [["its steps took", clock(record.seconds)]] if record.seconds else []
+    of += [[name, version] for name, version in origin.get("versions", {}).items()]
     inputs = [
         [role, one["path"], one["sha256"][:16]] for role, one in origin.get("inputs", {}).items()
     ]
@@ -238,9 +239,9 @@ def write_page(path: Path, record: Record) -> None:
         path,
         title=record.title,
         lead=record.lead,
-        parts=parts(record),
+        parts=parts(record) if made is None else made,
         downloads=list(_downloads(record)),
-        pairs=[("About", facts), ("Settings", settings), ("Provenance", made), ("Inputs", inputs)],
+        pairs=[("About", facts), ("Settings", settings), ("Provenance", of), ("Inputs", inputs)],
         commands=record.commands,
     )
 
@@ -261,10 +262,11 @@ def fact(value: Any) -> str:
 
 def _downloads(record: Record) -> Iterator[tuple[str, str]]:
     """Every number of a page as files inside it: their names and links."""
-    files = {f"{record.name}.csv": csv_text(*every_number(record))}
+    shown = every_number(record)
+    files = {f"{record.name}.csv": csv_text(*shown)}
     names = columns_of(record.rows)
     rows = [[row.get(name) for name in names] for row in record.rows]
-    if (names, rows) != every_number(record):
+    if (names, rows) != shown:
         files[f"{record.name}.rows.csv"] = csv_text(names, rows)
     files[f"{record.name}.json"] = dumped(record)
     for name, text in files.items():

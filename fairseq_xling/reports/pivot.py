@@ -92,11 +92,6 @@ class Table:
     contrast: Contrast | None = None
     mean: bool = False
 
-    def without(self, *columns: str) -> "Table":
-        """The table without the headings of these columns of the rows."""
-        kept = {name: of for name, of in self.rows.items() if of not in columns}
-        return dataclasses.replace(self, rows=kept)
-
 
 def pivot(rows: Sequence[Row], table: Table) -> Shown:
     """Header and lines of a table; an empty cell, None, where nothing was measured."""

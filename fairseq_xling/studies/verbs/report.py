@@ -80,9 +80,9 @@ def run(options: Options) -> None:
     names = page_names(found)
     shown = joined(dict(zip(names, found, strict=True)))
     drawn = options.output is not None or options.figures is not None
-    for record in shown.values() if drawn else ():
-        for part in parts(record):  # damage shows before anything is written
-            part.cells, part.svg  # noqa: B018
+    made = {name: parts(record) for name, record in shown.items()}
+    for part in (part for of in made.values() for part in of if drawn):
+        part.cells, part.svg  # noqa: B018 - damage shows before anything is written
     figures = named_figures(shown) if options.figures is not None else {}
     form = options.figure_format or "pdf"
     if options.figures is not None:
@@ -96,7 +96,7 @@ def run(options: Options) -> None:
         print(f"figures: {options.figures}, {len(figures):,} as {form.upper()}")
     if options.output is not None:
         for name, record in shown.items():
-            write_page(output / f"{name}.html", record)
+            write_page(output / f"{name}.html", record, made[name])
             print(f"page: {output / name}.html")
         write_index(output / INDEX, shown)
         print(f"index: {output / INDEX}")
