@@ -17,8 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "fairseq_xling"
 SMALL = 50  # lines
-PAGES = ("reports", "results")  # where pages and figures are made
-_DRAWING = {"charts", "figures", "plots", "paper"}
+REPORTS = f"{PACKAGE}.reports"
+DRAWING = {f"{REPORTS}.{name}" for name in ("charts", "figures", "plots", "paper")}
 # Calls whose first argument declares an option, and those that make a field one.
 _ADDS = {"add", "add_argument", "option", "argument"}
 _FIELDS = {"option", "field"}
@@ -138,18 +138,8 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def drawing(graph: dict[str, set[str]]) -> list[str]:
-    """Modules outside of the room of pages that draw, or make pages, themselves."""
-    return [
-        name
-        for name, others in graph.items()
-        if name.split(".")[1:2] not in [[room] for room in PAGES]
-        and any(
-            other.split(".")[1] in PAGES
-            and (other.split(".")[1] == "results" or other.split(".")[-1] in _DRAWING)
-            for other in others
-            if other.count(".") > 1
-        )
-    ]
+    """Modules outside of the room of pages that draw themselves."""
+    return [name for name, others in graph.items() if others & DRAWING and REPORTS not in name]
 
 
 def floors(graph: dict[str, set[str]]) -> int:
