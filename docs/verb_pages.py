@@ -4,7 +4,7 @@ import argparse
 import re
 import textwrap
 
-from fairseq_xling.runs.command_line import build_parser, grouped_verbs, typed_as
+from fairseq_xling.command_line import build_parser, grouped_verbs, typed_as
 
 
 def verb_pages() -> dict[str, str]:

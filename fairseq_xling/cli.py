@@ -4,13 +4,13 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from fairseq_xling.command_line import build_parser, join_words, typed_as, verbs
 from fairseq_xling.core.errors import UserError, about_file, one_line
 from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.files import kept
 from fairseq_xling.core.named_files import arguments_of, check_outputs
 from fairseq_xling.core.registry import did_you_mean, question
 from fairseq_xling.engine import extensions
-from fairseq_xling.runs.command_line import build_parser, join_words, typed_as, verbs
 
 _EXPLAIN = {"-h", "--help", "--version"}
 

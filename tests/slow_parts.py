@@ -43,7 +43,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "hostile-folders": ("tests/hostile/*::test_hostile_data_folders_*",),
     "hostile-files": ("tests/hostile/*::test_hostile_files_*",),
     "hostile-options": ("tests/hostile/*",),
-    "slurm": ("tests/slurm/*", "tests/unit/cluster/*"),
+    "slurm": ("tests/slurm/*", "tests/unit/workflow/launchers/*"),
     "benchmarks": (f"{_TESTS}benchmark*",),
     "examples": (f"{_TESTS}*_examples.py*",),
     "pages": (f"{_TESTS}how_to.py*", f"{_TESTS}tutorials.py*", f"{_TESTS}notebooks.py*"),

@@ -25,6 +25,14 @@ class Input(Named):
     """Of what is read."""
 
 
+class HeldOut(Input):
+    """Of files to test on, which nobody may look into before that."""
+
+
+class Listed(Input):
+    """Of a folder of which only those files are read that the verb's ``reads(args)`` yields."""
+
+
 class OutputFolder(Named):
     """Of a folder that is filled."""
 

@@ -2,8 +2,8 @@
 
 A field says everything of an option: its default, its help, the numbers, texts or list that it may
 be, and what else must be given with it. From this come its argument (`add_fields`) and its value
-(`values_of`) on a command line, its key in a YAML file (`fairseq_xling.runs.options`), the one line
-of a value that breaks the rule, its place in the documentation, and the words that hand it to
+(`values_of`) on a command line, its key in a YAML file (`fairseq_xling.workflow.options`), the one
+line of a value that breaks the rule, its place in the documentation, and the words that hand it to
 another command (`to_argv`). `dataclasses.asdict` of the object is what a step's digest takes.
 
 A field's type is that of its default, or where that is None, or there is none, its annotation's:
@@ -73,7 +73,7 @@ def option(
     items: Items | None = None,
     needs: str = "",
     one_of: str = "",
-    reads: bool = False,
+    reads: type[Input] | None = None,
     metavar: Any = None,
     words: int | str | None = None,
     group: str = "",
@@ -91,7 +91,7 @@ def option(
         needs: another option, or one with its value, without which this one must not be given, as
             "text" or "method fasttext".
         one_of: a name that several fields have of which exactly one must be given.
-        reads: whether it names files or folders (where no ``metavar`` says it).
+        reads: the kind of files or folders that it names (where no ``metavar`` says it).
         metavar: as argparse's; of `fairseq_xling.core.named_files` for files and folders.
         words: of a tuple, how many words it takes, "+" for any; without it, it is repeatable.
         group: heading of the help under which it stands.
@@ -108,7 +108,7 @@ def option(
         "items": items,
         "needs": needs,
         "one_of": one_of,
-        "reads": reads or isinstance(metavar, Input),
+        "reads": type(metavar) if isinstance(metavar, Input) else reads,
         "metavar": metavar,
         "words": words,
         "group": group,
@@ -123,9 +123,9 @@ def argument(help: str, metavar: Any, **more: Any) -> Any:
     return option(REQUIRED, help, metavar=metavar, positional=True, **more)
 
 
-def reads(default: Any, help: str) -> Any:
-    """An `option` that names files or folders to read."""
-    return option(default, help, reads=True)
+def reads(default: Any, help: str, kind: type[Input] = Input) -> Any:
+    """An `option` that names files or folders to read, of a ``kind`` of `named_files`."""
+    return option(default, help, reads=kind)
 
 
 def like(config: type, name: str, default: Any = None, help: str = "") -> Any:

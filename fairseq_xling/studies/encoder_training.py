@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option, reads
-from fairseq_xling.runs.corpus_steps import prepare_step, segment_options, text_files
-from fairseq_xling.runs.options import WithLanguages, WithSeeds, split_words
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import Training, training_step
+from fairseq_xling.studies.corpus_steps import segment_options
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_step
-from fairseq_xling.studies.study import Plan
+from fairseq_xling.studies.training_command import Training, training_step
 from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.options import WithLanguages, WithSeeds, split_words
+from fairseq_xling.workflow.recipe import Run
 
 Config = TypeVar("Config", bound="EncoderTraining")
 # What an epoch is counted in.
@@ -117,42 +116,30 @@ class EncoderTraining:
         )
 
 
-class EncoderPlan(Plan):
-    """The steps of a study that trains encoders: data folders, trainings, zero-shot tasks.
+class EncoderRun(Run):
+    """The steps of a study that trains encoders: data folders, trainings, states, zero-shot tasks.
 
     Its settings are of a class derived from `PreparedText` or `EncoderTraining`, or have the fields
     of these that it uses.
     """
 
     def prepare(
-        self,
-        name: str,
-        data: Path,
-        languages: Sequence[str],
-        mode: str,
-        source: Sequence[str] = (),
-        inputs: Sequence[Path] = (),
+        self, name: str, data: str, languages: Sequence[str], mode: str, *source: Any
     ) -> Path:
-        """A data folder of ``data_text`` with the vocabulary ``mode``.
-
-        Args:
-            source, inputs: further text, as options of `fairseq-xling prepare` and as files.
-        """
-        config, text = self.config, Path(self.config.data_text)
-        more = split_words("--prepare-args", getattr(config, "prepare_args", ""))
-        share = len(modes[mode]().groups(languages))
-        return self.add(
-            prepare_step(
-                name,
-                data,
-                languages,
-                source=["--from", str(text), *source],
-                inputs=[*text_files(text, languages), *inputs],
-                mode=mode,
-                vocab_type=config.vocab_type,
-                vocab_size=max(1, config.vocab_size // share),
-                options=[*segment_options(config.segment, languages), *more],
-            )
+        """A data folder of ``data_text`` with the vocabulary ``mode``, and further text."""
+        o, pieces = self.options, self.options.vocab_size
+        return self(
+            name,
+            "fairseq-xling prepare {out} --languages",
+            [",".join(languages), "--from", o.data_text],
+            *source,
+            ["--vocab", mode, "--vocab-type", o.vocab_type, "--vocab-size"],
+            max(1, pieces // len(modes[mode]().groups(languages))),
+            "--aligner none",
+            segment_options(o.segment, languages),
+            split_words("--prepare-args", getattr(o, "prepare_args", "")),
+            to=data,
+            resumable=True,
         )
 
     def train(
@@ -172,44 +159,52 @@ class EncoderPlan(Plan):
         return self.add(
             training_step(
                 f"train-{name}",
-                training or self.config.training,
+                training or self.options.training,
                 data,
-                self.run / "models" / name,
-                self.run / "logs" / f"train-{name}.log",
+                self.folder / "models" / name,
+                self.folder / "logs" / f"train-{name}.log",
                 seed,
                 choose_by,
                 options,
-                self.config.device,
-                self.config.precision,
+                self.options.device,
+                self.options.precision,
             )
         )
 
     def untrained(self, name: str, data: Path, seed: int, choose_by: str) -> Path:
         """The folder of an encoder that keeps the weights it is drawn with: a step without a
         learning rate."""
-        still = dataclasses.replace(self.config.training, updates=1, every=1, lr=0.0)
+        still = dataclasses.replace(self.options.training, updates=1, every=1, lr=0.0)
         return self.train(name, data, seed, choose_by, training=still)
 
     def extract(
         self,
         name: str,
-        output: Path,
+        to: str,
         checkpoint: Path,
         data: Path,
         lang: str,
         text: Path,
         unit: str,
-        options: Sequence[str] = (),
-        inputs: Sequence[Path] = (),
+        *more: Any,
     ) -> Path:
-        """The states of ``text``, below ``output``; ``inputs`` are what the ``options`` read."""
-        command = [
-            *("fairseq-xling", "extract", str(checkpoint), "--data", str(data), "--lang", lang),
-            *("--text", str(text), "--unit", unit, *options),
-            *("--device", self.config.device, "--output", str(output)),
-        ]
-        read = [checkpoint, data, text, *inputs]
-        return self.add(Step(name, [command], inputs=read, outputs=[output], resumable=True))
+        """The states of ``text``, below ``to``."""
+        return self(
+            name,
+            *(
+                "fairseq-xling extract",
+                checkpoint,
+                "--data",
+                data,
+                "--lang",
+                [lang],
+                "--text",
+                text,
+            ),
+            *("--unit", [unit], *more, "--device", [self.options.device], "--output {out}"),
+            to=to,
+            resumable=True,
+        )
 
     def transfer(
         self,
@@ -222,8 +217,8 @@ class EncoderPlan(Plan):
         **more: Any,
     ) -> Path:
         """The folder of a zero-shot task; arguments as of `transfer_step`."""
-        options = ("--device", self.config.device, "--precision", self.config.precision, *options)
-        output, text = self.run / "tasks" / name, Path(self.config.data_text)
+        options = ("--device", self.options.device, "--precision", self.options.precision, *options)
+        output, text = self.folder / "tasks" / name, Path(self.options.data_text)
         given = (name, task, output, text, languages, encoders, seeds, options)
         return self.add(transfer_step(*given, **more))
 

@@ -14,7 +14,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.reports.record import read_record
 from fairseq_xling.reports.rows import Row, select
-from fairseq_xling.runs.step import Step, last_line
+from fairseq_xling.workflow.step import Step, last_line
 
 SMALL = ("--lrs", "1e-3", "--batch-sizes", "32", "--epochs", "3", "--head-options", "dropout=0")
 # How a task is fine-tuned, by name: options of `fairseq-xling eval transfer`.

@@ -11,8 +11,8 @@ from pathlib import Path
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option, reads
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.runs.options import split_words
 from fairseq_xling.studies.gold_tasks import GoldTask, parse_tasks
+from fairseq_xling.workflow.options import split_words
 
 OWN = "own"  # the name of the user's task in steps and files
 

@@ -12,8 +12,8 @@ import argparse
 import dataclasses
 from typing import Any
 
+from fairseq_xling.command_line import verbs
 from fairseq_xling.core.options import argument
-from fairseq_xling.runs.command_line import verbs
 
 GROUP = "Start"
 SHELLS = ("bash", "zsh", "tcsh")

@@ -18,6 +18,7 @@ valid,valid1` validates on both and chooses checkpoint_best.pt by the first alon
 import argparse
 import dataclasses
 import functools
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,14 +26,14 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.named_files import Input, OutputFolder
+from fairseq_xling.core.named_files import Input, Listed, OutputFolder
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, part_of
 from fairseq_xling.core.ranges import COUNT, FIRST_WORD, NOT_NEGATIVE, POSITIVE, SHARE
 
 if TYPE_CHECKING:
-    from fairseq_xling.runs.step import Step
     from fairseq_xling.text.options import PrepareOptions
     from fairseq_xling.text.sources import Sources
+    from fairseq_xling.workflow.step import Step
 
 GROUP = "Data"
 # What a step's command says in another place, or what does not change the folders.
@@ -65,7 +66,7 @@ class FolderOptions:
         None,
         "folder in the layout of `fairseq-xling synthesize`: reads its mono/SPLIT.LANG.txt, "
         "parallel/SPLIT.A-B.LANG.txt with SPLIT.A-B.pharaoh, and dictionary/A-B.tsv",
-        metavar=Input("DIR"),
+        metavar=Listed("DIR"),
         flag="from",
     )
     mono: tuple[str, ...] = _of_text(
@@ -213,13 +214,31 @@ class RunOptions:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.runs.launcher import add_launch_options
+    from fairseq_xling.workflow.launcher import add_launch_options
 
     add_fields(parser, FolderOptions)
     shards = parser.add_argument_group("shards")
     add_fields(shards, ShardOptions)
     add_launch_options(shards)
     add_fields(parser.add_argument_group("run"), RunOptions)
+
+
+def reads(args: argparse.Namespace) -> Iterator[Path]:
+    """The files that it reads of the folder `--from`.
+
+    Raises:
+        UserError: if a language has no text to train on, there or in another option.
+    """
+    from fairseq_xling.core.languages import parse_languages
+    from fairseq_xling.text.sources import find_sources
+
+    languages, given = parse_languages(args.languages), (*args.mono, *args.parallel)
+    found = find_sources(args.folder, languages)
+    for lang in languages:
+        if not (found.text_of(lang) or given):
+            text = f"mono/train.{lang}.txt"
+            raise UserError(f"{args.folder}: has no training text of {lang!r}, {text}")
+    return itertools.chain.from_iterable(found.by_role().values())
 
 
 def run(args: argparse.Namespace) -> None:
@@ -267,10 +286,10 @@ def _prepare_shards(
 ) -> None:
     """Make all parts, as steps; or one of them, here (``args.part``)."""
     from fairseq_xling.core.registry import unknown_name
-    from fairseq_xling.runs.launcher import launcher_of, run_steps
     from fairseq_xling.text import state
     from fairseq_xling.text.inputs import surfaces
     from fairseq_xling.text.shards import check_shards, part_names
+    from fairseq_xling.workflow.launcher import launcher_of, run_steps
 
     out, names = Path(args.out), part_names(args.shards)
     state.check_folder(out)
@@ -309,9 +328,9 @@ def _make_part(args: argparse.Namespace, sources: "Sources", options: "PrepareOp
 
 def _steps(args: argparse.Namespace, sources: "Sources") -> list["Step"]:
     from fairseq_xling.core.columns import on_disk
-    from fairseq_xling.runs.launcher import planning_command
-    from fairseq_xling.runs.step import Step, last_line
     from fairseq_xling.text.shards import MODELS, part_names
+    from fairseq_xling.workflow.launcher import planning_command
+    from fairseq_xling.workflow.step import Step, last_line
 
     command = list(without_options(planning_command(args.argv), _LEFT_OUT))
     texts = [on_disk(file) for files in sources.by_role().values() for file in files]

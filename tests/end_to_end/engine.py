@@ -26,7 +26,7 @@ import torch
 import fairseq_xling
 from fairseq_xling import USER_DIR
 from fairseq_xling.engine.prepare import prepare_engine
-from fairseq_xling.runs.forking import OFF, VARIABLE, fork, fork_server
+from fairseq_xling.workflow.forking import OFF, VARIABLE, fork, fork_server
 
 BIN = Path(sys.executable).parent
 
@@ -141,12 +141,12 @@ def checked(command: Sequence[object], **options: Any) -> subprocess.CompletedPr
 _CLIENT = """#!{python} -S
 import sys
 sys.path.insert(0, "{root}")
-from fairseq_xling.runs.forking import main
+from fairseq_xling.workflow.forking import main
 sys.exit(main(["{program}", *sys.argv[1:]]))
 """
 _PYTHON = """#!/bin/sh
 case "$1" in *.py) exec {python} -S -c 'import sys; sys.path.insert(0, "{root}")
-from fairseq_xling.runs.forking import main; sys.exit(main(sys.argv[1:]))' "$@";; esac
+from fairseq_xling.workflow.forking import main; sys.exit(main(sys.argv[1:]))' "$@";; esac
 exec {python} "$@"
 """
 
@@ -289,7 +289,7 @@ def kill(process: Any) -> None:
     process.wait(timeout=30)
     # Programs that a run asked the fork server for are ended by it; no test has two runs at once.
     for server in psutil.Process().children():
-        if "fairseq_xling.runs.fork_server" in server.cmdline():
+        if "fairseq_xling.workflow.fork_server" in server.cmdline():
             family += server.children()
     psutil.wait_procs(family, timeout=30)
 

@@ -12,8 +12,8 @@ import pytest
 
 from fairseq_xling.reports.record import read_record
 from fairseq_xling.reports.rows import distinct, select
-from fairseq_xling.runs.forking import VARIABLE
 from fairseq_xling.studies.demo.record import NAMES, SENTENCES, WORDS
+from fairseq_xling.workflow.forking import VARIABLE
 from tests import records
 from tests.end_to_end.engine import BIN, checked, environment, run, shell_environment
 

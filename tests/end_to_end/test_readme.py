@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from fairseq_xling.command_line import verbs
 from fairseq_xling.engine.compat import ENGINE_STEP
-from fairseq_xling.runs.command_line import verbs
 from tests.end_to_end.pages import README, Page, folder_of
 from tests.records import value
 

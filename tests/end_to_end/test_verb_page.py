@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_xling import command_line
 from fairseq_xling.cli import main
-from fairseq_xling.runs import command_line
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.ablations import __name__ as STUDIES_FOLDER
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+from fairseq_xling.command_line import build_parser, verbs
 from fairseq_xling.engine.lean import lean_engine
-from fairseq_xling.runs.command_line import build_parser, verbs
 from tests.golden.text import block, normalise
 
 _WIDTH = {"COLUMNS": "100"}

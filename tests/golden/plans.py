@@ -1,14 +1,13 @@
-"""Goldens of the plans of studies: steps, keys, commands, what they read and leave."""
+"""Goldens of the plans of studies: steps, commands, what they read and leave."""
 
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from unittest import mock
 
-from fairseq_xling.runs.runner import Runner, write_commands
-from fairseq_xling.runs.step import Step, digests
+from fairseq_xling.workflow.runner import Runner
+from fairseq_xling.workflow.step import Plan, Step
 from tests.golden.text import ROOT, digest, normalise
 from tests.golden.world import call, inside, world
 from tests.hostile.calls import VERBS
@@ -92,15 +91,14 @@ ALONE = {
 }
 
 
-def _step(step: Step, key: str) -> Iterator[str]:
+def _step(step: Step, plan: Plan) -> Iterator[str]:
     """A step as text."""
     yield f"step {step.name}"
-    yield f"  key {key}"
-    for name, paths in (("in", step.inputs), ("held", step.unread), ("out", step.outputs)):
-        if paths:
-            yield f"  {name} {' '.join(map(str, paths))}"
-    if step.settings:
-        yield f"  settings {json.dumps(step.settings, sort_keys=True, default=str)}"
+    after = [other.name for other in plan.before[step.name]]
+    outside, held = (sorted(map(str, of[step.name])) for of in (plan.outside, plan.unread))
+    for name, what in (("after", after), ("in", outside), ("held", held), ("out", step.outputs)):
+        if what:
+            yield f"  {name} {' '.join(map(str, what))}"
     about = [f"device {step.device}"] if step.device != "cpu" else []
     about += ["late"] if step.late else []
     about += ["resumable"] if step.resumable else []
@@ -121,23 +119,18 @@ def _plan(words: str, whole: bool) -> Iterator[str]:
     plans: list[list[str]] = []
 
     def note(runner: Runner) -> None:
-        keys = digests(runner.steps)
         lines = []
         for step in runner.steps:
-            text = [_relative(line) for line in _step(step, keys[step.name])]
+            text = [_relative(line) for line in _step(step, runner.graph)]
             if whole:
                 lines += text
                 continue
-            parts = {line.split()[0]: "" for line in text[2:]}
-            for line in text[2:]:
+            parts = {line.split()[0]: "" for line in text[1:]}
+            for line in text[1:]:
                 parts[line.split()[0]] += line
             told = " ".join(f"{name} {digest(part)[:8]}" for name, part in parts.items())
-            lines.append(f"{step.name}: key {keys[step.name][:16]} {told}")
-        script = world() / "commands.sh"
-        write_commands(script, runner.steps)
-        said = script.read_text(encoding="utf-8")
-        said = _relative(said.replace(str(Path(sys.executable).parent), "{bin}"))
-        plans.append([*lines, f"commands.sh {digest(said)}"])
+            lines.append(f"{step.name}: {told}")
+        plans.append(lines)
         before(runner)
 
     before = Runner.print_plan

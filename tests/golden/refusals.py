@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
-from fairseq_xling import cli
-from fairseq_xling.runs import command_line
+from fairseq_xling import cli, command_line
 from tests.golden.text import normalise
 from tests.golden.world import call, inside
 from tests.hostile.calls import VERBS, parsers

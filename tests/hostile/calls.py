@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 
 from fairseq_xling import USER_DIR
+from fairseq_xling.command_line import verbs
 from fairseq_xling.engine.lean import lean_engine
-from fairseq_xling.runs.command_line import verbs
 
 CHECKPOINTS = (
     *("lm", "start", "forward", "backward", "translator", "slots"),

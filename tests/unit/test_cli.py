@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.runs.command_line import GROUPS, build_parser, join_words, typed_as, verbs
+from fairseq_xling.command_line import GROUPS, build_parser, join_words, typed_as, verbs
 
 LIGHT = """
 import argparse, sys
-from fairseq_xling.runs.command_line import verbs
+from fairseq_xling.command_line import verbs
 for verb, found in verbs().items():
     found.add_arguments(argparse.ArgumentParser(verb))
     heavy = {"torch", "gensim", "scipy", "matplotlib", "sklearn", "fairseq"} & set(sys.modules)

@@ -28,7 +28,7 @@ def test_rooms_import_downwards_and_no_files_form_a_circle():
 BREAKS = [
     {
         "data/batch.py": ("import fairseq_xling.studies", "Rooms import downwards"),
-        "runs/step.py": ("import fairseq_xling.runs.runner", "No circles"),
+        "workflow/step.py": ("import fairseq_xling.workflow.runner", "No circles"),
         "mapping/csls.py": ("import argparse", "The mathematics stands alone"),
         "text/inputs.py": ("import torch", "The core and preparing text do without torch"),
         "core/files.py": ("import fairseq", "The core and preparing text do without torch"),

@@ -32,9 +32,9 @@ from fairseq_xling.papers.clcr.study import (
 )
 from fairseq_xling.reports.record import Chart
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.study import Cell
+from fairseq_xling.workflow.recipe import Cell
+from fairseq_xling.workflow.step import Step
 
 if TYPE_CHECKING:
     from fairseq_xling.papers.clcr.plan import Artifacts, Plan
@@ -57,7 +57,7 @@ class ClcrPairsConfig(ClcrTaskConfig):
 class ClcrPairs(ClcrStudy):
     """The same training on nested subsets of the sentence pairs."""
 
-    name, config = "clcr-pairs", ClcrPairsConfig
+    name, options = "clcr-pairs", ClcrPairsConfig
     help = "distance, pivots, accuracy and time of CLCR by the number of sentence pairs"
     title, source = "CLCR by the number of sentence pairs", "CLCR, 4.3"
     lead = "The same training on nested subsets of the sentence pairs."
@@ -209,7 +209,7 @@ class ClcrReadingsConfig(ClcrTaskConfig):
 class ClcrReadings(ClcrStudy):
     """One row for each other reading; the first has the settings of the configuration."""
 
-    name, config = "clcr-readings", ClcrReadingsConfig
+    name, options = "clcr-readings", ClcrReadingsConfig
     help = "what CLCR leaves open: attention, annealed phases, encoder of key-points, order"
     title, source = "Readings of what CLCR leaves open", "CLCR, Sections 3.1 to 3.3"
     lead = "The same training, with one point read in another way."

@@ -46,11 +46,11 @@ from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, figures, select
 from fairseq_xling.reports.tables import text_table
-from fairseq_xling.runs.options import load_config
 from fairseq_xling.tasks.esim import Esim, EsimOptions, Trained, fit_pairs
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.verbs.parts.probe import shown
+from fairseq_xling.workflow.options import load_config
 
 FILES = (RESULTS, "table.md", "table.csv", "plot.svg", "report.html")
 

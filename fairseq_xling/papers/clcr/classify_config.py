@@ -16,11 +16,11 @@ from fairseq_xling.core.named_files import FILE
 from fairseq_xling.core.options import option, reads
 from fairseq_xling.core.ranges import POSITIVE, SHARE, Range
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import on_one_line
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.formats.texts import TextItem
 from fairseq_xling.tasks.items import parse_columns, parse_files
+from fairseq_xling.workflow.options import parse_seeds
 
 if TYPE_CHECKING:
     from fairseq_xling.tasks.esim import EsimOptions

@@ -18,9 +18,9 @@ from fairseq_xling.core.ranges import option_name
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.papers.clcr.phases import ENCODERS, FROZEN, annealed_phases
-from fairseq_xling.runs.optimiser import Optimiser, check_optimiser
-from fairseq_xling.runs.options import WithSeeds, seeds_option, split_words
-from fairseq_xling.runs.settled import device_option, precision_option
+from fairseq_xling.studies.optimiser import Optimiser, check_optimiser
+from fairseq_xling.workflow.options import WithSeeds, seeds_option, split_words
+from fairseq_xling.workflow.settled import device_option, precision_option
 
 CHECKPOINTS = ("last", "best")
 

@@ -19,6 +19,7 @@ from fairseq_xling.core.files import atomic_write, read_json
 from fairseq_xling.core.options import to_argv
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine.precision import device_options
+from fairseq_xling.engine.training_log import read_curves
 from fairseq_xling.models.ordering import SIDES, head_key
 from fairseq_xling.papers.clcr.config import (
     PRESETS,
@@ -37,15 +38,14 @@ from fairseq_xling.reports.page import write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
 from fairseq_xling.reports.rows import Row, distinct, select
-from fairseq_xling.runs.launcher import run_steps
-from fairseq_xling.runs.optimiser import optimisation
-from fairseq_xling.runs.options import load_config
-from fairseq_xling.runs.settled import settle_config
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import resumable_training
-from fairseq_xling.runs.training_log import read_curves
-from fairseq_xling.studies.study import with_steps
+from fairseq_xling.studies.optimiser import optimisation
+from fairseq_xling.studies.training_command import resumable_training
 from fairseq_xling.verbs.parts.output import as_text
+from fairseq_xling.workflow.launcher import run_steps
+from fairseq_xling.workflow.options import load_config
+from fairseq_xling.workflow.recipe import with_steps
+from fairseq_xling.workflow.settled import settle_config
+from fairseq_xling.workflow.step import Step
 
 FILES = ("summary.txt", "table.csv", RESULTS, "report.html")
 STUDY, DISTANCES, PIVOTS, SEQUENCES = "clcr-run", "distances", "pivots", "sequences"

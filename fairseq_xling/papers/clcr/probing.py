@@ -22,7 +22,6 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.papers.clcr.classify_config import RowFolders, parse_rows, places_of
 from fairseq_xling.papers.clcr.sequences import META, Sequences, sequences_of
-from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters
 from fairseq_xling.tasks.probing.fit import ProbeOptions
@@ -34,6 +33,7 @@ from fairseq_xling.verbs.parts.probe import (
     read_files,
     write_table,
 )
+from fairseq_xling.workflow.options import parse_seeds
 
 _MISSING = "have a span of which no key-point was kept"
 _ODD = 0.02  # share of texts that may be split into other subwords than their sequences

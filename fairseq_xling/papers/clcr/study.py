@@ -31,8 +31,8 @@ from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, arranged, by_seed, distinct, select
-from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study
+from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Run, Study
+from fairseq_xling.workflow.step import Step
 
 if TYPE_CHECKING:
     from fairseq_xling.papers.clcr.plan import Artifacts, Plan
@@ -202,9 +202,10 @@ class ClcrStudy(Study):
         _ = config.table_rows  # raises for errors
         return config
 
-    def plan(self, run: Path, config: Any) -> tuple[list[Step], list[Cell]]:
+    def plan(self, planned: Run, config: Any) -> None:
         from fairseq_xling.papers.clcr.plan import Plan
 
+        run = planned.folder
         folder, pair = check_config(config)
         encoded = [text for file in config.labelled for text in _texts_of(run, file)]
         check_sequences(config, folder, pair, encoded)
@@ -232,7 +233,9 @@ class ClcrStudy(Study):
             named = {str(path): path for path in files}
             about = {"row": called, "source": pair[0], "target": pair[1]}
             cells.append(Part(about, named, name, config, pair, artifacts, classified))
-        return steps, cells
+        for step in steps:
+            planned.add(step)
+        planned.cells += cells
 
     def read(self, cell: Any) -> Iterator[Row]:
         """In the order of the table's columns, whose headings are ``column``: figures of the

@@ -34,11 +34,8 @@ from fairseq_xling.papers.emerging.similarity_study import FILES, LAYER, by_pair
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
 from fairseq_xling.reports.rows import Row, arranged, distinct, select
-from fairseq_xling.runs.corpus_steps import segment_parts
-from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
-from fairseq_xling.runs.settled import device_option, precision_option
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.corpus_steps import segment_parts
 from fairseq_xling.studies.encoder_training import (
     PAPER,
     EncoderTraining,
@@ -47,9 +44,12 @@ from fairseq_xling.studies.encoder_training import (
     counted,
 )
 from fairseq_xling.studies.gold_tasks import tested_scores, transfer_mean
-from fairseq_xling.studies.study import Cell, Study
 from fairseq_xling.studies.task_options import TaskOptions, check_tasks
 from fairseq_xling.text.options import parse_segmentation
+from fairseq_xling.workflow.options import jobs_option, seeds_option, split_words
+from fairseq_xling.workflow.recipe import Cell, Study
+from fairseq_xling.workflow.settled import device_option, precision_option
+from fairseq_xling.workflow.step import Step
 
 # The encoder below the heads, by family.
 _UNDER = {"apart": "monolingual", "random": "monolingual", "joint": "bilingual"}
@@ -132,7 +132,7 @@ class MappedLayers(Study):
     """Heads on each frozen layer, read from another language's encoder with and without a map:
     curves by layer, a panel for each task, a figure for each pair; then the table."""
 
-    name, paper, config, presets = "mapped-layers", "emerging", MappedLayersConfig, PRESETS
+    name, paper, options, presets = "mapped-layers", "emerging", MappedLayersConfig, PRESETS
     help = (
         "zero-shot transfer between encoders by a map of each layer: section 5.1.2 of "
         "Emerging Cross-lingual Structure"
@@ -167,15 +167,15 @@ class MappedLayers(Study):
             raise UserError("`--task-args` must leave `--train-args` to `--head-train-args`")
         return config
 
-    def plan(self, run: Path, config: MappedLayersConfig) -> tuple[list[Step], list[Cell]]:
-        plan = _Heads(run, config)
-        source, *targets = plan.config.language_list
+    def planned(self, folder: Path, config: MappedLayersConfig) -> "_Heads":
+        plan = _Heads(folder, config)
+        source, *targets = plan.options.language_list
         pairs = [Pair(source, target) for target in targets]
-        for pair, row in itertools.product(pairs, plan.config.row_list):
+        for pair, row in itertools.product(pairs, plan.options.row_list):
             if row.fits(pair):
-                for seed in plan.config.seed_list:  # given encoders are the same for each
+                for seed in plan.options.seed_list:  # given encoders are the same for each
                     plan.compare(pair, row, *plan.sides(row.family, pair, seed), seed)
-        return plan.done()
+        return plan
 
     def read(self, cell: Cell) -> Iterator[Row]:
         source = cell.about["pair"].partition("-")[0]
@@ -243,7 +243,7 @@ class _Heads(Models):
             for side, text in zip((fixed, moving), texts, strict=True)
         ]
         name = f"map-{fixed.name}-{moving.name}-{pair.target}"
-        output = self.run / "maps" / f"{name.removeprefix('map-')}.safetensors"
+        output = self.folder / "maps" / f"{name.removeprefix('map-')}.safetensors"
         command = [
             *("fairseq-xling", "map", "contextual", str(states[1]), str(states[0])),
             *("--alignments", str(links), "--swap", "--normalize", self.study.normalize),
@@ -267,7 +267,7 @@ class _Heads(Models):
         how = "unmapped" if fitted is None else "mapped"
         names = "-".join(dict.fromkeys([fixed.name, moving.name]))
         name = f"{how}-{task}-{names}.{moving.code}-layer{layer}-head{seed}"
-        result = self.run / "results" / f"{name}.json"
+        result = self.folder / "results" / f"{name}.json"
         file = self.tasks[task].file(Path(self.study.data_text), "test", moving.lang)
         given = (tuned, fixed.data, moving, fitted, layer, file, self.study.device)
         return self.add(
@@ -289,7 +289,7 @@ class _Heads(Models):
         if not count:
             return both
         langs = (pair.source, pair.target)
-        outputs = [self.run / "text" / f"{pair.name}.{lang}.txt" for lang in langs]
+        outputs = [self.folder / "text" / f"{pair.name}.{lang}.txt" for lang in langs]
         self.add(
             Step(
                 f"text-{pair.name}",
@@ -305,7 +305,7 @@ class _Heads(Models):
         """The word alignment of these sentences, with words as both encoders count them."""
         texts, how = self._texts(pair), [self._segmentation(side) for side in (fixed, moving)]
         name = f"align-{pair.name}-{'-'.join(how)}"
-        output = self.run / "text" / f"{name.removeprefix('align-')}.pharaoh"
+        output = self.folder / "text" / f"{name.removeprefix('align-')}.pharaoh"
         command = [
             *("fairseq-xling", "align", self.study.links, *map(str, texts)),
             *("--segment-source", how[0], "--segment-target", how[1], "--output", str(output)),
@@ -315,7 +315,7 @@ class _Heads(Models):
     def _segmentation(self, side: EncoderSide) -> str:
         if side.name.startswith("ready-"):
             return DataFolder(side.data).meta["segment"][side.code]
-        languages = self.config.language_list
+        languages = self.options.language_list
         return parse_segmentation(segment_parts(self.study.segment, languages), languages)[
             side.lang
         ]

@@ -13,9 +13,7 @@ from fairseq_xling.core.options import option, reads
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.mapping.paired import PAIRED
-from fairseq_xling.runs.corpus_steps import check_vocabulary, text_file
-from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
-from fairseq_xling.runs.settled import device_option, precision_option
+from fairseq_xling.studies.corpus_steps import check_vocabulary, text_file
 from fairseq_xling.studies.encoder_training import (
     PAPER,
     EncoderTraining,
@@ -25,6 +23,8 @@ from fairseq_xling.studies.encoder_training import (
 )
 from fairseq_xling.studies.ready_encoders import Ready, ready_encoders
 from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.options import jobs_option, seeds_option, split_words
+from fairseq_xling.workflow.settled import device_option, precision_option
 
 SPLITS = ("valid", "test")  # of parallel text: maps are fitted on one, measured on the other
 WORDS = ("bli", "static")  # of a dictionary

@@ -11,8 +11,8 @@ from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.papers.emerging.similarity_config import Pair
-from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.study import Plan
+from fairseq_xling.workflow.recipe import Run
+from fairseq_xling.workflow.step import Step
 
 Entries = list[tuple[str, str]]
 
@@ -75,9 +75,9 @@ def write_lexicon(
         _write(folder / f"words.{lang}.txt", found)
 
 
-def lexicon_step(plan: Plan) -> Path:
+def lexicon_step(plan: Run) -> Path:
     """Add the step that writes the lexicon; its folder."""
-    folder, config = plan.run / "lexicon", plan.config
+    folder, config = plan.folder / "lexicon", plan.options
     source, *targets = config.language_list
     files = {target: config.dictionaries(target) for target in targets}
     settings = {"share": config.test_share, "seed": config.split_seed, "same": config.same}
@@ -92,12 +92,12 @@ def lexicon_step(plan: Plan) -> Path:
     )
 
 
-def contexts_step(plan: Plan, lang: str) -> Path:
+def contexts_step(plan: Run, lang: str) -> Path:
     """Add the step that cuts the training text of ``lang``; the file to read."""
-    count, text = plan.config.contexts, plan.config.text(f"mono/train.{lang}")
+    count, text = plan.options.contexts, plan.options.text(f"mono/train.{lang}")
     if not count:
         return text
-    output = plan.run / "text" / f"contexts.{lang}.txt"
+    output = plan.folder / "text" / f"contexts.{lang}.txt"
     return plan.add(
         Step(
             f"contexts-{lang}",

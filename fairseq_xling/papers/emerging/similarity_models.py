@@ -9,11 +9,11 @@ from pathlib import Path
 
 from fairseq_xling.papers.emerging.similarity_config import Pair, SimilarityConfig
 from fairseq_xling.papers.emerging.similarity_lexicon import contexts_step
-from fairseq_xling.runs.corpus_steps import prepare_step, segment_parts
-from fairseq_xling.runs.options import split_words
-from fairseq_xling.runs.step import Step
-from fairseq_xling.studies.encoder_training import EncoderPlan
+from fairseq_xling.studies.corpus_steps import prepare_step, segment_parts
+from fairseq_xling.studies.encoder_training import EncoderRun
 from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.options import split_words
+from fairseq_xling.workflow.step import Step
 
 # Equal seeds and shapes would give encoders of two languages the same initial weights, and so
 # comparable states though they are trained independently.
@@ -52,10 +52,10 @@ class VectorsSide(EncoderSide):
     seed: int
 
 
-class Models(EncoderPlan):
+class Models(EncoderRun):
     """The steps that make encoders and their states."""
 
-    config: SimilarityConfig
+    options: SimilarityConfig
 
     def sides(self, family: str, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """The two encoders of a family; the same one if it is bilingual."""
@@ -66,7 +66,7 @@ class Models(EncoderPlan):
         first = self._monolingual(pair.source, seed)
         if not pair.same:
             return first, self._monolingual(pair.target, seed)
-        seeds = self.config.seed_list
+        seeds = self.options.seed_list
         other = seeds[(seeds.index(seed) + 1) % len(seeds)] if len(seeds) > 1 else seed + _SECOND
         return first, self._monolingual(pair.source, other)
 
@@ -76,7 +76,7 @@ class Models(EncoderPlan):
 
     def joint(self, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """One encoder of both, with the requested vocabulary."""
-        return self._bilingual(pair, seed, self.config.vocab, ())
+        return self._bilingual(pair, seed, self.options.vocab, ())
 
     def separate(self, pair: Pair, seed: int) -> tuple[EncoderSide, EncoderSide]:
         """One encoder of both, without shared embeddings."""
@@ -94,21 +94,21 @@ class Models(EncoderPlan):
         return VectorsSide(f"fasttext-{encoder.lang}-{seed}", *where, encoder=encoder, seed=own)
 
     def _own_seed(self, lang: str, seed: int) -> int:
-        return seed + _APART * self.config.language_list.index(lang)
+        return seed + _APART * self.options.language_list.index(lang)
 
     def _monolingual(self, lang: str, seed: int) -> EncoderSide:
-        if lang in self.config.ready:
-            return EncoderSide(*self.config.ready[lang].of_seed(seed), lang, lang)
-        data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
+        if lang in self.options.ready:
+            return EncoderSide(*self.options.ready[lang].of_seed(seed), lang, lang)
+        data = self._prepare({lang: lang}, "joint", self.options.vocab_size // 2)
         own = self._own_seed(lang, seed)
         name = f"mono-{lang}-{seed}"
         return EncoderSide(name, self._train(name, data, own, lang), data, lang, lang)
 
     def _untrained(self, lang: str, seed: int) -> EncoderSide:
-        if lang in self.config.ready:
-            data = self.config.ready[lang].of_seed(seed)[2]
+        if lang in self.options.ready:
+            data = self.options.ready[lang].of_seed(seed)[2]
         else:
-            data = self._prepare({lang: lang}, "joint", self.config.vocab_size // 2)
+            data = self._prepare({lang: lang}, "joint", self.options.vocab_size // 2)
         own = self._own_seed(lang, seed)
         name = f"random-{lang}-{seed}"
         checkpoint = self.untrained(name, data, own, lang) / "checkpoint_best.pt"
@@ -117,14 +117,14 @@ class Models(EncoderPlan):
     def _bilingual(
         self, pair: Pair, seed: int, vocab: str, options: Sequence[str]
     ) -> tuple[EncoderSide, EncoderSide]:
-        if pair.name in self.config.ready and not options:
-            name, checkpoint, data = self.config.ready[pair.name].of_seed(seed)
+        if pair.name in self.options.ready and not options:
+            name, checkpoint, data = self.options.ready[pair.name].of_seed(seed)
         else:
             texts = {pair.source: pair.source, pair.second: pair.target}
-            size = self.config.vocab_size // len(modes[vocab]().groups(list(texts)))
+            size = self.options.vocab_size // len(modes[vocab]().groups(list(texts)))
             data = self._prepare(texts, vocab, size)
             name = f"{vocab}-{pair.name}-{seed}"
-            updates = self.config.updates * (len(texts) if self.config.equal == "text" else 1)
+            updates = self.options.updates * (len(texts) if self.options.equal == "text" else 1)
             checkpoint = self._train(name, data, seed, pair.source, options, updates=updates)
         first = EncoderSide(name, checkpoint, data, pair.source, pair.source)
         return first, EncoderSide(name, checkpoint, data, pair.second, pair.target)
@@ -132,19 +132,19 @@ class Models(EncoderPlan):
     def _prepare(self, langs: Mapping[str, str], vocab: str, size: int) -> Path:
         """The data folder with the text of each language, by the code that it gets."""
         files = {
-            f"{split}.{code}": self.config.text(f"mono/{split}.{lang}")
+            f"{split}.{code}": self.options.text(f"mono/{split}.{lang}")
             for code, lang in langs.items()
             for split in ("train", "valid")
         }
-        known = self.config.language_list
-        segment = dict(part.split("=", 1) for part in segment_parts(self.config.segment, known))
+        known = self.options.language_list
+        segment = dict(part.split("=", 1) for part in segment_parts(self.options.segment, known))
         options = [
             part
             for code, lang in langs.items()
             if lang in segment
             for part in ("--segment", f"{code}={segment[lang]}")
         ]
-        data = self.run / "data" / f"{vocab}.{'-'.join(langs)}"
+        data = self.folder / "data" / f"{vocab}.{'-'.join(langs)}"
         return self.add(
             prepare_step(
                 f"prepare-{data.name}",
@@ -155,9 +155,9 @@ class Models(EncoderPlan):
                 ],
                 inputs=list(files.values()),
                 mode=vocab,
-                vocab_type=self.config.vocab_type,
+                vocab_type=self.options.vocab_type,
                 vocab_size=max(1, size),
-                options=[*options, *split_words("--prepare-args", self.config.prepare_args)],
+                options=[*options, *split_words("--prepare-args", self.options.prepare_args)],
             )
         )
 
@@ -170,7 +170,7 @@ class Models(EncoderPlan):
         options: Sequence[str] = (),
         **changes: float,
     ) -> Path:
-        training = dataclasses.replace(self.config.training, **changes)
+        training = dataclasses.replace(self.options.training, **changes)
         folder = self.train(name, data, seed, choose_by, options, training)
         return folder / "checkpoint_best.pt"
 
@@ -179,11 +179,11 @@ class Models(EncoderPlan):
 
         Of one language twice, the first pair's; the second side has its paraphrases if there are.
         """
-        if pair.same and second and self.config.paraphrases:
-            text = self.config.paraphrases[split]
+        if pair.same and second and self.options.paraphrases:
+            text = self.options.paraphrases[split]
             return self._extract(side, f"{split}-paraphrase", text, "sentences")
-        both = self.config.first_pair if pair.same else pair
-        text = self.config.text(f"parallel/{split}.{both.name}.{side.lang}")
+        both = self.options.first_pair if pair.same else pair
+        text = self.options.text(f"parallel/{split}.{both.name}.{side.lang}")
         return self._extract(side, f"{split}-{both.name}", text, "sentences")
 
     def types(self, side: EncoderSide, unit: str, words: Path) -> Path:
@@ -192,13 +192,13 @@ class Models(EncoderPlan):
             return self._embed(side, unit, words)
         text = contexts_step(self, side.lang)
         options, layers = ["--words", str(words)], "0" if unit == "static" else ""
-        return self._extract(side, unit, text, unit, options, [words], layers=layers)
+        return self._extract(side, unit, text, unit, options, layers)
 
     def _embed(self, side: VectorsSide, unit: str, words: Path) -> Path:
         """fastText vectors of those of ``words`` that the encoder has a vector for, too."""
         words = self.types(side.encoder, unit, words) / "words.txt"
-        text = self.config.text(f"mono/train.{side.lang}")
-        output = self.run / "states" / f"{side.name}.{side.code}" / unit
+        text = self.options.text(f"mono/train.{side.lang}")
+        output = self.folder / "states" / f"{side.name}.{side.code}" / unit
         command = [
             *("fairseq-xling", "embed", "words", str(side.data), "--lang", side.code),
             *("--text", str(text), "--words", str(words), "--output", str(output)),
@@ -214,15 +214,13 @@ class Models(EncoderPlan):
         text: Path,
         unit: str,
         options: Sequence[str] = (),
-        inputs: Sequence[Path] = (),
         layers: str = "",
     ) -> Path:
         name = f"extract-{side.name}.{side.code}-{what}"
-        output = self.run / "states" / f"{side.name}.{side.code}" / what
-        layers = layers or self.config.compare_layers
+        to = f"states/{side.name}.{side.code}/{what}"
+        layers = layers or self.options.compare_layers
         encoder = (side.checkpoint, side.data, side.code)
-        options = [*options, "--layers", layers]
-        return self.extract(name, output, *encoder, text, unit, options, inputs)
+        return self.extract(name, to, *encoder, text, unit, [*options, "--layers", layers])
 
 
 FAMILIES: dict[str, Callable[[Models, Pair, int], tuple[EncoderSide, EncoderSide]]] = {

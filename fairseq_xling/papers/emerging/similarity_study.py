@@ -23,10 +23,10 @@ from fairseq_xling.papers.emerging.similarity_models import EncoderSide, Models
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Section, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, arranged, distinct, select
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.studies.encoder_training import counted
-from fairseq_xling.studies.study import Cell, Study
+from fairseq_xling.workflow.recipe import Cell, Study
+from fairseq_xling.workflow.step import Step
 
 # For each panel of a figure: the measure, and the curve in its results.
 PANELS = {
@@ -66,7 +66,7 @@ class Similarity(Study):
     """Retrieval, CKA and word translation of bilingual, monolingual and random encoders: curves by
     layer, a figure for each pair, and the table of their means."""
 
-    name, paper, config, presets = "similarity", "emerging", SimilarityConfig, PRESETS
+    name, paper, options, presets = "similarity", "emerging", SimilarityConfig, PRESETS
     help = (
         "similarity of encoders of two languages, trained jointly or independently: section 5 and "
         "Figure 7 of Emerging Cross-lingual Structure"
@@ -81,8 +81,8 @@ class Similarity(Study):
         check_config(config)
         return config
 
-    def plan(self, run: Path, config: SimilarityConfig) -> tuple[list[Step], list[Cell]]:
-        plan, correlations = _Compared(run, config), []
+    def plan(self, plan: "_Compared", config: SimilarityConfig) -> None:
+        correlations = []
         for pair in config.pairs:
             for row in config.row_list:
                 if not row.fits(pair):
@@ -93,7 +93,6 @@ class Similarity(Study):
                 if {"cka", "retrieval"} <= set(config.measure_list) and not row.words:
                     correlations.append(plan.correlate(row, pair, own))
         plan.cells += correlations
-        return plan.done()
 
     def read(self, cell: Cell) -> Iterator[Row]:
         if "correlation" in cell.files:
@@ -168,7 +167,7 @@ class _Compared(Models):
             "static": lambda: of_words("static", "static"),
         }
         about = {"row": row.name, "title": row.title, "pair": pair.name, "seed": seed}
-        measures = [name for name in self.config.measure_list if name in WORDS or not row.words]
+        measures = [name for name in self.options.measure_list if name in WORDS or not row.words]
         return Cell(about, {name: made[name]() for name in measures})
 
     def _measure(
@@ -182,14 +181,14 @@ class _Compared(Models):
         inputs: Sequence[Path] = (),
     ) -> Path:
         """Measure ``folders``, after a map of ``learnt`` if there are any; the file of results."""
-        result = self.run / "results" / f"{name}.json"
+        result = self.folder / "results" / f"{name}.json"
         commands, outputs = [], [result, result.with_suffix(".csv")]
         if learnt:
-            fitted = self.run / "maps" / f"{name}.safetensors"
+            fitted = self.folder / "maps" / f"{name}.safetensors"
             commands.append(
                 [
-                    *("fairseq-xling", "map", self.config.method, *map(str, learnt), *pairs),
-                    *("--normalize", self.config.normalize, "--output", str(fitted)),
+                    *("fairseq-xling", "map", self.options.method, *map(str, learnt), *pairs),
+                    *("--normalize", self.options.normalize, "--output", str(fitted)),
                 ]
             )
             outputs += [fitted, fitted.with_name(f"{fitted.name}.json")]
@@ -202,7 +201,7 @@ class _Compared(Models):
     def correlate(self, row: EncoderKind, pair: Pair, cells: Sequence[Cell]) -> Cell:
         """Correlate CKA with retrieval over the layers, seed by seed."""
         name = f"correlation-{row.name}-{pair.name}"
-        result = self.run / "results" / f"{name}.json"
+        result = self.folder / "results" / f"{name}.json"
         twos = [cell.files[what] for cell in cells for what in ("cka", "retrieval")]
         command = ["fairseq-xling", "eval", "correlate", *map(str, twos), "--output", str(result)]
         self.add(Step(name, [command], inputs=twos, outputs=[result, result.with_suffix(".csv")]))
@@ -235,3 +234,6 @@ def _notes(config: SimilarityConfig) -> list[str]:
         *([_SAME] if config.same else []),
         *([_PARAPHRASE] if config.paraphrase else []),
     ]
+
+
+Similarity.run_type = _Compared

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import like, option, reads
-from fairseq_xling.runs.options import (
+from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText, StudyText
+from fairseq_xling.studies.ready_encoders import Ready
+from fairseq_xling.studies.task_options import TaskOptions
+from fairseq_xling.workflow.options import (
     WithLanguages,
     WithSeeds,
     jobs_option,
     parse_numbers,
     seeds_option,
 )
-from fairseq_xling.runs.settled import device_option, precision_option
-from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText, StudyText
-from fairseq_xling.studies.ready_encoders import Ready
-from fairseq_xling.studies.task_options import TaskOptions
+from fairseq_xling.workflow.settled import device_option, precision_option
 
 # The paper's reported settings: languages, subwords (mBERT's are 119,547), texts, widths.
 PRESETS = {

@@ -28,14 +28,14 @@ from fairseq_xling.mapping.vectors_file import (
 )
 from fairseq_xling.papers.mbert.static_classifier import classifies, classify
 from fairseq_xling.reports.record import Record, made, write_record
-from fairseq_xling.runs.corpus_steps import eval_command
-from fairseq_xling.runs.options import split_words
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import Training
-from fairseq_xling.studies.encoder_training import EncoderPlan
+from fairseq_xling.studies.corpus_steps import eval_command
+from fairseq_xling.studies.encoder_training import EncoderRun
 from fairseq_xling.studies.gold_tasks import GoldTask
+from fairseq_xling.studies.training_command import Training
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.measures import MEASURES
+from fairseq_xling.workflow.options import split_words
+from fairseq_xling.workflow.step import Step
 
 if TYPE_CHECKING:
     from fairseq_xling.papers.mbert.size_window_config import SizeWindowConfig
@@ -84,7 +84,7 @@ class Model:
         """Whether it is trained on such a task."""
         return True
 
-    def add(self, plan: EncoderPlan, place: Place) -> None:
+    def add(self, plan: EncoderRun, place: Place) -> None:
         """Add training and evaluation, also on the tasks that it learns."""
         raise NotImplementedError(type(self).__name__)
 
@@ -97,8 +97,8 @@ class _Static(Model):
 
     learns = staticmethod(classifies)
 
-    def add(self, plan: EncoderPlan, place: Place) -> None:
-        config, vectors = plan.config, place.run / "models" / f"{place.name}.safetensors"
+    def add(self, plan: EncoderRun, place: Place) -> None:
+        config, vectors = plan.options, place.run / "models" / f"{place.name}.safetensors"
         text, languages = Path(config.data_text), config.language_list
         plan.add(self.training(config, place, vectors))
         given = (place.contexts, vectors, languages, config.dictionary_path, place.result)
@@ -181,8 +181,8 @@ class Encoder(Model):
 
     title = "masked LM"
 
-    def add(self, plan: EncoderPlan, place: Place) -> None:
-        config = plan.config
+    def add(self, plan: EncoderRun, place: Place) -> None:
+        config = plan.options
         # One table of positions for all windows: the models have the same parameters.
         extra = ("--encoder-layers", str(config.layers), "--encoder-embed-dim", str(config.dim))
         extra += ("--encoder-ffn-embed-dim", str(4 * config.dim), "--no-epoch-checkpoints")
@@ -201,10 +201,10 @@ class Encoder(Model):
         evaluate_encoder(plan, place, folder / "checkpoint_best.pt", folder)
 
 
-def evaluate_encoder(plan: EncoderPlan, place: Place, checkpoint: Path, made: Path) -> None:
+def evaluate_encoder(plan: EncoderRun, place: Place, checkpoint: Path, made: Path) -> None:
     """Add the measure ``words`` of an encoder, in the words' contexts; and each task, trained in
     the first language and tested in all. ``made`` is what a step made, or the user gave."""
-    config, (source, *targets) = plan.config, plan.config.language_list
+    config, (source, *targets) = plan.options, plan.options.language_list
     command = eval_command(
         [checkpoint],
         place.contexts,

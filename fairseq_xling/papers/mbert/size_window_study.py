@@ -20,14 +20,14 @@ from fairseq_xling.papers.mbert.size_window_config import PRESETS, SizeWindowCon
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Section, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select
-from fairseq_xling.runs.corpus_steps import check_vocabulary
-from fairseq_xling.runs.options import split_words
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.encoder_training import EncoderPlan, check_every, check_text
+from fairseq_xling.studies.corpus_steps import check_vocabulary
+from fairseq_xling.studies.encoder_training import EncoderRun, check_every, check_text
 from fairseq_xling.studies.gold_tasks import GoldTask, transfer_mean
-from fairseq_xling.studies.study import ONE_FIGURE, Cell, Study
 from fairseq_xling.studies.task_options import check_tasks
+from fairseq_xling.workflow.options import split_words
+from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Study
+from fairseq_xling.workflow.step import Step
 
 # Measures of the dictionary's words, at the best layer: that of the results, and its column.
 WORDS = {
@@ -44,7 +44,8 @@ class SizeWindow(Study):
     """GloVe, Word2Vec and a masked LM on texts of several sizes, cut into long or short pieces: the
     table, and dots of MRR, a row for each model, size and window."""
 
-    name, paper, config, presets = "size-window", "mbert", SizeWindowConfig, PRESETS
+    name, paper, options, presets = "size-window", "mbert", SizeWindowConfig, PRESETS
+    run_type = EncoderRun
     help = "size of the text and length of its segments, for GloVe, Word2Vec and a masked LM"
     title = "Size of the text and length of its segments"
     source = "Liu et al. (2020), 3.2"
@@ -99,12 +100,12 @@ class SizeWindow(Study):
         _ = config.seed_list, config.size_list  # an error ends here
         return config
 
-    def plan(self, run: Path, config: SizeWindowConfig) -> tuple[list[Step], list[Cell]]:
+    def plan(self, plan: EncoderRun, config: SizeWindowConfig) -> None:
         """One vocabulary for all, slices for each size and window, models."""
         from fairseq_xling.papers.mbert.size_window_models import MODELS, Place, evaluate_encoder
 
-        plan, languages = EncoderPlan(run, config), config.language_list
-        full = plan.prepare("prepare", run / "data" / "full", languages, config.vocab)
+        run, languages = plan.folder, config.language_list
+        full = plan.prepare("prepare", "data/full", languages, config.vocab)
         seen = config.contexts or min(config.size_list)
         cut = {
             (size, window): plan.add(_slice_step(run, full, size, window))
@@ -136,7 +137,6 @@ class SizeWindow(Study):
             place = Place(name, run, data, data, seed)
             evaluate_encoder(plan, place, checkpoint, checkpoint)
             leave(place, lambda _: True, row=ready.name, sentences=None, window=None)
-        return plan.done()
 
     def read(self, cell: Cell) -> Iterator[Row]:
         target = cell.about["target"]

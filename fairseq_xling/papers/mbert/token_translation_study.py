@@ -17,22 +17,22 @@ from fairseq_xling.core.options import like, option, reads
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Section, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
-from fairseq_xling.runs.corpus_steps import check_vocabulary, eval_command
-from fairseq_xling.runs.options import jobs_option, seeds_option, split_words
-from fairseq_xling.runs.settled import device_option, precision_option
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.corpus_steps import check_vocabulary, eval_command
 from fairseq_xling.studies.encoder_training import (
-    EncoderPlan,
+    EncoderRun,
     EncoderTraining,
     PreparedText,
     check_text,
     counted,
 )
 from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
-from fairseq_xling.studies.study import Cell, Study
 from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.verbs.translate_mds import BLEU, OTHERS, PRECISION, RATE
+from fairseq_xling.workflow.options import jobs_option, seeds_option, split_words
+from fairseq_xling.workflow.recipe import Cell, Study
+from fairseq_xling.workflow.settled import device_option, precision_option
+from fairseq_xling.workflow.step import Step
 
 OTHER = "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
@@ -62,7 +62,8 @@ class Config(EncoderTraining, PreparedText):
 class TokenTranslation(Study):
     """A masked language model of several languages, its states shifted by their mean difference."""
 
-    name, paper, config = "token-translation", "mbert", Config
+    name, paper, options = "token-translation", "mbert", Config
+    run_type = EncoderRun
     help = "translation of tokens and transfer by the mean difference of two languages"
     title = "Token translation by the mean difference"
     source = "Liu et al. (2020), section 4"
@@ -78,10 +79,9 @@ class TokenTranslation(Study):
         _ = config.seed_list, config.training, parse_alphas(config.alphas)  # raises for errors
         return config
 
-    def plan(self, run: Path, config: Config) -> tuple[list[Step], list[Cell]]:
+    def plan(self, plan: EncoderRun, config: Config) -> None:
         text, (source, *targets) = Path(config.data_text), config.language_list
-        plan = EncoderPlan(run, config)
-        data = plan.prepare("prepare", run / "data", config.language_list, "joint")
+        run, data = plan.folder, plan.prepare("prepare", "data", config.language_list, "joint")
         for seed in config.seed_list:
             best = plan.train(str(seed), data, seed, source) / BEST
             new = plan.untrained(f"new-{seed}", data, seed, source) / BEST
@@ -115,7 +115,6 @@ class TokenTranslation(Study):
                     plan.add(transfer_step(*tested, {"model": (model, data)}, "1", options))
                     files = {"transfer": output / RESULTS}
                     plan.cells.append(Cell({**about, "row": row, "task": task.title}, files))
-        return plan.done()
 
     def read(self, cell: Cell) -> Iterator[Row]:
         found = {
@@ -204,22 +203,22 @@ def _by_shift(rows: Sequence[Row]) -> dict[Shift, dict[str, float]]:
     return found
 
 
-def _look_up(plan: EncoderPlan, target: str, best: Path, data: Path, seed: int) -> dict[str, Path]:
+def _look_up(plan: EncoderRun, target: str, best: Path, data: Path, seed: int) -> dict[str, Path]:
     """Translations of the test's sentences looked up among their states, with the mean difference
     of one half of them, and with a random direction: the results of both."""
-    source, text = plan.config.language_list[0], Path(plan.config.data_text) / "parallel"
+    source, text = plan.options.language_list[0], Path(plan.options.data_text) / "parallel"
     states = []
     for lang in (source, target):
         name = f"{source}-{target}-{lang}-{seed}"
         file = text / f"test.{source}-{target}.{lang}.txt"
-        given = (f"states-{name}", plan.run / "states" / name, best, data, lang, file)
+        given = (f"states-{name}", f"states/{name}", best, data, lang, file)
         states.append(plan.extract(*given, "sentences"))
     found = {}
     for row, name, control in (
         (SHIFT, "shift", ()),
         (CONTROL, "control", ("--random-direction", str(seed))),
     ):
-        result = plan.run / "results" / f"sentences-{name}-{target}-{seed}.json"
+        result = plan.folder / "results" / f"sentences-{name}-{target}-{seed}.json"
         command = ["fairseq-xling", "eval", "meanshift", *map(str, states), *control]
         command += ["--output", str(result)]
         outputs = [result, result.with_suffix(".csv")]

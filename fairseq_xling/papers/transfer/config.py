@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import HeldOut
 from fairseq_xling.core.options import option, reads
 from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.runs.options import WithSeeds, jobs_option, parse_numbers, seeds_option
-from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.tasks.encode import TOO_LONG, TOO_LONG_HELP
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import SKIP_BAD_HELP, parse_columns
 from fairseq_xling.tasks.options import parse_options
+from fairseq_xling.workflow.options import WithSeeds, jobs_option, parse_numbers, seeds_option
+from fairseq_xling.workflow.settled import device_option, precision_option
 
 PAPER = "0.1:2.0:0.1"
 _MOST = 1000  # each is a pass over the dev file
@@ -131,7 +132,7 @@ class TransferConfig(WithSeeds):
     train: tuple[str, ...] = reads((), "LANG=FILE to train on; repeatable")
     valid: tuple[str, ...] = reads((), "LANG=FILE to select epoch and setting by; repeatable")
     test: tuple[str, ...] = reads(
-        (), "LANG=FILE to test on, or test1.LANG=FILE for a further test set; repeatable"
+        (), "LANG=FILE to test on, or test1.LANG=FILE for a further test set; repeatable", HeldOut
     )
     translate_train: tuple[str, ...] = reads(
         (),
@@ -142,6 +143,7 @@ class TransferConfig(WithSeeds):
         (),
         "LANG=FILE, a target's test file translated to the source language (or test1.LANG=FILE); "
         "repeatable",
+        HeldOut,
     )
     lrs: str = option("5e-5", "learning rates to try, comma-separated")
     head_lrs: str = option("", "learning rates of the head to try (default: those of the encoder)")

@@ -30,17 +30,17 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import write_json
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.engine.precision import device_options
+from fairseq_xling.engine.training_log import read_curves
 from fairseq_xling.interop.encoder import Encoder as LoadedEncoder
 from fairseq_xling.interop.token_translation import shifting
 from fairseq_xling.papers.transfer.config import Setting, TransferConfig, grid, parse_alphas
 from fairseq_xling.papers.transfer.plan import Encoder, Files, Test, TrainSet, shift_dev
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import resumable_training
-from fairseq_xling.runs.training_log import read_curves
+from fairseq_xling.studies.training_command import resumable_training
 from fairseq_xling.tasks.formats import Format, find_format, read_items
 from fairseq_xling.tasks.heads import count_items, heads
 from fairseq_xling.tasks.items import parse_columns, parse_files
 from fairseq_xling.tasks.predict import Predictor
+from fairseq_xling.workflow.step import Step
 
 
 @torch.no_grad()

@@ -19,8 +19,8 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE
 from fairseq_xling.papers.trelm.migration import Direction, add_translation, directions
 from fairseq_xling.papers.trelm.plan import MigrationPlan
-from fairseq_xling.runs.step import Step, seconds_taken
-from fairseq_xling.runs.training_command import resumable_training
+from fairseq_xling.studies.training_command import resumable_training
+from fairseq_xling.workflow.step import Step, seconds_taken
 
 NAME = AUTOREGRESSIVE
 _MAX_TOKENS = 4096

@@ -18,19 +18,19 @@ from fairseq_xling.core.ranges import SHARE, SLOTS, Range, option_name
 from fairseq_xling.data.meta import check_split
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.objectives import objectives
-from fairseq_xling.runs.corpus_steps import segment_parts
-from fairseq_xling.runs.optimiser import Optimiser
-from fairseq_xling.runs.options import (
+from fairseq_xling.studies.corpus_steps import segment_parts
+from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText
+from fairseq_xling.studies.optimiser import Optimiser
+from fairseq_xling.studies.task_options import TaskOptions
+from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.options import (
     WithSeeds,
     jobs_option,
     parse_numbers,
     seeds_option,
     split_words,
 )
-from fairseq_xling.runs.settled import device_option, precision_option
-from fairseq_xling.studies.encoder_training import EncoderTraining, PreparedText
-from fairseq_xling.studies.task_options import TaskOptions
-from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.settled import device_option, precision_option
 
 NO_MAP, TARGET = "none", "target"
 AUTOREGRESSIVE = "autoregressive"

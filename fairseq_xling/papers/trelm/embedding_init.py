@@ -15,7 +15,7 @@ from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.mapping.vectors_file import Vectors, count_ids, write_vectors
 from fairseq_xling.papers.trelm.config import TrelmConfig
-from fairseq_xling.runs.step import Step
+from fairseq_xling.workflow.step import Step
 
 _TRAINED_SEED = _DRAWN_SEED = 1
 VECTORS = "vectors/{}.safetensors"  # of a step, in the folder of the run

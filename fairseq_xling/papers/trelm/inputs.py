@@ -25,12 +25,12 @@ from fairseq_xling.papers.trelm.config import (
     names_in,
 )
 from fairseq_xling.papers.trelm.embedding_init import embedding_inits
-from fairseq_xling.runs.optimiser import check_optimiser
-from fairseq_xling.runs.options import load_config, parse_seeds
+from fairseq_xling.studies.optimiser import check_optimiser
 from fairseq_xling.studies.task_options import check_tasks
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
 from fairseq_xling.text.sources import Sources, parse_sources
 from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.options import load_config, parse_seeds
 
 
 def read_config(

@@ -25,7 +25,7 @@ from fairseq_xling.papers.trelm.preparation import (
     language_folder,
     transfer_folder,
 )
-from fairseq_xling.runs.step import Step
+from fairseq_xling.workflow.step import Step
 
 # fairseq-generate's own default is a single sentence if no limit is given.
 _GENERATE_TOKENS = 8192

@@ -18,11 +18,11 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
 from fairseq_xling.papers.trelm.initialise import size_options
 from fairseq_xling.papers.trelm.inputs import InputSummary
-from fairseq_xling.runs.corpus_steps import eval_command
-from fairseq_xling.runs.optimiser import optimisation
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import resumable_training
+from fairseq_xling.studies.corpus_steps import eval_command
 from fairseq_xling.studies.gold_tasks import transfer_mean, transfer_step
+from fairseq_xling.studies.optimiser import optimisation
+from fairseq_xling.studies.training_command import resumable_training
+from fairseq_xling.workflow.step import Plan, Step
 
 _NOBODY = "@"
 BuildStep = Callable[[str], Step]  # the step of a name
@@ -66,11 +66,9 @@ class StepGraph:
     def needed(self, paths: list[Path]) -> list[Step]:
         """The steps that make ``paths``, and all steps that those depend on, in their order."""
         wanted = Step("wanted", call=lambda: None, inputs=paths)
-        chosen: list[Step] = []
-        for step in reversed(self.steps.values()):
-            if any(reader.reads(step) for reader in [wanted, *chosen]):
-                chosen.append(step)
-        return chosen[::-1]
+        graph = Plan([*self.steps.values(), wanted])
+        needed = graph.needed("wanted")
+        return [step for step in self.steps.values() if step.name in needed]
 
 
 def _signature(step: Step) -> str:

@@ -24,9 +24,9 @@ from fairseq_xling.papers.trelm.plan import (
     num_segments,
     trilayer_options,
 )
-from fairseq_xling.runs.corpus_steps import prepare_step
-from fairseq_xling.runs.step import Step
+from fairseq_xling.studies.corpus_steps import prepare_step
 from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.step import Step
 
 _SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
 

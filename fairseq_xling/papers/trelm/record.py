@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.files import atomic_write
+from fairseq_xling.engine.training_log import UNDRAWN
 from fairseq_xling.interop.sources import folder_family
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts
@@ -30,9 +31,8 @@ from fairseq_xling.reports.pivot import Contrast, Table
 from fairseq_xling.reports.record import Chart, Record, Section, made
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select, told
 from fairseq_xling.reports.tables import text_table
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_log import UNDRAWN
-from fairseq_xling.studies.study import ONE_FIGURE, with_steps
+from fairseq_xling.workflow.recipe import ONE_FIGURE, with_steps
+from fairseq_xling.workflow.step import Step
 
 RUN_FILES = ("report.html", "results.json", "summary.txt", "table.csv")
 STUDY_FILES = ONE_FIGURE

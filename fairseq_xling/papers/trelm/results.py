@@ -13,11 +13,11 @@ from fairseq_xling.analysis.sampled_bleu import ORDERS, read_samples, score, tok
 from fairseq_xling.analysis.translation_faults import faults
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
+from fairseq_xling.engine.training_log import curve_words, read_curves, read_records
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.plan import Artifacts, task_figures
 from fairseq_xling.reports.record import is_record, read_record
 from fairseq_xling.reports.rows import Row, distinct, select
-from fairseq_xling.runs.training_log import curve_words, read_curves, read_records
 
 PAPER = "TreLM (Li et al., 2021)"
 BITS = "bits per word"

@@ -35,9 +35,9 @@ from fairseq_xling.papers.trelm.record import (
 )
 from fairseq_xling.papers.trelm.study import Study, Variation
 from fairseq_xling.papers.trelm.teacher import taught_folder
-from fairseq_xling.runs.launcher import run_steps
-from fairseq_xling.runs.settled import settle_config
-from fairseq_xling.runs.step import Step
+from fairseq_xling.workflow.launcher import run_steps
+from fairseq_xling.workflow.settled import settle_config
+from fairseq_xling.workflow.step import Step
 
 
 def run_trelm(args: argparse.Namespace) -> None:

@@ -66,8 +66,8 @@ class Study:
         return TrelmConfig if self.heads else HeadlessConfig
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        from fairseq_xling.runs.launcher import add_run_arguments
-        from fairseq_xling.runs.options import add_options
+        from fairseq_xling.workflow.launcher import add_run_arguments
+        from fairseq_xling.workflow.options import add_options
 
         add_run_arguments(parser)
         parser.add_argument("--rows", metavar="CODES", help="rows to run (default: all)")

@@ -33,9 +33,9 @@ from fairseq_xling.papers.trelm.data import with_translations
 from fairseq_xling.papers.trelm.migration import forward
 from fairseq_xling.papers.trelm.plan import MigrationPlan
 from fairseq_xling.papers.trelm.preparation import transfer_folder
-from fairseq_xling.runs.step import Step
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.trained import load_trained
+from fairseq_xling.workflow.step import Step
 
 logger = logging.getLogger(__name__)
 

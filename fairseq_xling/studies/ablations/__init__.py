@@ -2,7 +2,7 @@
 papers.
 
 A study is a class with ``help``, ``add_arguments(parser)`` and ``run(args)``, such as a
-`fairseq_xling.studies.study.Study`. Heavy imports belong inside functions: the options of all
+`fairseq_xling.workflow.recipe.Study`. Heavy imports belong inside functions: the options of all
 studies are declared before any is run.
 """
 
@@ -29,7 +29,7 @@ STUDIES: Registry[type[Study]] = Registry(
     __name__,
     "fairseq_xling.papers.clcr.ablations_study",
     "fairseq_xling.papers.emerging.mapped_layers_study",
-    "fairseq_xling.papers.emerging.sharing_study",
+    "fairseq_xling.papers.emerging.sharing",
     "fairseq_xling.papers.emerging.similarity_study",
     "fairseq_xling.papers.mbert.size_window_study",
     "fairseq_xling.papers.mbert.token_translation_study",

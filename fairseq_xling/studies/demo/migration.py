@@ -10,8 +10,8 @@ one.
 import dataclasses
 from pathlib import Path
 
-from fairseq_xling.runs.corpus_steps import synthesize_step
-from fairseq_xling.runs.step import Step, last_line
+from fairseq_xling.studies.corpus_steps import synthesize_step
+from fairseq_xling.workflow.step import Step, last_line
 
 SOURCE, TARGET = "en", "de"
 FOLDER = "migration"

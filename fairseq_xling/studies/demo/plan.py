@@ -14,15 +14,15 @@ from pathlib import Path
 
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine.precision import AUTO
-from fairseq_xling.runs.corpus_steps import eval_command, prepare_step, synthesize_step
-from fairseq_xling.runs.launcher import run_steps
-from fairseq_xling.runs.settled import settle
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import Training, checkpoints, training_step
+from fairseq_xling.studies.corpus_steps import eval_command, prepare_step, synthesize_step
 from fairseq_xling.studies.demo.migration import migration_steps
 from fairseq_xling.studies.demo.record import FILES, write_demo
 from fairseq_xling.studies.demo.scale import MODELS, SCALES, SHOWN, SOURCE, TARGET, Scale
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_step
+from fairseq_xling.studies.training_command import Training, checkpoints, training_step
+from fairseq_xling.workflow.launcher import run_steps
+from fairseq_xling.workflow.settled import settle
+from fairseq_xling.workflow.step import Step
 
 
 def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]:

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.files import atomic_write
+from fairseq_xling.engine.training_log import parameter_count, read_curves
 from fairseq_xling.reports.page import sentence, write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import chosen_update
-from fairseq_xling.runs.training_log import parameter_count, read_curves
 from fairseq_xling.studies.demo.migration import FOLDER
 from fairseq_xling.studies.demo.scale import MODELS, SHOWN, SOURCE, TARGET, Scale
 from fairseq_xling.studies.gold_tasks import TASKS, tested_scores
-from fairseq_xling.studies.study import with_steps
+from fairseq_xling.studies.training_command import chosen_update
 from fairseq_xling.verbs.measures.words import NEIGHBOUR
+from fairseq_xling.workflow.recipe import with_steps
+from fairseq_xling.workflow.step import Step
 
 NAMES = {"default": "shared", "separate": "nothing shared"}
 SHARED, CONTROL = NAMES.values()

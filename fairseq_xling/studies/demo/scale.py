@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Mapping
 
-from fairseq_xling.runs.training_command import Training
 from fairseq_xling.studies.demo.migration import MigrationScale
+from fairseq_xling.studies.training_command import Training
 
 SOURCE, TARGET = "en", "de"
 SHOWN = ("pos", "ner", "parsing")  # the tasks of zero-shot transfer

@@ -39,7 +39,7 @@ class DemoOptions:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.runs.launcher import add_launch_options
+    from fairseq_xling.workflow.launcher import add_launch_options
 
     add_fields(parser, DemoOptions)
     add_launch_options(parser)

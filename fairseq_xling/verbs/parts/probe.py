@@ -20,7 +20,6 @@ from fairseq_xling.reports.page import write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
-from fairseq_xling.runs.options import parse_seeds
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.items import parse_files
 from fairseq_xling.tasks.probing.examples import Example, read_examples, write_predictions
@@ -28,6 +27,7 @@ from fairseq_xling.tasks.probing.fit import ProbeOptions, fit_probe, micro_score
 from fairseq_xling.tasks.probing.states import Placed, Spans, keep_states, open_spans, place
 from fairseq_xling.verbs.parts.comparison import LAYER
 from fairseq_xling.verbs.parts.output import as_text
+from fairseq_xling.workflow.options import parse_seeds
 
 TRAIN, VALID = "train", "valid"
 _FIGURES = {"P": "precision", "R": "recall", "F1": "f1"}

@@ -43,8 +43,8 @@ from fairseq_xling.interop.sources import folder as weights_folder
 from fairseq_xling.models import identity
 from fairseq_xling.reports.page import write_page
 from fairseq_xling.reports.record import Record, Section
-from fairseq_xling.runs import forking, options
 from fairseq_xling.trained import load_trained
+from fairseq_xling.workflow import forking, options
 
 REFUSED = (UserError, SystemExit)
 LARGE = 300_000  # rows of a table of 16 columns, above what a small file may ask for

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from fairseq_xling import cli
+from fairseq_xling.command_line import build_parser, verbs
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import kept, write_json
 from fairseq_xling.core.named_files import (
@@ -17,7 +18,6 @@ from fairseq_xling.core.named_files import (
     OutputFile,
     check_outputs,
 )
-from fairseq_xling.runs.command_line import build_parser, verbs
 
 READ = Input("FILE")
 # What a metavar or a help says of an option that names files or folders.

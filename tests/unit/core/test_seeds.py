@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from fairseq_xling.command_line import build_parser, verbs
 from fairseq_xling.core.ranges import Number
 from fairseq_xling.core.seeds import MOST, SEED, SEEDS
-from fairseq_xling.runs.command_line import build_parser, verbs
 
 
 def test_the_largest_seed_is_taken_by_every_generator():

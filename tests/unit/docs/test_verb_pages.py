@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from fairseq_xling.runs.command_line import build_parser, verbs
+from fairseq_xling.command_line import build_parser, verbs
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import sys
 import pytest
 
 import fairseq_xling
+from fairseq_xling import command_line
 from fairseq_xling.cli import main
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.engine import extensions
 from fairseq_xling.engine.extensions import GROUP, VARIABLE, load_plugins
-from fairseq_xling.runs import command_line
 
 VERB = '''"""Print the words of the command that a step of this one repeats."""
 

@@ -3,8 +3,8 @@ import sys
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.runs.step import digests
 from fairseq_xling.studies.gold_tasks import TASKS, parse_tasks, transfer_step
+from fairseq_xling.workflow.step import digests
 
 
 @pytest.fixture

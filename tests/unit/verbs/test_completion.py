@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.runs.command_line import verbs
+from fairseq_xling.command_line import verbs
 from fairseq_xling.verbs import completion
 from fairseq_xling.verbs.completion import SHELLS
 

@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.command_line import verbs
     from fairseq_xling.core.registry import unknown_name
-    from fairseq_xling.runs.command_line import verbs
 
     known = [name.partition("-")[2] for name in verbs() if name.startswith("clcr-")]
     if args.action:

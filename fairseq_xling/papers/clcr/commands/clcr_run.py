@@ -25,7 +25,7 @@ def run(args: argparse.Namespace) -> None:
 
     check_installed("`fairseq-xling clcr run`", *OF_PAGES)
     from fairseq_xling.papers.clcr.plan import run_clcr
-    from fairseq_xling.runs.launcher import configured_output
+    from fairseq_xling.workflow.launcher import configured_output
 
     args.output = configured_output(args, "clcr")
     run_clcr(args, everything=True)

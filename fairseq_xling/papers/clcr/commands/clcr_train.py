@@ -16,14 +16,14 @@ GROUP = "CLCR"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.papers.clcr.config import ClcrRunConfig
-    from fairseq_xling.runs.launcher import add_configured_run
+    from fairseq_xling.workflow.launcher import add_configured_run
 
     add_configured_run(parser, ClcrRunConfig, "clcr")
 
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.papers.clcr.plan import run_clcr
-    from fairseq_xling.runs.launcher import configured_output
+    from fairseq_xling.workflow.launcher import configured_output
 
     args.output = configured_output(args, "clcr")
     run_clcr(args, everything=False)

@@ -18,10 +18,10 @@ from typing import Any
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import Input
 from fairseq_xling.core.options import argument, option
+from fairseq_xling.engine.training_log import read_curves
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section
 from fairseq_xling.reports.rows import GIVEN
-from fairseq_xling.runs.training_log import read_curves
 from fairseq_xling.verbs.parts.output import OutputOptions
 
 # What is logged of each direction: what a table calls it, and its axis.

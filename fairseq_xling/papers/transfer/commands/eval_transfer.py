@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fairseq_xling.papers.transfer.config import TransferConfig
     from fairseq_xling.papers.transfer.plan import TrainSet
     from fairseq_xling.papers.transfer.steps import TestedModel
-    from fairseq_xling.runs.step import Step
+    from fairseq_xling.workflow.step import Step
 
 GROUP = "Transfer"
 FILES = ("table.md", "table.csv", "results.json", "plot.svg", "report.html")
@@ -43,8 +43,8 @@ MEAN, GAP = "mean of targets", "gap"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.papers.transfer.config import TransferConfig
-    from fairseq_xling.runs.launcher import add_run_arguments
-    from fairseq_xling.runs.options import add_options
+    from fairseq_xling.workflow.launcher import add_run_arguments
+    from fairseq_xling.workflow.options import add_options
 
     add_run_arguments(parser)
     add_options(parser, TransferConfig)
@@ -64,10 +64,10 @@ def run_study(
     from fairseq_xling.papers.transfer.config import PRESETS, TransferConfig, check_config
     from fairseq_xling.papers.transfer.plan import check_languages, check_layers, encoders
     from fairseq_xling.papers.transfer.steps import study_steps
-    from fairseq_xling.runs.launcher import run_steps
-    from fairseq_xling.runs.options import load_config
-    from fairseq_xling.runs.settled import settle_config
-    from fairseq_xling.runs.step import Step
+    from fairseq_xling.workflow.launcher import run_steps
+    from fairseq_xling.workflow.options import load_config
+    from fairseq_xling.workflow.settled import settle_config
+    from fairseq_xling.workflow.step import Step
 
     config, run = load_config(TransferConfig, args, PRESETS), Path(args.output)
     check_config(config)
@@ -95,7 +95,7 @@ def write_transfer(
 ) -> None:
     """Write `FILES` into ``run``."""
     from fairseq_xling.reports.page import write_run
-    from fairseq_xling.studies.study import with_steps
+    from fairseq_xling.workflow.recipe import with_steps
 
     results = []
     for model in models:

@@ -79,7 +79,7 @@ class PredictOptions:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.papers.transfer.structures.data import MatrixConfig, TrainConfig
-    from fairseq_xling.runs.options import add_options
+    from fairseq_xling.workflow.options import add_options
 
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, config, text, what in (

@@ -54,9 +54,9 @@ from fairseq_xling.papers.transfer.structures.training import (
 from fairseq_xling.reports.page import write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Record, Section, made, write_record
-from fairseq_xling.runs.options import load_config, parse_seeds
 from fairseq_xling.verbs.parts.output import as_text
 from fairseq_xling.verbs.predict import output_names
+from fairseq_xling.workflow.options import load_config, parse_seeds
 
 # What a finished training does not depend on.
 _NOT_KEPT = ("test", "device", "skip_bad")

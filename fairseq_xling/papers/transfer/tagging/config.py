@@ -8,10 +8,10 @@ from fairseq_xling.core.files import check_files
 from fairseq_xling.core.options import like, option, reads
 from fairseq_xling.core.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.runs.options import WithLanguages, WithSeeds, jobs_option, seeds_option
-from fairseq_xling.runs.settled import device_option, precision_option
 from fairseq_xling.studies.encoder_training import PreparedText
 from fairseq_xling.tasks.items import parse_columns, parse_files
+from fairseq_xling.workflow.options import WithLanguages, WithSeeds, jobs_option, seeds_option
+from fairseq_xling.workflow.settled import device_option, precision_option
 
 LANG = "{lang}"
 ADVERSARIES = ("reversal", "flip")

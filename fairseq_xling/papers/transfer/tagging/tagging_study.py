@@ -23,13 +23,13 @@ from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Section
 from fairseq_xling.reports.rows import Row, by_seed, distinct, figures, select
-from fairseq_xling.runs.corpus_steps import check_vocabulary, prepare_step, segment_options
-from fairseq_xling.runs.options import split_words
-from fairseq_xling.runs.step import Step
-from fairseq_xling.runs.training_command import resumable_training
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.study import ONE_FIGURE, Cell, Plan, Study
+from fairseq_xling.studies.corpus_steps import check_vocabulary, prepare_step, segment_options
+from fairseq_xling.studies.training_command import resumable_training
 from fairseq_xling.tasks.items import parse_columns, parse_files
+from fairseq_xling.workflow.options import split_words
+from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Run, Study
+from fairseq_xling.workflow.step import Step
 
 _WITH_CURVES = ("2", "4")  # rows
 MEAN = "mean of targets"
@@ -44,7 +44,7 @@ class AdversarialTagging(Study):
     """Source only, mapped words, sentence adversary, both, a few target sentences, supervised: bars
     for the rows of each target, and lines by epoch."""
 
-    name, paper, config = "adversarial-tagging", "transfer", AdversarialTaggingConfig
+    name, paper, options = "adversarial-tagging", "transfer", AdversarialTaggingConfig
     help = "mapped words and a language adversary for tagging: six rows of supervision"
     title, source = "Adversarial cross-lingual tagging", "the transfer note, 2.1 and 2.2"
     lead = (
@@ -58,15 +58,13 @@ class AdversarialTagging(Study):
         check_vocabulary("word", config.segment, config.language_list)
         return config
 
-    def plan(self, run: Path, config: AdversarialTaggingConfig) -> tuple[list[Step], list[Cell]]:
-        plan = _Models(run, config)
+    def plan(self, plan: "_Models", config: AdversarialTaggingConfig) -> None:
         for target in config.targets:
             for row in config.row_list:
                 for seed in config.seed_list:
                     plan.model(row, target, seed)
         for target, path in plan.maps.items():
             plan.cells.append(Cell({"target": target}, {"map": _report(path)}))
-        return plan.done()
 
     def read(self, cell: Cell) -> Iterator[Row]:
         """In percent; what is by epoch has the task ``epochs``, and what a map reaches ``map``."""
@@ -135,7 +133,7 @@ class AdversarialTagging(Study):
             yield Section("By epoch", chart=chart, notes=[note], name="plot")
 
 
-class _Models(Plan):
+class _Models(Run):
     """The steps of each model: its samples, vectors and map, its training and test."""
 
     def __init__(self, run: Path, config: AdversarialTaggingConfig):
@@ -144,12 +142,12 @@ class _Models(Plan):
 
     def sample(self, lang: str, split: str, count: int, name: str = "") -> Path:
         """Annotated sentences, drawn at random."""
-        given, name = self.config.file(split, lang), name or split
-        output = self.run / "data" / f"{name}.{lang}.conll"
+        given, name = self.options.file(split, lang), name or split
+        output = self.folder / "data" / f"{name}.{lang}.conll"
         step = Step(
             f"{name}-{lang}",
-            call=functools.partial(sample_items, given, output, count, self.config.columns),
-            settings={"count": count, "columns": self.config.columns},
+            call=functools.partial(sample_items, given, output, count, self.options.columns),
+            settings={"count": count, "columns": self.options.columns},
             inputs=[given],
             outputs=[output],
         )
@@ -157,12 +155,12 @@ class _Models(Plan):
 
     def text(self, lang: str) -> tuple[Path, Path]:
         """The target's text to train on, and what is held out."""
-        given = self.config.file("unlabelled", lang)
-        outputs = [self.run / "data" / f"{name}.{lang}.txt" for name in ("text", "held-out")]
+        given = self.options.file("unlabelled", lang)
+        outputs = [self.folder / "data" / f"{name}.{lang}.txt" for name in ("text", "held-out")]
         step = Step(
             f"text-{lang}",
-            call=functools.partial(split_text, given, *outputs, self.config.held_out),
-            settings={"held_out": self.config.held_out},
+            call=functools.partial(split_text, given, *outputs, self.options.held_out),
+            settings={"held_out": self.options.held_out},
             inputs=[given],
             outputs=outputs,
         )
@@ -171,14 +169,14 @@ class _Models(Plan):
 
     def vectors(self, lang: str) -> Path:
         """The word vectors of a language, ready or trained."""
-        config = self.config
+        config = self.options
         if config.vectors:
             return dict(parse_files("--vectors", ",".join(config.vectors)))[lang]
         given = {
             code: [Path(pattern.replace("{lang}", code)) for pattern in config.text_patterns]
             for code in config.language_list
         }
-        data = self.run / "data" / "words"
+        data = self.folder / "data" / "words"
         self.add(
             prepare_step(
                 "prepare-words",
@@ -196,7 +194,7 @@ class _Models(Plan):
                 options=segment_options(config.segment, config.language_list),
             )
         )
-        output = self.run / "vectors" / f"{lang}.safetensors"
+        output = self.folder / "vectors" / f"{lang}.safetensors"
         command = [
             *("fairseq-xling", "embed", "train", str(data), "--languages", lang),
             *("--output", str(output), "--dim", str(config.dim)),
@@ -213,9 +211,9 @@ class _Models(Plan):
 
     def map(self, target: str) -> Path:
         """The file with W, of the source's words into the target's space."""
-        config = self.config
+        config = self.options
         moving, fixed = self.vectors(config.source), self.vectors(target)
-        output = self.run / "vectors" / f"{config.source}-{target}.safetensors"
+        output = self.folder / "vectors" / f"{config.source}-{target}.safetensors"
         for path in (moving, fixed):
             if not path.name.endswith(".safetensors"):
                 raise UserError(
@@ -242,7 +240,7 @@ class _Models(Plan):
         """Training and test of one model."""
         from fairseq_xling.papers.transfer.tagging.test import measure
 
-        config, run, source = self.config, self.run, self.config.source
+        config, run, source = self.options, self.folder, self.options.source
         name = f"{row.code}-{target}-{seed}"
         keep = config.curves and seed == config.seed_list[0] and row.code in _WITH_CURVES
         command, inputs = self._training(row, target)
@@ -282,7 +280,7 @@ class _Models(Plan):
 
     def _training(self, row: TaggingRow, target: str) -> tuple[list[str], list[Path]]:
         """The call of fairseq-train without what depends on the seed, and the files it reads."""
-        config, source = self.config, self.config.source
+        config, source = self.options, self.options.source
         languages = [target] if row.target == "all" else [source, target]
         train = {languages[0]: self.sample(languages[0], "train", config.sentences)}
         valid = {languages[0]: self.sample(languages[0], "valid", config.valid_sentences)}
@@ -396,3 +394,6 @@ def _notes(rows: Sequence[Row], config: AdversarialTaggingConfig, metric: str) -
             f"chance {row['chance']:.3f}; {state}."
         )
     return [*notes, f"{ROWS['5'].title.capitalize()}: {config.few}."] if few else notes
+
+
+AdversarialTagging.run_type = _Models

@@ -8,9 +8,9 @@ import numpy as np
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import write_json
-from fairseq_xling.runs.training_log import read_curves
-from fairseq_xling.studies.study import Cell
+from fairseq_xling.engine.training_log import read_curves
 from fairseq_xling.tasks.predict import Predictor
+from fairseq_xling.workflow.recipe import Cell
 
 
 def measure(

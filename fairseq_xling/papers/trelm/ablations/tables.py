@@ -237,7 +237,7 @@ class TrelmParallel(TrelmStudy):
         )
 
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
-        from fairseq_xling.runs.options import parse_numbers
+        from fairseq_xling.workflow.options import parse_numbers
 
         return [
             Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})

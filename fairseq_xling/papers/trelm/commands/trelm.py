@@ -16,7 +16,7 @@ GROUP = "Migrate"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.papers.trelm.config import TrelmConfig
-    from fairseq_xling.runs.launcher import add_configured_run
+    from fairseq_xling.workflow.launcher import add_configured_run
 
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     run = actions.add_parser(
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.core.extras import OF_STUDIES, check_installed
     from fairseq_xling.papers.trelm.run import run_trelm
-    from fairseq_xling.runs.launcher import configured_output
+    from fairseq_xling.workflow.launcher import configured_output
 
     check_installed("`fairseq-xling trelm`", *OF_STUDIES)
     args.output = configured_output(args, "trelm")

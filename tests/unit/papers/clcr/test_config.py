@@ -4,7 +4,7 @@ import argparse
 import dataclasses
 
 from fairseq_xling.papers.clcr.config import PRESETS, ClcrRunConfig
-from fairseq_xling.runs.options import load_config
+from fairseq_xling.workflow.options import load_config
 
 # What differs from a run without it; of the rest the paper reports nothing.
 PAPER = {

@@ -9,10 +9,14 @@ from fairseq_xling.models.separable_transformer import (
     SeparableTransformerConfig,
     separable_transformer_base,
 )
-from fairseq_xling.papers.emerging.config import PRESETS, AblationConfig
-from fairseq_xling.papers.emerging.sharing_study import EmergingStructure, choose_settings
+from fairseq_xling.papers.emerging.sharing import (
+    PRESETS,
+    EmergingStructure,
+    Options,
+    train_options,
+)
 from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
-from fairseq_xling.runs.options import load_config
+from fairseq_xling.workflow.options import load_config
 from tests.unit.studies.paper_fields import TRAINING
 
 STUDY = EmergingStructure()
@@ -33,7 +37,7 @@ def load(tmp_path):
 
     def call(**options):
         given = {"data_text": str(tmp_path), "config": None, **options}
-        return STUDY.check(load_config(AblationConfig, argparse.Namespace(**given), PRESETS))
+        return STUDY.check(load_config(Options, argparse.Namespace(**given), PRESETS))
 
     return call
 
@@ -144,11 +148,10 @@ def test_sizes_that_do_not_fit_are_refused(load, options, message):
 
 
 def test_all_fields_can_be_set_by_a_preset():
-    from fairseq_xling.papers.emerging import config as ablation_config
-    from fairseq_xling.papers.emerging import mapped_layers_study, similarity_config
+    from fairseq_xling.papers.emerging import mapped_layers_study, sharing, similarity_config
 
     for module, config in (
-        (ablation_config, AblationConfig),
+        (sharing, Options),
         (similarity_config, similarity_config.SimilarityConfig),
         (mapped_layers_study, mapped_layers_study.MappedLayersConfig),
     ):
@@ -156,8 +159,9 @@ def test_all_fields_can_be_set_by_a_preset():
 
 
 def test_private_parts_may_begin_alike(load, tmp_path):
-    settings = choose_settings(load(settings="A1,A6,A10", separate_start="alike"))
-    given = [" ".join(setting.train_options) for setting in settings]
+    config = load(settings="A1,A6,A10", separate_start="alike")
+    given = [" ".join(train_options(config, row)) for row in config.rows]
     assert "--separate" not in given[0]
     assert all(words.endswith("--separate-start alike") for words in given[1:])
-    assert all("--separate-start" not in " ".join(s.train_options) for s in choose_settings(load()))
+    plain = load()
+    assert all("--separate-start" not in train_options(plain, row) for row in plain.rows)

@@ -10,7 +10,7 @@ from fairseq_xling.papers.emerging.mapped_layers_study import (
 )
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.record import Record, write_record
-from fairseq_xling.studies.study import Cell
+from fairseq_xling.workflow.recipe import Cell
 from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import NO_FILES, TRAINING
 

@@ -3,8 +3,13 @@ import itertools
 import pytest
 
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig
-from fairseq_xling.papers.emerging.sharing_study import EmergingStructure
+from fairseq_xling.papers.emerging.sharing import (
+    SETTINGS,
+    WORDS,
+    EmergingStructure,
+    Options,
+    train_options,
+)
 
 
 def by_code(layers):
@@ -38,15 +43,19 @@ def test_embeddings_are_separate_exactly_where_vocabularies_are():
 
 def test_random_tokens_stay_in_the_language_exactly_where_something_is_private():
     for setting in by_code(8).values():
-        assert ("--random-within-language" in setting.train_options) == bool(setting.separate)
+        assert ("--random-within-language" in train_options(Options(), setting)) == bool(
+            setting.separate
+        )
 
 
 def test_anchor_settings_differ_in_anchors_only():
     settings = by_code(8)
     codes = ("A3", "A4", "A5-union")
     assert [settings[code].vocab for code in codes] == ["union", "prefixed", "union"]
-    assert settings["A5"].needs_dictionary and settings["A5-union"].needs_dictionary
-    assert settings["A3"].train_options == settings["A4"].train_options == []
+    assert settings["A5"].needs == settings["A5-union"].needs == WORDS
+    assert (
+        train_options(Options(), settings["A3"]) == train_options(Options(), settings["A4"]) == []
+    )
 
 
 # Conneau et al. (2020), Table 1, column "BPE merges"; from A6 on, nothing else has an 80k one.
@@ -64,7 +73,7 @@ def test_every_setting_has_the_vocabulary_of_the_papers_table(code, cell, tmp_pa
             path = tmp_path / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("a\n")
-    config = AblationConfig(
+    config = Options(
         data_text=str(tmp_path), other_text=str(tmp_path / "other"), dictionary=str(tmp_path),
         vocab_size=80_000, layers=8, seeds="1", settings=code,
     )  # fmt: skip

@@ -1,9 +1,8 @@
 import pytest
 
-from fairseq_xling.papers.emerging.config import SETTINGS, AblationConfig
-from fairseq_xling.papers.emerging.sharing_study import EmergingStructure
+from fairseq_xling.papers.emerging.sharing import SETTINGS, EmergingStructure, Options
 from fairseq_xling.reports.record import Record, write_record
-from fairseq_xling.studies.study import Cell
+from fairseq_xling.workflow.recipe import Cell
 from tests.records import table, write_transfer
 
 STUDY = EmergingStructure()
@@ -33,7 +32,7 @@ def cells(tmp_path):
 
 
 def record(cells):
-    return STUDY.record(STUDY.rows(cells), AblationConfig())
+    return STUDY.record(STUDY.rows(cells), Options())
 
 
 def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):

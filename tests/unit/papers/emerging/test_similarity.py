@@ -10,7 +10,7 @@ from fairseq_xling.papers.emerging.similarity_lexicon import split_entries, writ
 from fairseq_xling.papers.emerging.similarity_study import Similarity
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.record import Record, write_record
-from fairseq_xling.studies.study import Cell
+from fairseq_xling.workflow.recipe import Cell
 from tests.records import table
 from tests.unit.studies.paper_fields import TRAINING
 

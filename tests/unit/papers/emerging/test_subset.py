@@ -1,7 +1,7 @@
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.emerging.sharing_study import write_subset
+from fairseq_xling.papers.emerging.sharing import write_subset
 
 
 @pytest.fixture

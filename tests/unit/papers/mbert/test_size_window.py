@@ -13,9 +13,9 @@ from fairseq_xling.papers.mbert.size_window_study import (
     drop,
 )
 from fairseq_xling.reports.record import Record, write_record
-from fairseq_xling.runs.options import load_config
-from fairseq_xling.runs.step import digests
-from fairseq_xling.studies.study import Cell
+from fairseq_xling.workflow.options import load_config
+from fairseq_xling.workflow.recipe import Cell
+from fairseq_xling.workflow.step import Plan, digests
 from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import NO_FILES
 
@@ -85,12 +85,12 @@ def test_settings_that_cannot_work_are_refused_before_anything_runs(config, chan
 def test_it_reads_the_text_of_its_languages_and_nothing_else_of_the_folder(config, text, tmp_path):
     (text / "gold").mkdir()
     (text / "gold" / "tags").write_text("x")
-    prepare = STUDY.steps(tmp_path / "run", config())[0]
-    names = {path.relative_to(text).as_posix() for path in prepare.inputs}
+    outside = Plan(STUDY.steps(tmp_path / "run", config())).outside["prepare"]
+    names = {path.relative_to(text).as_posix() for path in outside}
     assert names == {"mono/train.en.txt", "mono/train.de.txt", "dictionary/en-de.tsv"}
     (text / "mono" / "train.de.txt").unlink()
     with pytest.raises(UserError, match=r"text: has no training text of 'de', mono/train\.de\.txt"):
-        STUDY.steps(tmp_path / "run", config())
+        Plan(STUDY.steps(tmp_path / "run", config()))
 
 
 def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text, tmp_path):

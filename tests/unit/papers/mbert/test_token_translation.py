@@ -19,8 +19,8 @@ from fairseq_xling.papers.mbert.token_translation_study import (
 )
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.reports.rows import select
-from fairseq_xling.studies.study import Cell
 from fairseq_xling.verbs.translate_mds import record_of
+from fairseq_xling.workflow.recipe import Cell
 
 
 def cell(layer, alpha, precision, rate):
@@ -87,7 +87,8 @@ def config(tmp_path):
 
 
 def test_each_seed_is_shifted_and_controlled_on_both_sets(config, tmp_path):
-    steps, cells = TokenTranslation().plan(tmp_path / "run", config)
+    run = TokenTranslation().planned(tmp_path / "run", config)
+    steps, cells = list(run.steps.values()), run.cells
     assert len(steps) == 1 + 2 * (2 + 1 + 2 * (2 * 2 + 4) + 3)
     words = {step.name: " ".join(step.commands[0]) for step in steps}
     assert "--random-direction 2" in words["control-id-test-2"]
@@ -121,7 +122,8 @@ def test_translations_found_by_layer_are_rows_beside_the_control(tmp_path):
 def test_epochs_and_options_of_prepare_are_heeded(config, tmp_path):
     given = {"epochs": 2, "epoch_size": 20, "batch_size": 5, "prepare_args": "--vocab-sample 9"}
     study = TokenTranslation()
-    steps, _ = study.plan(tmp_path / "run", study.check(dataclasses.replace(config, **given)))
+    run = study.planned(tmp_path / "run", study.check(dataclasses.replace(config, **given)))
+    steps = run.steps.values()
     words = {step.name: " ".join(step.commands[0]) for step in steps}
     assert words["prepare"].endswith("--vocab-sample 9")
     assert "--max-update 8 --epoch-updates 4" in words["train-1"]

@@ -23,7 +23,7 @@ from fairseq_xling.papers.transfer.steps import (
     language_mean,
     study_steps,
 )
-from fairseq_xling.runs.step import digests
+from fairseq_xling.workflow.step import digests
 
 ALPHAS = parse_alphas(PAPER)
 

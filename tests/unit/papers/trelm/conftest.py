@@ -9,7 +9,7 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.inputs import InputSummary
 from fairseq_xling.papers.trelm.run import trelm_steps
-from fairseq_xling.runs.step import Step
+from fairseq_xling.workflow.step import Step
 
 SPLITS = ("train", "valid", "test")
 

@@ -12,7 +12,7 @@ from fairseq_xling.papers.trelm.autoregressive import (
     chosen_penalty,
     link_translation_data,
 )
-from fairseq_xling.runs.step import Step, seconds_taken
+from fairseq_xling.workflow.step import Step, seconds_taken
 
 
 @pytest.mark.parametrize("pair", [("en", "de"), ("de", "en")])

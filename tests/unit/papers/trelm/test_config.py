@@ -8,7 +8,7 @@ from fairseq_xling.core.options import add_fields
 from fairseq_xling.mapping.adversarial_options import AdversarialOptions
 from fairseq_xling.mapping.methods import METHODS
 from fairseq_xling.papers.trelm.config import PRESETS, TrelmConfig
-from fairseq_xling.runs.optimiser import optimisation
+from fairseq_xling.studies.optimiser import optimisation
 
 # TreLM, Appendix A.5, and the released code for warm-up, epsilon and clipping (SPEC P9).
 PAPER_PHASES = {

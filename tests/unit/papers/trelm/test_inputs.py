@@ -13,7 +13,7 @@ from fairseq_xling.papers.trelm.inputs import (
     read_shape,
     summarize_inputs,
 )
-from fairseq_xling.runs.options import add_options
+from fairseq_xling.workflow.options import add_options
 from tests.tiny_sources import write_folder
 
 

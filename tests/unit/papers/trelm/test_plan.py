@@ -14,8 +14,8 @@ from fairseq_xling.papers.trelm.plan import (
     add_tasks,
     task_figures,
 )
-from fairseq_xling.runs.step import Step
 from fairseq_xling.studies.gold_tasks import TASKS
+from fairseq_xling.workflow.step import Step
 from tests.transfer_record import transfer_record
 
 RUN = Path("run")

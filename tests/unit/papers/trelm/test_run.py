@@ -275,6 +275,9 @@ def write_trees(root):
     (root / "text/gold").mkdir(parents=True)
     for split in ("train", "valid", "test"):
         (root / "text/gold" / f"{split}.de.conllu").touch()
+    (root / "text/mono").mkdir()
+    for lang in ("en", "de"):
+        (root / "text/mono" / f"train.{lang}.txt").touch()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,8 +12,8 @@ from fairseq_xling.papers.transfer.tagging.tagging_study import (
     split_text,
 )
 from fairseq_xling.reports.record import read_record
-from fairseq_xling.studies.study import Cell
 from fairseq_xling.tasks.formats.conll import Conll
+from fairseq_xling.workflow.recipe import Cell
 from tests.records import table
 
 CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")

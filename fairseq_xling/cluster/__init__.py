@@ -1,1 +1,0 @@
-"""Schedulers of clusters: runs whose steps are jobs on other machines."""

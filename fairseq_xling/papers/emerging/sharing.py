@@ -1,0 +1,456 @@
+"""What models share: Conneau et al. 2020, "Emerging Cross-lingual Structure", Table 1, a row a
+setting.
+
+Columns are what `fairseq-xling eval` measures of each model, and the zero-shot tasks of the study.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fairseq_xling.analysis.dictionary import dictionary_path
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.options import like, option, reads
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.data.meta import check_test_set
+from fairseq_xling.engine.training_log import parameter_count
+from fairseq_xling.reports.pivot import Contrast, Table
+from fairseq_xling.reports.record import Chart, Section, read_record
+from fairseq_xling.reports.rows import GIVEN, Row, arranged, distinct, select
+from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.corpus_steps import check_vocabulary, text_file
+from fairseq_xling.studies.encoder_training import (
+    PAPER,
+    EncoderRun,
+    EncoderTraining,
+    PreparedText,
+    StudyText,
+    check_text,
+    counted,
+    describe_steps,
+)
+from fairseq_xling.studies.gold_tasks import (
+    TASK_SETTINGS,
+    TASKS,
+    GoldTask,
+    parse_tasks,
+    transfer_mean,
+)
+from fairseq_xling.studies.task_options import TaskOptions
+from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.options import jobs_option, seeds_option, split_words
+from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Study
+from fairseq_xling.workflow.settled import device_option, precision_option
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One row of the table.
+
+    Attributes:
+        code: its row in the specification; ``C`` and ``T`` are our controls, ``A5-union`` is A5
+            with the vocabulary of A3, so that only anchors differ.
+        name: its name in the paper; ``{third}`` and ``{sixth}`` stand for the last layer of the
+            paper's L1-3 and L1-6 at the given depth, ``{fourth}`` for the one after ``{third}``,
+            ``{depth}`` for the depth.
+        vocab: vocabulary mode of `fairseq-xling prepare`.
+        separate: the sharing plan, with the same fields.
+        needs: what it takes, `--other-text` or `--dictionary`.
+        paper_xnli: mean XNLI accuracy (%) over fr, ru and zh in the paper, if reported.
+    """
+
+    code: str
+    name: str
+    vocab: str
+    separate: str = ""
+    needs: str = ""
+    paper_xnli: float | None = None
+
+    def at_depth(self, layers: int) -> "Setting":
+        """The setting with its fields filled in for a model of ``layers`` layers.
+
+        >>> Setting("A7", "L1-{third}", "separate", "emb,1-{third}").at_depth(8).separate
+        'emb,1-3'
+        """
+        third, sixth = (max(1, math.floor(n * layers / 8 + 0.5)) for n in (3, 6))  # halves up
+        fields = {"third": third, "sixth": sixth, "fourth": min(third + 1, layers)}
+        name, separate = (x.format(**fields, depth=layers) for x in (self.name, self.separate))
+        return dataclasses.replace(self, name=name, separate=separate)
+
+    def bpe(self, size: int) -> str:
+        """Table 1's column "BPE merges" with a joint vocabulary of ``size`` pieces.
+
+        >>> Setting("A1", "", "joint").bpe(80_000), Setting("A3", "", "union").bpe(80_000)
+        ('80,000', '40,000/40,000')
+        """
+        share = len(modes[self.vocab]().groups(["a", "b"]))
+        return "/".join([f"{size // share:,}"] * share)
+
+
+TEXT, WORDS = "--other-text", "--dictionary"
+SETTINGS = (
+    Setting("A1", "Default", "joint", paper_xnli=70.2),
+    Setting("A2", "Other domain", "joint", needs=TEXT),
+    Setting("A3", "Default anchors", "union"),
+    Setting("A4", "No anchors", "prefixed", paper_xnli=69.1),
+    Setting("A5", "Extra anchors", "joint", needs=WORDS),
+    Setting("A6", "Sep Emb", "separate", "emb"),
+    Setting("A7", "Sep Emb + L1-{third}", "separate", "emb,1-{third}"),
+    Setting("A8", "Sep Emb + L1-{sixth}", "separate", "emb,1-{sixth}", paper_xnli=40.6),
+    Setting("A9", "Sep L1-{third}", "union", "1-{third}"),
+    Setting("A10", "Sep L1-{sixth}", "union", "1-{sixth}"),
+    Setting("A5-union", "Extra anchors, union", "union", needs=WORDS),
+    Setting("C", "Control: nothing shared", "separate", "emb,1-{depth}"),
+    Setting("T", "Control: Sep L{fourth}-{depth}", "union", "{fourth}-{depth}"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Compared(StudyText):
+    """What is compared, on which text."""
+
+    other_text: str = reads("", "second text in that layout, of another domain (setting A2)")
+    languages: str = option(
+        "en,de", "a bilingual model is trained on the first with each other one"
+    )
+    dictionary: str = reads("", "TSV or folder of them (default: that of data-text)")
+    settings: str = option("", "codes of the settings to run (default: all that the text allows)")
+    separate_start: str = option(
+        "",
+        "alike: private parts other than the embeddings of words begin with equal weights "
+        "(default: each language's own)",
+        choices=("", "alike"),
+    )
+    seeds: str = seeds_option("1,2,3")
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(EncoderTraining, PreparedText, _Compared):
+    """One sentence of help per field; lists are comma-separated text."""
+
+    layers: int = option(4, "depth; the paper's L1-3 and L1-6 are 3/8 and 6/8 of it", least=1)
+    words_limit: int = option(5000, "sentences used as contexts of the dictionary's words")
+    test_splits: str = option("test", "sets to test on, comma-separated, e.g. test,test1")
+    tasks: str = like(
+        *(TaskOptions, "tasks"),
+        help="zero-shot tasks with a column each, from data-text/gold: nli, ner, pos, parsing",
+    )
+    task_settings: str = option(
+        "small",
+        "how they are fine-tuned: small (one setting, for small encoders), or paper (the grid of "
+        "`fairseq-xling eval transfer --preset xnli`, ner or parsing)",
+        choices=tuple(TASK_SETTINGS),
+    )
+    task_args: str = like(TaskOptions, "task_args")
+    device: str = device_option()
+    precision: str = precision_option()
+    jobs: int = jobs_option()
+
+    @property
+    def dictionary_path(self) -> Path | None:
+        """The given dictionary, or the folder of the text if there is one."""
+        beside = Path(self.data_text) / "dictionary"
+        return Path(self.dictionary) if self.dictionary else beside if beside.is_dir() else None
+
+    @property
+    def test_list(self) -> list[str]:
+        """The sets to test on."""
+        names = [name.strip() for name in self.test_splits.split(",") if name.strip()]
+        if not names or len(set(names)) < len(names):
+            raise UserError(
+                f"`--test-splits` must name one or several different sets, got {self.test_splits!r}"
+            )
+        return [check_test_set("`--test-splits`", name) for name in names]
+
+    @property
+    def task_table(self) -> dict[str, GoldTask]:
+        """The tasks by name."""
+        return parse_tasks("--tasks", self.tasks)
+
+    @property
+    def rows(self) -> list[Setting]:
+        """The requested settings, or all that the inputs allow, at the model's depth.
+
+        Raises:
+            UserError: if there is no such setting, or the input of a requested one is missing.
+        """
+        asked = [code.strip() for code in self.settings.split(",") if code.strip()]
+        codes = [row.code for row in SETTINGS]
+        for code in set(asked).difference(codes):
+            raise unknown_name("`--settings`", code, codes)
+        there = {"": True, TEXT: self.other_text, WORDS: self.dictionary_path}
+        for row in SETTINGS:
+            if row.code in asked and not there[row.needs]:
+                raise UserError(f"setting {row.code} needs `{row.needs}`")
+        rows = [row for row in SETTINGS if (row.code in asked if asked else there[row.needs])]
+        return [row.at_depth(self.layers) for row in rows]
+
+
+# Table 1: its languages, tasks and settings (Sections 3.1 and 3.2).
+PRESETS = {
+    "paper": {
+        **PAPER,
+        "languages": "en,fr,ru,zh",
+        "tasks": "nli,ner,parsing",
+        "task_settings": "paper",
+    }
+}
+_BITS = "bits per word"  # which rows of different vocabularies are not compared by
+# Of an evaluation, by measure: its row.
+_MEASURES = {
+    "sentence P@1": {"task": "retrieval", "measure": "mean", "best": 1},
+    "word MRR": {"task": "words", "measure": "MRR", "best": 1},
+    _BITS: {"task": "bpw"},
+}
+PARAMETERS, PAPER_XNLI = "parameters", "paper: XNLI"
+
+
+@STUDIES.register("emerging-structure")
+class EmergingStructure(Study):
+    """Which anchors, domain and sharing a bilingual masked language model needs to align: the
+    table, and dots of every seed for each figure that settings can be compared by."""
+
+    name, paper, options, presets = "ablation", "emerging", Options, PRESETS
+    help = "anchors, domain and parameter sharing: Table 1 of Emerging Cross-lingual Structure"
+    title = "Emerging cross-lingual structure"
+    source = "Emerging Cross-lingual Structure (Conneau et al., 2020), Table 1"
+    lead = "What a masked language model of two languages needs in order to align them."
+    files, run_type = ONE_FIGURE, EncoderRun
+
+    def check(self, o: Options) -> Options:
+        o = counted(o)
+        check_text(o, "mono")
+        if o.other_text and not (Path(o.other_text) / "mono").is_dir():
+            raise UserError(
+                f"`--other-text` must be a folder with text in mono/, got {o.other_text!r}"
+            )
+        check_vocabulary(o.vocab_type, o.segment, o.language_list)
+        for name in ("task_args", "prepare_args"):
+            split_words(f"--{name.replace('_', '-')}", getattr(o, name))
+        _ = o.seed_list, o.training, o.rows  # raises for errors
+        for task in o.task_table.values():
+            task.check(Path(o.data_text), o.language_list, o.test_list)
+        source, *targets = o.language_list
+        for test, target in itertools.product(o.test_list, targets):
+            for pair, lang in itertools.product([f"{source}-{target}"], (source, target)):
+                turned = f"{target}-{source}"
+                place = Path(o.data_text) / "parallel"
+                if test != "test" and not any(
+                    found
+                    for name in (pair, turned)
+                    for found in place.glob(f"{test}.{name}.{lang}.*")
+                ):
+                    raise UserError(
+                        f"`--test-splits` {test}: {o.data_text} has no parallel/{test}.{pair}."
+                        f"{source}.txt and .{target}.txt"
+                    )
+        return o
+
+    def before(self, o: Options) -> str:
+        left = [row.code for row in SETTINGS if row.code not in {one.code for one in o.rows}]
+        if not left or o.settings:
+            return ""
+        return f"left out, for want of a second text or a dictionary: {', '.join(left)}"
+
+    def plan(self, run: EncoderRun, o: Options) -> None:
+        source, *targets = o.language_list
+        for target, row, seed in itertools.product(targets, o.rows, o.seed_list):
+            data, about = _data(run, o, row, [source, target]), _about(o, row)
+            name = f"{row.code}-{source}-{target}-{seed}"
+            folder = run.train(name, data, seed, source, train_options(o, row))
+            best, files = folder / "checkpoint_best.pt", {"log": run.log(folder)}
+            for test in o.test_list:
+                first = test == o.test_list[0]
+                key = "evaluation" if first else f"evaluation {test}"
+                files[key] = _evaluate(run, o, name, best, data, target, test, first)
+            for task, gold in o.task_table.items():
+                output = run.transfer(
+                    f"{task}-{name}",
+                    gold,
+                    [source, target],
+                    {"model": (best, data)},
+                    split_words("--task-args", o.task_args),
+                    settings=o.task_settings,
+                    tests=o.test_list,
+                )
+                files |= {f"{task} {test}": output for test in o.test_list}
+            run.measured(files, **about, target=target, seed=seed)
+        for row in o.rows:
+            if row.paper_xnli is not None:
+                figure = {"measure": PAPER_XNLI, "value": row.paper_xnli, "unit": "%"}
+                run.measured({}, **_about(o, row), **figure)
+
+    def read(self, cell: Cell) -> Iterator[Row]:
+        if not cell.files:  # a figure of the paper
+            yield {}
+            return
+        target = cell.about["target"]
+        count = parameter_count(cell.files["log"])
+        yield {"target": None, "measure": PARAMETERS, "value": count}
+        for key, path in cell.files.items():
+            what, _, test = key.partition(" ")
+            for title, where in _MEASURES.items() if what == "evaluation" else ():
+                for one in select(read_record(path).rows, {**where, "target": target}):
+                    own = {"value": one["value"], "chance": one.get("chance")}
+                    yield {"measure": f"{title} {test}".rstrip(), **own}
+        seen: set[str] = set()
+        for key, path in cell.files.items():
+            task, _, test = key.partition(" ")
+            if task in TASKS:
+                title = TASKS[task].title
+                own = {"value": transfer_mean(path, target, test), "unit": "%"}
+                yield {"measure": f"{title} {test}" if task in seen else title, **own}
+                seen.add(task)
+
+    def arrange(self, rows: list[Row]) -> list[Row]:
+        """By setting and measure; they come by language."""
+        return arranged(arranged(rows, "measure"), "row")
+
+    def sections(self, rows: Sequence[Row], o: Options) -> Iterator[Section]:
+        first, apart = rows[0]["row"], (PARAMETERS, PAPER_XNLI)
+        measures = [name for name in distinct(rows, "measure") if name not in apart]
+        percents = dict.fromkeys(distinct(select(rows, {"unit": "%"}), "measure"), 1)
+        table = Table(
+            {"setting": "row", "": "name", "BPE": "vocabulary"},
+            "{measure}, {target}",
+            digits={PARAMETERS: None, _BITS: 2, **percents},
+            contrast=Contrast(first, "Δ {measure}", measures),
+        )
+        compared = [name for name in measures if name != _BITS]
+        chart = Chart(
+            "dots",
+            {"measure": compared},
+            row="{row} {name}",
+            panel="{target}: {measure}",
+            title="{target}: {measure}",
+            ylabel="{measure}, {unit}",
+            chance="chance",
+        )
+        yield Section("Table", table, notes=_notes(rows, first, compared, o), name="table")
+        facts = [f"{o.layers} layers ({o.arch}), {describe_steps(dataclasses.asdict(o))}."]
+        yield Section("Single seeds", chart=chart, notes=facts, name="plot")
+
+
+def _about(o: Options, row: Setting) -> dict[str, str]:
+    """What its row of the table says."""
+    return {"row": row.code, "name": row.name, "vocabulary": row.bpe(o.vocab_size)}
+
+
+def train_options(o: Options, row: Setting) -> list[str]:
+    """What a setting adds to `fairseq-train`. Random tokens come from the same language in every
+    run with a private part."""
+    private = ["--separate", row.separate, "--random-within-language"] if row.separate else []
+    anchors = ["--extra-anchors"] if row.needs == WORDS else []
+    start = ["--separate-start", o.separate_start] if row.separate and o.separate_start else []
+    return [*private, *anchors, *start]
+
+
+def _data(run: EncoderRun, o: Options, row: Setting, languages: list[str]) -> Path:
+    """The setting's data folder."""
+    target, kind, pair = languages[1], row.vocab, "-".join(languages)
+    source: list[str] = []
+    if row.needs == TEXT:
+        kind += "-other"
+        given, like = (text_file(f, f"mono/train.{target}") for f in (o.other_text, o.data_text))
+        values = {"source": given, "like": like, "output": "{out}", "seed": 1}
+        to = f"text/other.train.{target}.txt"
+        subset = run.function(f"subset-{target}", write_subset, values=values, to=to)
+        source += ["--mono", f"train.{target}={subset}"]
+    if row.needs == WORDS and o.dictionary:
+        kind += "-anchors"
+        source += ["--dictionary", f"{pair}={dictionary_path(o.dictionary, *languages)}"]
+    folder = f"{kind}.{pair}"
+    return run.prepare(f"prepare-{folder}", f"data/{folder}", languages, row.vocab, source)
+
+
+def _evaluate(
+    run: EncoderRun,
+    o: Options,
+    name: str,
+    best: Path,
+    data: Path,
+    target: str,
+    test: str,
+    first: bool,
+) -> Path:
+    """All measures on the first test set, or retrieval on a further one."""
+    source = o.language_list[0]
+    measures, more = ["retrieval"], {}
+    if first and o.dictionary_path is not None:
+        measures.append("words")
+        more["--dictionary"] = dictionary_path(o.dictionary_path, source, target)
+        more["--words-limit"] = str(o.words_limit)
+    if first:
+        measures.append("bpw")
+    if not first or test != "test":
+        more["--retrieval-split"] = test
+    name = name if first else f"{name}.{test}"
+    return run(
+        f"eval-{name.replace('.', '-')}",
+        "fairseq-xling eval",
+        [best, "--data", data, "--source", source, "--targets", target],
+        ["--measure", ",".join(measures)],
+        more,
+        ["--device", o.device, "--output", "{out}"],
+        to=f"results/{name}.json",
+    )
+
+
+def write_subset(source: str, like: str, output: str, seed: int) -> None:
+    """Random lines of ``source``, in their order, with as many characters as ``like`` has
+    (setting A2: domain, not size, differs).
+
+    The last line drawn is kept if that brings the size closer. Characters are counted because
+    words are not marked in every language.
+
+    Raises:
+        UserError: if ``source`` is smaller than ``like``.
+    """
+    wanted = sum(len(line) for line in read_lines(like))
+    lengths = np.array([len(line) for line in read_lines(source)], dtype=np.int64)
+    if lengths.sum() < wanted:
+        raise UserError(
+            f"{source}: must be at least as large as {like}, "
+            f"got {lengths.sum():,} and {wanted:,} characters"
+        )
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    totals = np.cumsum(lengths[order])
+    count = int(np.searchsorted(totals, wanted))
+    before = totals[count - 1] if count else 0
+    count += bool(totals[count] - wanted <= wanted - before) if count < len(totals) else 0
+    chosen = np.zeros(len(lengths), dtype=bool)
+    chosen[order[:count]] = True
+    with atomic_write(Path(output), "w") as file:
+        for keep, line in zip(chosen, read_lines(source), strict=True):
+            if keep:
+                file.write(line + "\n")
+
+
+def _notes(rows: Sequence[Row], first: str, compared: Sequence[str], o: Options) -> list[str]:
+    own = select(rows, {"row": first, "measure": compared, "chance": GIVEN})
+    chances = dict.fromkeys((row["measure"], row["chance"], row["target"]) for row in own)
+    said = ", ".join(f"{measure} {chance:.4f} ({target})" for measure, chance, target in chances)
+    source, titles = o.language_list[0], [task.title for task in o.task_table.values()]
+    zero_shot = (
+        f"{', '.join(titles)}: fine-tuned and selected on {source} alone, with private parts "
+        "frozen; tested on the target language (%)."
+    )
+    alike = "Private parts other than the embeddings of words begin with equal weights."
+    return [
+        f"Mean ± standard deviation over seeds {o.seeds}; Δ is the mean difference "
+        f"to {first} over the target languages; parameters are also means.",
+        "Sentence P@1 and word MRR are those of the best layer, without a map, at the "
+        f"checkpoint with the lowest {source} validation perplexity. Chance: {said}.",
+        f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {o.layers} layers.",
+        "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, A9, "
+        "A10, A5-union, T; A4; A6 to A8 and C).",
+        "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
+        "models a thousand times larger; they are shown only for orientation.",
+        *([zero_shot] if titles else []),
+        *([alike] if o.separate_start else []),
+    ]

@@ -1,0 +1,137 @@
+"""The `fairseq-train` call of a study as a step, with live progress."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from fairseq_xling import USER_DIR
+from fairseq_xling.engine import training_log
+from fairseq_xling.engine.precision import device_options
+from fairseq_xling.workflow.step import Step
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """Options that all models of a study share.
+
+    An epoch is ``every`` optimiser steps; at its end the model is validated and saved as
+    ``checkpoint<epoch>.pt``. A study that reads these needs ``updates`` that are a multiple of
+    ``every``.
+
+    Attributes:
+        max_tokens, batch_size: limits of a batch; 0 is none.
+        block: tokens per block of continuous text; 0 trains on single sentences.
+        update_freq: batches per step and process.
+        processes: GPUs; 0 is all that there are.
+    """
+
+    arch: str
+    updates: int
+    every: int
+    max_tokens: int
+    lr: float
+    warmup: int
+    extra: Sequence[str] = ()
+    batch_size: int = 0
+    block: int = 0
+    update_freq: int = 1
+    processes: int = 0
+
+    @property
+    def rows(self) -> list[str]:
+        """The options of what a row, a batch and a step are."""
+        mode = ["--sample-break-mode", "sentence"]
+        if self.block:
+            mode = ["--sample-break-mode", "none", "--tokens-per-sample", str(self.block)]
+        limits = {
+            "--max-tokens": self.max_tokens,
+            "--batch-size": self.batch_size,
+            "--update-freq": self.update_freq if self.update_freq > 1 else 0,
+            "--distributed-world-size": self.processes,
+        }
+        return mode + [part for name, n in limits.items() if n for part in (name, str(n))]
+
+    @property
+    def epochs(self) -> int:
+        """The number of a training's checkpoints, without the best and the last."""
+        return self.updates // self.every
+
+
+def training_step(
+    name: str,
+    training: Training,
+    data: Path,
+    folder: Path,
+    log: Path,
+    seed: int,
+    choose_by: str,
+    options: Sequence[str] = (),
+    device: str = "cpu",
+    precision: str = "fp32",
+) -> Step:
+    """A step that trains a bilingual masked language model, and resumes where it was stopped.
+
+    Args:
+        data: data folder.
+        folder: where checkpoints go.
+        log: where the runner writes the output of this step.
+        choose_by: the language whose validation perplexity selects ``checkpoint_best.pt``.
+        options: specific to this model.
+        device: ``cpu`` or ``cuda``.
+        precision: fp32, bf16 or fp16.
+    """
+    command = [
+        "fairseq-train",
+        str(data),
+        *("--user-dir", str(USER_DIR), "--task", "bilingual_mlm", "--criterion", "unified_lm"),
+        *("--arch", training.arch, *options),
+        *training.rows,
+        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"),
+        *("--lr", str(training.lr), "--lr-scheduler", "inverse_sqrt"),
+        *("--warmup-updates", str(training.warmup)),
+        *("--max-update", str(training.updates), "--epoch-updates", str(training.every)),
+        *("--save-dir", str(folder), "--best-checkpoint-metric", f"mlm_{choose_by}_ppl"),
+        *("--seed", str(seed), "--num-workers", "0"),
+        *("--log-format", "json", "--log-interval", str(max(1, training.every // 4))),
+        *training.extra,
+        *device_options(precision, device),
+    ]
+    return resumable_training(name, command, [data], folder, log, training.updates)
+
+
+def resumable_training(
+    name: str,
+    command: Sequence[str],
+    inputs: Sequence[Path],
+    folder: Path,
+    log: Path,
+    updates: int,
+    late: Callable[[], Sequence[str]] | None = None,
+) -> Step:
+    """A `fairseq-train` call as a step with progress; fairseq itself resumes from ``folder``.
+
+    Args:
+        updates: total optimiser steps; 0 if limited by time.
+        late: as `Step`'s.
+    """
+    return Step(
+        name,
+        commands=[command],
+        late=late,
+        inputs=inputs,
+        outputs=[folder, log],
+        resumable=True,
+        progress=functools.partial(training_log.progress, updates=updates),
+    )
+
+
+def checkpoints(folder: Path, training: Training) -> list[Path]:
+    """The checkpoints of all epochs, in order."""
+    return [folder / f"checkpoint{epoch}.pt" for epoch in range(1, training.epochs + 1)]
+
+
+def chosen_update(log: Path, choose_by: str) -> int:
+    """The update of ``checkpoint_best.pt``: the last one with the lowest validation perplexity."""
+    curve = training_log.read_curves(log, "valid")[f"mlm_{choose_by}_ppl"]
+    return min(reversed(curve), key=lambda point: point[1])[0]

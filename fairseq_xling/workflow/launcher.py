@@ -1,0 +1,154 @@
+"""A run from its steps to its final output, or only its plan; the options of where it is done."""
+
+import argparse
+import functools
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairseq_xling.core.errors import UserError, about
+from fairseq_xling.core.named_files import NEW_FOLDER, YAML, Input
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.workflow.launchers import LAUNCHERS, Launcher
+from fairseq_xling.workflow.options import add_options, load_config
+from fairseq_xling.workflow.runner import Runner
+from fairseq_xling.workflow.settled import Settled
+from fairseq_xling.workflow.step import Step
+
+ONE = "--only-step"
+_OWN = ("--launcher", "--launcher-args", "--launcher-config", ONE)
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--output`` and how steps are carried out, which every study has."""
+    parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder of the run")
+    add_launch_options(parser)
+
+
+def add_configured_run(parser: argparse.ArgumentParser, config: type, name: str) -> None:
+    """The options ``config`` of a run, whose folder may be named by its configuration file.
+
+    Args:
+        name: of the folder below ``runs/``; as for `configured_output`.
+    """
+    parser.add_argument("config", nargs="?", metavar=Input("CONFIG"), help="YAML file of options")
+    parser.add_argument(
+        "--output",
+        metavar=NEW_FOLDER,
+        help=f"folder of the run (default: runs/{name}/ and the name of the configuration file)",
+    )
+    add_launch_options(parser)
+    add_options(parser, config, file_option=False)
+
+
+def configured_output(args: argparse.Namespace, name: str) -> str:
+    """The folder of a run with the options of `add_configured_run`."""
+    if not (args.output or args.config):
+        raise UserError("`--output` must name a folder where there is no configuration file")
+    return args.output or str(Path("runs", name, Path(args.config).stem))
+
+
+def add_launch_options(parser: argparse.ArgumentParser) -> None:
+    """``--dry-run`` and the choice of a launcher, which every command that has steps has."""
+    add = parser.add_argument
+    add("--dry-run", action="store_true", help="print the plan and stop")
+    text = "where steps run: local (child processes) or slurm (a cluster) (default: %(default)s)"
+    add("--launcher", default="local", metavar="NAME", help=text)
+    text = "options of the launcher, such as partition=gpu,gpus_per_node=4,timeout_min=600"
+    add("--launcher-args", default="", metavar="NAME=VALUE,...", help=text)
+    text = "file with values for the same options; --launcher-args takes precedence"
+    add("--launcher-config", metavar=YAML, help=text)
+    text = "carry out this step alone, here, as a job of a cluster does; those before it are done"
+    add(ONE, metavar="STEP", help=text)
+
+
+def run_steps(
+    run: Path,
+    steps: Sequence[Step],
+    jobs: int,
+    args: argparse.Namespace,
+    settled: Settled | None = None,
+    shown: str = "table.md",
+    before: str = "",
+) -> bool:
+    """Run every step, print the results and return True; or do only what ``args`` ask for, such as
+    print the plan, and return False.
+
+    Args:
+        run: the run's folder.
+        args: the command's, with the options of `add_launch_options`.
+        settled: the number format that the steps were planned with, if they train anything.
+        shown: the file in it that is printed; empty for none.
+        before: printed before anything runs.
+    """
+    begin = {"begin": functools.partial(settled.keep, run)} if settled else {}
+    runner = Runner(run, steps, jobs, launcher=launcher_of(args), **begin)
+    if settled and settled.line:
+        print(settled.line)
+    if args.only_step:
+        runner.run_one(args.only_step)
+        return False
+    if args.dry_run:
+        runner.print_plan()
+        return False
+    if before:
+        print(before)
+    runner.run()
+    if shown:
+        print("\n" + (run / shown).read_text(encoding="utf-8"))
+        print(f"report: {run / 'report.html'}")
+        print(f"exact commands: {run / 'commands.sh'}")
+    return True
+
+
+def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
+    """What makes the launcher that ``args`` ask for, as `Runner` needs it.
+
+    Raises:
+        UserError: for an unknown launcher, or options that it does not have.
+    """
+    with about("`--launcher`"):
+        kind = LAUNCHERS["local" if args.only_step else args.launcher]
+    given: dict[str, Any] = {}
+    for part in filter(None, args.launcher_args.split(",")):
+        name, equals, given[name] = part.partition("=")
+        if not equals:
+            raise UserError(f"`--launcher-args` must be NAME=VALUE,..., got {part!r}")
+        if name not in kind.options.__dataclass_fields__:
+            known = list(kind.options.__dataclass_fields__)
+            raise UserError(f"`--launcher-args`: {unknown_name('option', name, known)}")
+    named = {"`--launcher-config`": args.launcher_config, "`--launcher-args`": given}
+    with about(" and ".join(name for name, value in named.items() if value)):
+        values = load_config(kind.options, argparse.Namespace(config=args.launcher_config, **given))
+    return functools.partial(kind, values=values, command=command_of(args))
+
+
+def command_of(args: argparse.Namespace) -> Callable[[str], list[str]]:
+    """What makes the command of one step of its name."""
+    return functools.partial(step_command, planning_command(args.argv))
+
+
+def planning_command(argv: Sequence[str]) -> list[str]:
+    """The command of these words without the options of how it is launched.
+
+    >>> planning_command(["demo", "--launcher", "slurm", "--launcher-args=qos=a", "--seed", "1"])
+    ['fairseq-xling', 'demo', '--seed', '1']
+    """
+    words, kept = iter(argv), ["fairseq-xling"]
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in _OWN:
+            kept.append(word)
+        elif not equals:
+            next(words)
+    return kept
+
+
+def step_command(planning: Sequence[str], name: str) -> list[str]:
+    """The command that carries out one step of what ``planning`` plans.
+
+    >>> step_command(["fairseq-xling", "demo", "--", "x"], "table")
+    ['fairseq-xling', 'demo', '--only-step', 'table', '--', 'x']
+    """
+    at = [*planning, "--"].index("--")
+    return [*planning[:at], ONE, name, *planning[at:]]

@@ -1,0 +1,218 @@
+"""Settings of a run: a dataclass whose values come from a YAML file and the command line.
+
+Every field is made by `core.options.option`. The command line takes precedence over the file, the
+file over a preset, a preset over the defaults.
+"""
+
+import argparse
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from fairseq_xling.core.errors import UserError, about_file, shown
+from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.named_files import YAML, Argument, Input, OutputFolder, check_outputs
+from fairseq_xling.core.options import (
+    check_needs,
+    chosen,
+    option,
+    parse_numbers,
+    parse_seeds,
+    split_words,
+)
+from fairseq_xling.core.ranges import WORDS, option_name
+from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.yaml_text import read_yaml_texts
+
+__all__ = ["parse_numbers", "parse_seeds", "split_words"]  # of fairseq_xling.core.options
+Config = TypeVar("Config")
+_WORDS = {**WORDS, bool: "true or false"}
+# What a value of a file must not name. Our verbs know an option by the start of its name.
+_REFUSED = re.compile(
+    r"--user-dir|--task(?![\w-])|--distributed-init-method|--lau[\w-]*|--o(?:u[\w-]*)?(?![\w-])|"
+    r"--save-dir|--results-path|--log-file|--tensorboard-logdir|--source-vectors"
+)
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def jobs_option() -> Any:
+    """The field ``jobs`` of a run's settings."""
+    return option(1, "steps that run at the same time", least=1)
+
+
+def seeds_option(default: str, help: str = "seeds of training") -> Any:
+    """The field ``seeds`` of a run's settings."""
+    return option(default, help)
+
+
+class WithSeeds:
+    """Of settings with a field ``seeds``."""
+
+    seeds: str
+
+    @property
+    def seed_list(self) -> list[int]:
+        return parse_seeds("--seeds", self.seeds)
+
+
+class WithLanguages:
+    """Of settings with a field ``languages``."""
+
+    languages: str
+
+    @property
+    def language_list(self) -> list[str]:
+        return parse_languages(self.languages)
+
+
+def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool = True) -> None:
+    """An option for each field of ``config``, none with a default here, and ``--config``."""
+    if file_option:
+        parser.add_argument(
+            "--config",
+            metavar=YAML,
+            help="file with values for the options below; the command line takes precedence",
+        )
+    for field, text in describe_fields(config):
+        kind: dict[str, Any] = {}
+        if isinstance(field.default, tuple):
+            kind = {"action": "append"}
+        elif isinstance(field.default, bool):
+            kind = {"nargs": "?", "const": "true"}
+        if field.metadata["reads"]:
+            kind["metavar"] = field.metadata["reads"](field.name.upper())
+        parser.add_argument(
+            f"--{option_name(field.name)}", default=argparse.SUPPRESS, help=text, **kind
+        )
+
+
+def describe_fields(config: type) -> Iterator[tuple[dataclasses.Field, str]]:
+    """Every field with its help text and its default."""
+    for field in dataclasses.fields(config):
+        default = field.default
+        shown = str(default).lower() if isinstance(default, bool) else str(default)
+        note = field.metadata["range"].note
+        text = f"{field.metadata['help']}; {note}" if note else field.metadata["help"]
+        end = f" (default: {shown})" if default not in ("", ()) else ""
+        yield field, (text + end).replace("%", "%%")
+
+
+def load_config(
+    config: type[Config],
+    args: argparse.Namespace,
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Config:
+    """The values of ``args``, of the file ``args.config``, of the named preset, and the defaults.
+
+    Args:
+        presets: values by name; a field ``preset`` of ``config`` chooses one of them.
+
+    Raises:
+        UserError: for an unknown key, or a value that breaks its field's rule.
+    """
+    known = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+    given = {name: value for name, value in vars(args).items() if name in known}
+    read = read_yaml(args.config, list(known)) if args.config else {}
+    args.file_fields = read.keys() - given.keys()
+    with about_file(args):
+        values = {**read, **given}
+        if chosen := str(values.get("preset") or ""):
+            if chosen not in (presets or {}):
+                raise unknown_name("`--preset`", chosen, sorted(presets or {}))
+            values = {**presets[chosen], **values}  # type: ignore[index]
+        values = {n: _checked(known[n], v) for n, v in values.items() if v is not None}
+        _check_output(config, values, args)
+        made = config(**values)
+        check_needs(made)
+        return made
+
+
+def _check_output(config: type, values: Mapping[str, Any], args: argparse.Namespace) -> None:
+    """The folder of the run against what the file names, too."""
+    output = getattr(args, "output", None)
+    if output is not None:
+        arguments: list[Argument] = [("--output", OutputFolder(), str(output))]
+        for field in dataclasses.fields(config):
+            if field.metadata["reads"] and field.name in values:
+                value = values[field.name]
+                for text in value if isinstance(value, tuple) else (value,):
+                    arguments.append((f"--{option_name(field.name)}", Input(), text))
+        check_outputs(arguments)
+
+
+def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
+    """The ``option: value`` lines of a file, by field.
+
+    Raises:
+        UserError: if it is missing, is not YAML, has a key that is not among ``known``, or chooses
+            code, or where something is written.
+    """
+    found = read_yaml_texts(path) or {}
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: must contain `option: value` lines, got {shown(found)}")
+    values: dict[str, Any] = {}
+    for spelt, value in found.items():
+        name = _spelt(spelt).replace("-", "_")
+        if name not in known:
+            raise UserError(f"{path}: {unknown_name('option', name, known)}")
+        if name in values:
+            raise UserError(f"{path}: `{option_name(name)}` is given twice")
+        # Values refer to each other in YAML, so a short file can describe more than fits anywhere.
+        if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+            raise UserError(
+                f"{path}: `{option_name(name)}` must be a value or a list of values, got "
+                f"{shown(value)}"
+            )
+        if chosen := _refused(value):
+            raise UserError(
+                f"{path}: `{option_name(name)}` must not name a `{chosen}`; give it on the "
+                "command line"
+            )
+        values[name] = value
+    return values
+
+
+def _refused(value: Any) -> str:
+    """The option in a value that is for whoever starts the run; or nothing.
+
+    It chooses code: fairseq has tasks that start a program which another option names, processes
+    that are joined to one training send each other pickled objects, a launcher's file may have
+    lines of shell. Or it would write elsewhere than into the run's folder, even lines of a log to
+    the end of any file. A value that contains several options is split as a shell does it, which
+    takes quotes away.
+    """
+    found = _REFUSED.search(re.sub(r"[\"'\\]", "", str(value)))
+    return found[0] if found else ""
+
+
+def _spelt(name: Any) -> str:
+    return name if isinstance(name, str) else shown(name)
+
+
+def _checked(field: dataclasses.Field, value: Any) -> Any:
+    value = _convert(field, value)
+    if isinstance(value, int | float):
+        field.metadata["range"].check(f"--{option_name(field.name)}", value)
+    return chosen(field, value)
+
+
+def _convert(field: dataclasses.Field, value: Any) -> Any:
+    kind = type(field.default)
+    if kind is tuple:
+        return tuple(map(str, value)) if isinstance(value, list | tuple) else (str(value),)
+    if kind is str and isinstance(value, list):
+        return ",".join(map(str, value))
+    try:
+        if isinstance(value, dict | list):
+            raise TypeError
+        if kind is bool:
+            return _TRUTH[str(value).lower()]
+        if kind is int and (isinstance(value, bool) or (isinstance(value, float) and value % 1)):
+            raise TypeError
+        return kind(value)
+    except (TypeError, ValueError, KeyError):
+        words = _WORDS.get(kind, "one value")
+        raise UserError(
+            f"`--{option_name(field.name)}` must be {words}, got {shown(value)}"
+        ) from None
