@@ -1,36 +1,50 @@
-"""Starts programs by forking a warm process (`workflow.fork_server`) where there is one.
+"""Programs forked from one process that has torch, fairseq and the plug-in imported.
 
-Only the standard library is imported here, so that a client itself begins at once.
+A Python with all of that takes seconds of a processor to start, a fork milliseconds. A run has
+dozens of programs, so it starts one such process and asks it for each:
+
+    python -m fairseq_xling.workflow.forking SOCKET OWNER_FD
+
+For each request this server forks a keeper, which forks the program and waits with it. The keeper
+tells the client how the program ended, and ends it when the client or the server's owner has gone:
+a run that is killed leaves nothing behind. Only the standard library is imported at first, so that
+a client itself begins at once.
 """
 
+import atexit
 import contextlib
+import gc
+import io
 import json
 import os
+import runpy
 import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-from fairseq_xling.workflow.fork_server import (
-    ENDED,
-    HEADER,
-    HEARD,
-    MOST_FDS,
-    REFUSED,
-    STATUS,
-    TERMINATE,
-    interpreter,
-)
+from typing import Any, NoReturn
 
 # Names the socket; every program of a run has it, so that runs inside a run use the same server.
 # Set to "off", every program is started as a process of its own.
 VARIABLE = "FAIRSEQ_XLING_FORK_SERVER"
 OFF = "off"
+_STATUS = struct.Struct("!ci")  # kind of answer, then a number
+_STARTED, _REFUSED, _ENDED = b"S", b"R", b"E"  # number: process id, nothing, exit status
+_TERMINATE = b"T"
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what ends a program
+_MOST, _MOST_FDS = 1 << 18, 64  # bytes of a request, and descriptors in it
+# What an interpreter reads when it starts, or a library when it is loaded: a program that asks for
+# another value needs a process of its own.
+_READ_AT_START = ("PYTHON", "OMP_", "MKL_", "OPENBLAS_", "KMP_", "LD_", "MALLOC_", "LC_", "LANG")
+_ADOPTED = ("PYTHONUNBUFFERED",)
 # Hydra reads the defaults that fairseq has when it is imported, without the plug-in.
 _APART = ("fairseq-hydra-train",)
 
@@ -52,15 +66,15 @@ class Forked:
             if not select.select([self._server], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(f"process {self.pid}", timeout)
             kind, status = _answer(self._server)
-            # Without an answer the server was killed; what became of the program is unknown.
-            self.returncode = status if kind == ENDED else -signal.SIGKILL
+            # Without an answer its keeper was killed; what became of the program is unknown.
+            self.returncode = status if kind == _ENDED else -signal.SIGKILL
             self._server.close()
         return self.returncode
 
     def terminate(self) -> None:
         """Ask the program to end, if it has not."""
         with contextlib.suppress(OSError):  # it has
-            self._server.sendall(TERMINATE)
+            self._server.sendall(_TERMINATE)
 
 
 def fork(
@@ -79,26 +93,24 @@ def fork(
         None where there is no server, or the program needs a process of its own.
     """
     address = env.get(VARIABLE, OFF)
-    if address == OFF or len(fds) > MOST_FDS or not _is_python(argv[0]):
+    if address == OFF or len(fds) > _MOST_FDS or not _is_python(argv[0]):
         return None
     request = {
-        "python": interpreter(),
+        "python": os.path.dirname(sys.executable),
         "argv": list(argv),
         "env": dict(env),
         "cwd": os.fspath(cwd or os.getcwd()),
-        "group": os.getpgrp(),
-        "ignored": [n for n in HEARD if signal.getsignal(n) is signal.SIG_IGN],
+        "group": os.getpgrp(),  # so that Ctrl-C reaches the program, too
+        "ignored": [n for n in _HEARD if signal.getsignal(n) is signal.SIG_IGN],
     }
-    message = json.dumps(request).encode()
-    server = socket.socket(socket.AF_UNIX)
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         server.connect(address)
-        socket.send_fds(server, [HEADER.pack(len(message))], list(fds))
-        server.sendall(message)
+        socket.send_fds(server, [json.dumps(request).encode()], list(fds))
         kind, pid = _answer(server)
     except OSError:  # not there yet, or no more
-        kind, pid = REFUSED, 0
-    if kind == REFUSED:
+        kind, pid = _REFUSED, 0
+    if kind == _REFUSED:
         server.close()
         return None
     return Forked(server, pid)
@@ -108,25 +120,19 @@ def _is_python(program: str) -> bool:
     """Whether this Python would run ``program``: a script, or a program installed with it."""
     if program.endswith(".py"):
         return os.path.isfile(program)
-    if os.path.basename(program) in _APART:
-        return False
-    if os.path.dirname(program) != interpreter() or not os.path.isfile(program):
+    if os.path.basename(program) in _APART or not os.path.isfile(program):
         return False
     with open(program, "rb") as file:
-        return file.read(2) == b"#!" and b"python" in file.readline()
+        first = file.read(2) + file.readline()
+    own = os.path.dirname(program) == os.path.dirname(sys.executable)
+    return own and first.startswith(b"#!") and b"python" in first
 
 
 def _answer(server: socket.socket) -> tuple[bytes, int]:
-    parts = b""
-    while len(parts) < STATUS.size:
-        try:
-            more = server.recv(STATUS.size - len(parts))
-        except ConnectionResetError:
-            more = b""
-        if not more:
-            return REFUSED, 0
-        parts += more
-    return STATUS.unpack(parts)
+    try:
+        return _STATUS.unpack(server.recv(_STATUS.size))
+    except (ConnectionResetError, struct.error):
+        return _REFUSED, 0
 
 
 @contextlib.contextmanager
@@ -143,7 +149,7 @@ def fork_server(env: Mapping[str, str]) -> Iterator[dict[str, str]]:
     address, (theirs, ours) = folder / "fork-server", os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "fairseq_xling.workflow.fork_server", address, str(theirs)],
+            [sys.executable, "-m", __name__, address, str(theirs)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,  # what cannot be imported is said by the programs
@@ -162,18 +168,163 @@ def fork_server(env: Mapping[str, str]) -> Iterator[dict[str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def main(argv: Sequence[str]) -> int:
-    """A program as a client in a shell: ``python forking.py /path/to/fairseq-train ...``."""
-    process = fork(argv, os.environ)
-    if process is None:
-        command = [sys.executable, *argv] if argv[0].endswith(".py") else list(argv)
-        os.execv(command[0], command)
-    for number in HEARD:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda *_: process.terminate())
-    status = process.wait()
-    return status if status >= 0 else 128 - status
+# ---- The server
+
+
+def fixed(env: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that a running interpreter cannot take over.
+
+    >>> fixed({"HOME": "/root", "OMP_NUM_THREADS": "2", "PYTHONUNBUFFERED": "1"})
+    {'OMP_NUM_THREADS': '2'}
+    """
+    return {k: v for k, v in env.items() if k.startswith(_READ_AT_START) and k not in _ADOPTED}
+
+
+def _serve(address: str, owner: int) -> None:
+    """Answer requests until the owner has gone, when reading from ``owner`` ends."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(f"{address}.new")
+    listener.listen(128)
+    os.rename(f"{address}.new", address)  # who sees it can connect
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers need no one to wait for them
+    for number in _HEARD:
+        signal.signal(number, signal.SIG_IGN)  # the owner hears them, too, and decides
+    while owner not in select.select([listener, owner], [], [])[0]:
+        client, _ = listener.accept()
+        if not os.fork():
+            listener.close()
+            _keep(client, owner)
+        client.close()
+    with contextlib.suppress(OSError):  # the owner may have been killed
+        os.unlink(address)
+        os.rmdir(os.path.dirname(address))
+
+
+def _keep(client: socket.socket, owner: int) -> NoReturn:
+    """Start the program that ``client`` asks for, and wait for its end."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        client.settimeout(10)
+        message, fds, _, _ = socket.recv_fds(client, _MOST, _MOST_FDS)
+        job = json.loads(message)
+        known = fixed(job["env"]) == fixed(os.environ)
+        if not known or job["python"] != os.path.dirname(sys.executable) or len(fds) < 3:
+            client.sendall(_STATUS.pack(_REFUSED, 0))
+            os._exit(0)
+    except (OSError, ValueError, TypeError, KeyError):  # this is no client of ours
+        os._exit(1)
+    # Those are ignored here; a program must hear one that comes before it says so.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+    program = os.fork()
+    if not program:
+        client.close()
+        os.close(owner)
+        for number in _HEARD[1:]:
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+        _become(job, fds)
+    for descriptor in fds:
+        os.close(descriptor)
+    with contextlib.suppress(OSError):  # it has gone, which is heard from it next
+        client.sendall(_STATUS.pack(_STARTED, program))
+    watched: list[Any] = [ended := os.pidfd_open(program), client, owner]
+    while ended not in (ready := select.select(watched, [], [])[0]):
+        told = _TERMINATE if client in ready and _told(client) else b""
+        os.kill(program, signal.SIGTERM if told else signal.SIGKILL)  # it is not waited for yet
+        watched = watched if told else [ended]
+    status = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
+    with contextlib.suppress(OSError):
+        client.sendall(_STATUS.pack(_ENDED, status))
+    os._exit(0)
+
+
+def _told(client: socket.socket) -> bool:
+    try:
+        return client.recv(1) == _TERMINATE
+    except ConnectionResetError:  # it went without reading what it was sent
+        return False
+
+
+def _become(job: Mapping[str, Any], fds: Sequence[int]) -> NoReturn:
+    """Be the program of a request."""
+    for place in range(3):
+        os.dup2(fds[place], place)
+        os.close(fds[place])
+    with contextlib.suppress(OSError):  # the group has ended, or belongs to another session
+        os.setpgid(0, job["group"])
+    for number in job["ignored"]:
+        signal.signal(number, signal.SIG_IGN)
+    os.environ.clear()
+    os.environ.update(job["env"])
+    os.chdir(job["cwd"])
+    for stream in (sys.stdout, sys.stderr):
+        unbuffered = bool(job["env"].get("PYTHONUNBUFFERED"))
+        lines = stream is sys.stderr or stream.isatty()
+        stream.reconfigure(write_through=unbuffered, line_buffering=lines)
+    sys.argv = list(job["argv"])
+    sys.path[0] = os.path.dirname(sys.argv[0])
+    code: object = None
+    try:
+        from fairseq_xling.core.errors import exits_on_user_error
+        from fairseq_xling.engine.extensions import load_plugins
+
+        exits_on_user_error(load_plugins)()
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as ended:
+        code = ended.code
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    if not (code is None or isinstance(code, int)):
+        print(code, file=sys.stderr)
+        code = 1
+    # What Python does at its end, but for taking down every module, which takes longer than many a
+    # program.
+    threading._shutdown()  # waits for threads, as Python does
+    atexit._run_exitfuncs()
+    for one in gc.get_objects():
+        if isinstance(one, io.TextIOWrapper | io.BufferedWriter) and not one.closed:
+            one.flush()
+    os._exit(int(code or 0) & 0xFF)
+
+
+def _import_everything() -> None:
+    """What the programs of a run import, and nothing that decides how they log."""
+    import logging
+
+    from fairseq_xling.engine.lean import lean_engine
+
+    lean_engine()
+    import fairseq.trainer  # noqa: F401
+    import torch._dynamo  # noqa: F401  every optimiser asks for it, and it takes longest
+
+    with contextlib.suppress(ImportError):  # an extra
+        import matplotlib.figure  # noqa: F401
+    from fairseq_xling.engine.extensions import held
+
+    # A user's own code may start threads, after which nothing can be forked.
+    with held():
+        import fairseq_xling.plugin  # noqa: F401
+
+    for handler in list(logging.getLogger().handlers):
+        logging.getLogger().removeHandler(handler)
+    logging.getLogger().setLevel(logging.WARNING)
+
+
+def main(address: str, owner: str) -> None:
+    """The server."""
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # the other way of asking forbids to fork
+    _import_everything()
+    for one in list(weakref.finalize._registry):  # not for each program to finalise at its end
+        one.atexit = False
+    gc.collect()
+    gc.freeze()  # forked processes share these pages as long as nobody writes to them
+    _serve(address, int(owner))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(*sys.argv[1:])

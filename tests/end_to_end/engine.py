@@ -141,12 +141,12 @@ def checked(command: Sequence[object], **options: Any) -> subprocess.CompletedPr
 _CLIENT = """#!{python} -S
 import sys
 sys.path.insert(0, "{root}")
-from fairseq_xling.workflow.forking import main
+from tests.forked import main
 sys.exit(main(["{program}", *sys.argv[1:]]))
 """
 _PYTHON = """#!/bin/sh
 case "$1" in *.py) exec {python} -S -c 'import sys; sys.path.insert(0, "{root}")
-from fairseq_xling.workflow.forking import main; sys.exit(main(sys.argv[1:]))' "$@";; esac
+from tests.forked import main; sys.exit(main(sys.argv[1:]))' "$@";; esac
 exec {python} "$@"
 """
 
@@ -289,8 +289,8 @@ def kill(process: Any) -> None:
     process.wait(timeout=30)
     # Programs that a run asked the fork server for are ended by it; no test has two runs at once.
     for server in psutil.Process().children():
-        if "fairseq_xling.workflow.fork_server" in server.cmdline():
-            family += server.children()
+        if "fairseq_xling.workflow.forking" in server.cmdline():
+            family += server.children(recursive=True)
     psutil.wait_procs(family, timeout=30)
 
 
