@@ -4,120 +4,194 @@ Conneau et al. 2020, "Emerging Cross-lingual Structure in Pretrained Language Mo
 language model of two languages aligns them without parallel text when it shares parameters. The
 control has a private copy of every parameter, so nothing can align it. Both are fine-tuned on
 annotated English and tested on German: a head that saw only English works in another language to
-the extent that the states of both languages are alike (Wu et al. 2020). Then the English half of
-the control is migrated to German and translates (`migration`).
+the extent that the states of both languages are alike (Wu et al. 2020).
+
+Then the English half of the control is migrated to German with parallel text and translates (Li et
+al. 2021, "Cross-lingual Transferring of Pre-trained Contextualized Language Models", TreLM). Where
+the scale asks for it, an ordinary translation model is trained for the same time, to compare with,
+and a translator with slots.
 """
 
 import argparse
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine.precision import AUTO
-from fairseq_xling.studies.corpus_steps import eval_command, prepare_step, synthesize_step
-from fairseq_xling.studies.demo.migration import migration_steps
-from fairseq_xling.studies.demo.record import FILES, write_demo
-from fairseq_xling.studies.demo.scale import MODELS, SCALES, SHOWN, SOURCE, TARGET, Scale
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_step
 from fairseq_xling.studies.training_command import Training, checkpoints, training_step
 from fairseq_xling.workflow.launcher import run_steps
+from fairseq_xling.workflow.recipe import THEN, Run
 from fairseq_xling.workflow.settled import settle
-from fairseq_xling.workflow.step import Step
+from fairseq_xling.workflow.step import Step, last_line
+
+SOURCE, TARGET = "en", "de"
+SHOWN = ("pos", "ner", "parsing")  # the tasks of zero-shot transfer
+LAYERS = 4  # of separable_transformer_tiny
+# name: (vocabulary mode, options of fairseq-train, what it is)
+MODELS = {
+    "default": (
+        "union",
+        (),
+        "all parameters shared; identically spelt words share an id (default anchors)",
+    ),
+    "separate": (
+        "separate",
+        ("--separate", f"emb,1-{LAYERS}", "--random-within-language"),
+        "a private copy of every parameter per language, so that nothing can align them",
+    ),
+}
+MIGRATION = "migration"  # folder of the run
 
 
-def demo_steps(run: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
-    """All steps of the demonstration; everything lies in ``run``, and all is trained in
+@dataclasses.dataclass(frozen=True)
+class MigrationScale:
+    """How large the migration is; every phase in optimiser steps.
+
+    ``train_args``: further options of every training; ``compared``: whether an autoregressive model
+    is trained for the same time, to compare with. ``translator``: the steps of one with slots.
+    """
+
+    pairs: int
+    commonality: int
+    transfer: int
+    language: int
+    every: int
+    max_tokens: int
+    warmup: int
+    betas: str = "0.9,0.999"
+    train_args: str = "--attention-dropout 0"
+    compared: bool = False
+    translator: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """How large a demonstration is.
+
+    ``efforts`` are the seconds that its steps took on two common cores, by the beginning of their
+    names, to estimate the time left.
+    """
+
+    sentences: int
+    held_out: int
+    annotated: int
+    training: Training
+    migration: MigrationScale
+    efforts: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    vocab_size: int = 2000
+
+
+def _training(updates: int, every: int, max_tokens: int, warmup: int) -> Training:
+    return Training("separable_transformer_tiny", updates, every, max_tokens, 3e-3, warmup)
+
+
+SCALES = {
+    "tiny": Scale(
+        1000, 100, 100, _training(40, 20, 1024, 10),
+        MigrationScale(500, 10, 16, 10, every=8, max_tokens=512, warmup=2),
+        {"train-": 9, "eval-": 2, "transfer-": 4, "synthesize": 3, "migrate": 10},
+    ),
+    "mini": Scale(
+        8000, 500, 500, _training(500, 100, 2048, 60),
+        # Many small steps without dropout: what learns word order wants steps more than text.
+        MigrationScale(
+            10000, 400, 2000, 400, every=400, max_tokens=512, warmup=200, betas="0.9,0.98",
+            train_args="--attention-dropout 0 --dropout 0",
+        ),
+        {"train-": 60, "eval-": 6, "transfer-": 8, "synthesize": 3, "migrate": 250},
+    ),
+    "small": Scale(
+        20000, 1000, 2000, _training(1600, 200, 2048, 100),
+        MigrationScale(
+            20000, 200, 1000, 200, every=200, max_tokens=2048, warmup=50, compared=True,
+            translator=500,
+        ),
+    ),
+}  # fmt: skip
+
+
+def demo_steps(folder: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
+    """All steps of the demonstration; everything lies in ``folder``, and all is trained in
     ``precision``."""
-    languages, text = [SOURCE, TARGET], run / "text"
-    steps = [
-        synthesize_step(
-            "synthesize",
-            text,
-            languages,
-            scale.sentences,
-            scale.held_out,
-            seed,
-            annotated=scale.annotated,
-        )
-    ]
+    from fairseq_xling.studies.demo.record import FILES, write_demo
+
+    run, languages = Run(folder, scale), [SOURCE, TARGET]
+    text = _synthesize(run, "synthesize", "text", seed, {"--annotated": scale.annotated})
     trained = {}
     for name, (mode, options, _) in MODELS.items():
-        data, folder = run / f"data-{mode}", run / f"model-{name}"
-        trained[name] = (folder / "checkpoint_best.pt", data)
-        log = run / "logs" / f"train-{name}.log"
-        steps += [
-            prepare_step(
-                f"prepare-{mode}",
-                data,
-                languages,
-                source=["--from", str(text)],
-                inputs=[text],
-                mode=mode,
-                vocab_type="word",
-                vocab_size=scale.vocab_size,
-            ),
-            training_step(
-                f"train-{name}",
-                scale.training,
-                data,
-                folder,
-                log,
-                seed,
-                SOURCE,
-                options,
-                precision=precision,
-            ),
-            _evaluation(run, name, data, folder, scale.training),
-        ]
-    steps += [
-        transfer_step(
-            f"transfer-{name}",
-            TASKS[name],
-            run / "transfer" / name,
+        data = run(
+            f"prepare-{mode}",
+            "fairseq-xling prepare {out} --languages en,de --from",
             text,
-            languages,
-            trained,
-            str(seed),
-            ["--precision", precision],
+            ["--vocab", mode, "--vocab-type", "word", "--vocab-size", scale.vocab_size],
+            "--aligner none",
+            to=f"data-{mode}",
+            resumable=True,
         )
-        for name in SHOWN
-    ]
-    source, _ = trained["separate"]
-    steps += migration_steps(
-        run, scale.migration, scale.sentences, scale.held_out, seed, source, precision
-    )
-    steps.append(
-        Step(
-            "report",
-            call=lambda: write_demo(run, scale, seed, precision, steps),
-            settings={"scale": repr(scale), "seed": seed, "precision": precision, "kind": "demo"},
-            inputs=[path for step in steps for path in step.outputs],
-            outputs=[run / name for name in FILES],
+        model, log = folder / f"model-{name}", folder / "logs" / f"train-{name}.log"
+        given = (scale.training, data, model, log, seed, SOURCE, options)
+        run.add(training_step(f"train-{name}", *given, precision=precision))
+        best = model / "checkpoint_best.pt"
+        trained[name] = (best, data)
+        common = ["--data", data, "--source", SOURCE, "--targets", TARGET, "--measure"]
+        run(  # every checkpoint's retrieval, and everything about the chosen one
+            f"eval-{name}",
+            *("fairseq-xling eval", checkpoints(model, scale.training), common),
+            *("retrieval --output {out}", THEN, "fairseq-xling eval", best, common),
+            *("retrieval,words,bpw --dictionary", text / "dictionary", "--output {out1}"),
+            to=f"results/{name}.training.json",
+            also=[f"results/{name}.chosen.json"],
         )
+    for name in SHOWN:
+        place, how = folder / "transfer" / name, ["--precision", precision]
+        given = (TASKS[name], place, text, languages, trained, str(seed), how)
+        run.add(transfer_step(f"transfer-{name}", *given))
+    _migrate(run, scale.migration, seed, trained["separate"][0], precision)
+    steps = list(run.steps.values())
+    report = Step(
+        "report",
+        call=lambda: write_demo(folder, scale, seed, precision, steps),
+        settings={"scale": repr(scale), "seed": seed, "precision": precision, "kind": "demo"},
+        inputs=[path for step in steps for path in step.outputs],
+        outputs=[folder / name for name in FILES],
     )
-    return [dataclasses.replace(s, effort=scale.efforts.get(s.name, 0.0)) for s in steps]
+
+    def effort(step: Step) -> float:
+        return next((s for name, s in scale.efforts.items() if step.name.startswith(name)), 0.0)
+
+    return [dataclasses.replace(step, effort=effort(step)) for step in (*steps, report)]
 
 
-def _evaluation(run: Path, name: str, data: Path, folder: Path, training: Training) -> Step:
-    """Every checkpoint's retrieval, and everything about the chosen one."""
-    every, best = (run / "results" / f"{name}.{what}.json" for what in ("training", "chosen"))
-    saved, chosen = checkpoints(folder, training), [folder / "checkpoint_best.pt"]
-    dictionary = run / "text" / "dictionary"
-    retrieval: list[str | Path] = ["--measure", "retrieval", "--output", every]
-    all_measures: list[str | Path] = [
-        "--measure",
-        "retrieval,words,bpw",
-        "--dictionary",
-        dictionary,
-    ]
-    return Step(
-        f"eval-{name}",
-        commands=[
-            eval_command(saved, data, SOURCE, [TARGET], *retrieval),
-            eval_command(chosen, data, SOURCE, [TARGET], *all_measures, "--output", best),
-        ],
-        inputs=[data, folder, run / "text"],
-        outputs=[every, best],
+def _synthesize(run: Run, name: str, to: str, seed: int, more: Mapping[str, int]) -> Path:
+    scale = run.options
+    sizes = ["--sentences", scale.sentences, "--held-out", scale.held_out, "--seed", seed]
+    return run(name, "fairseq-xling synthesize {out} --languages en,de", sizes, more, to=to)
+
+
+def _migrate(run: Run, scale: MigrationScale, seed: int, source: Path, precision: str) -> None:
+    """Parallel text, and the migration of the English parts of ``source``."""
+    pairs = {"--parallel-sentences": scale.pairs}
+    text = _synthesize(run, "synthesize-parallel", "text-parallel", seed, pairs)
+    run(
+        "migrate",
+        "fairseq-xling trelm run --output {out} --text",
+        [text, "--source", source, "--source-language", SOURCE],
+        ["--languages", f"{SOURCE},{TARGET}", "--seeds", seed, "--jobs", 2],
+        # So little text gives vectors no shape that a map could be found by; the words that the
+        # English encoder knows keep its embeddings instead.
+        "--arch tri_bert_tiny --vocab-type word --vocab-size 4000 --mapping none",
+        ["--commonality-steps", scale.commonality, "--transfer-steps", scale.transfer],
+        ["--language-steps", scale.language, "--translator-steps", scale.translator],
+        "--emission lattice --commonality-lr 3e-3 --transfer-lr 3e-3 --language-lr 1e-3",
+        ["--translator-lr", "3e-3", "--warmup", scale.warmup, "--every", scale.every],
+        ["--adam-betas", scale.betas, f"--train-args={scale.train_args}"],
+        ["--batch-size", 0, "--max-tokens", scale.max_tokens, "--precision", precision],
+        {"--autoregressive": scale.compared},
+        to=MIGRATION,
+        resumable=True,
+        progress=last_line,
     )
 
 

@@ -18,8 +18,7 @@ from fairseq_xling.reports.page import sentence, write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select
-from fairseq_xling.studies.demo.migration import FOLDER
-from fairseq_xling.studies.demo.scale import MODELS, SHOWN, SOURCE, TARGET, Scale
+from fairseq_xling.studies.demo.plan import MIGRATION, MODELS, SHOWN, SOURCE, TARGET, Scale
 from fairseq_xling.studies.gold_tasks import TASKS, tested_scores
 from fairseq_xling.studies.training_command import chosen_update
 from fairseq_xling.verbs.measures.words import NEIGHBOUR
@@ -62,7 +61,7 @@ def write_demo(run: Path, scale: Scale, seed: int, precision: str, steps: Sequen
         rows += model_rows(name, chosen.rows, training, every, counts, curves)
     for task in SHOWN:
         rows += transfer_rows(task, tested_scores(run / "transfer" / task))
-    rows += migration_rows(read_record(run / FOLDER).rows)
+    rows += migration_rows(read_record(run / MIGRATION).rows)
     notes = [note for section in chosen.sections[:2] for note in section.notes]
     record = demo_record(rows, {**_settings(scale, seed), "precision": precision}, seed, notes)
     write_run(run, with_steps(made(record, {}), run, steps))

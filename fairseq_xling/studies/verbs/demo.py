@@ -23,8 +23,8 @@ GROUP = "Start"
 class DemoOptions:
     scale: str = option(
         "mini",
-        "tiny (a smoke test of a minute), mini (5 to 10 minutes on two cores) or small (about "
-        "20 minutes, with an autoregressive model to compare with)",
+        "tiny (a smoke test of a minute), mini (5 to 8 minutes on two cores) or small (about "
+        "20 minutes, with a translator with slots, and an autoregressive model to compare with)",
         metavar="SCALE",
     )
     output: str = option("runs/demo", "folder of the run", metavar=NEW_FOLDER)
