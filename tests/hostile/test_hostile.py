@@ -112,7 +112,7 @@ def test_hostile_text_states_and_maps_of_each_sort_are_refused(world, limit):
 
 
 def test_hostile_options_of_each_sort_are_refused(world, limit):
-    assert_refused(options.quick_cases(), world, limit, 45)
+    assert_refused(options.quick_cases(), world, limit, 40)
 
 
 # What reads text in lines, with the words that are added to its call.
