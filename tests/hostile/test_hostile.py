@@ -123,7 +123,7 @@ _READ_LINES = {
     "translate-mds": "--reference {w}/text/parallel/test.en-de.de.txt",
     "embed words": "",
     "align": "",
-    "map anchored": "",
+    "map procrustes": "",
     "eval": "--targets de --measure retrieval --retrieval-text "
     "{w}/text/parallel/test.en-de.en.txt {w}/text/parallel/test.en-de.de.txt",
 }
