@@ -52,16 +52,14 @@ class LanguageMean:
             )
         # Layer by layer: only one is in double precision at a time.
         sums = torch.stack([layer[words].double().sum(0) for layer in states])
-        self._join(sums, int(words.sum()))
-
-    def merge(self, other: "LanguageMean") -> None:
-        """Add everything that ``other`` has counted, for example in another process.
-
-        Raises:
-            UserError: if the other has other layers or another width.
-        """
-        if other._sums is not None:
-            self._join(other._sums, other.count)
+        if self._sums is not None and self._sums.shape != sums.shape:
+            raise UserError(
+                f"layers and width must stay {tuple(self._sums.shape)}, got {tuple(sums.shape)}"
+            )
+        if not torch.isfinite(sums).all():
+            raise UserError("states must be finite, got NaN or infinity")
+        self._sums = sums if self._sums is None else self._sums + sums.to(self._sums)
+        self.count += int(words.sum())
 
     def value(self) -> Tensor:
         """The mean (L+1, D) in double precision, ``R^l`` in row l.
@@ -86,16 +84,6 @@ class LanguageMean:
     def load(self, sums: Tensor, count: int) -> None:
         """Resume from a `state`."""
         self._sums, self.count = sums, count
-
-    def _join(self, sums: Tensor, count: int) -> None:
-        if self._sums is not None and self._sums.shape != sums.shape:
-            raise UserError(
-                f"layers and width must stay {tuple(self._sums.shape)}, got {tuple(sums.shape)}"
-            )
-        if not torch.isfinite(sums).all():
-            raise UserError("states must be finite, got NaN or infinity")
-        self._sums = sums.clone() if self._sums is None else self._sums + sums.to(self._sums)
-        self.count += count
 
 
 def mean_difference(source: Tensor, target: Tensor) -> Tensor:

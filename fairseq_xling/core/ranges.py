@@ -2,8 +2,7 @@
 
 Three kinds of declarations take a `Range`: an option of a verb by its type (`Number`), a field of a
 configuration or of settings by its metadata (`ranged` or `numbers`, read by `check_fields`), and a
-field of a run's options (`fairseq_xling.core.options.option`). The ranges of fairseq's own
-options, which it does not declare, are in `fairseq_xling.engine.options`.
+field of a run's options (`fairseq_xling.core.options.option`).
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""fairseq's options: it declares no ranges, and reads files without a look."""
+"""The command lines of fairseq's programs: ranges of our options, help, files that they name."""
 
 import argparse
 import contextlib
@@ -11,14 +11,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from fairseq_xling.checkpoints import current
 from fairseq_xling.core.errors import UserError, exits_on_user_error, usage_line
 from fairseq_xling.core.files import open_binary
 from fairseq_xling.core.literals import literal
 from fairseq_xling.core.ranges import check_fields
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.engine.devices import loader_processes_by_default
-from fairseq_xling.engine.options import check_engine_options, literal_list
 from fairseq_xling.engine.patches import replace, replace_eval
 from fairseq_xling.engine.processes import check_joined
 from fairseq_xling.engine.reading import refuse_proteins
@@ -29,7 +27,6 @@ _PROJECT = __name__.partition(".")[0]
 def install() -> None:
     """Replace what every program of fairseq passes through."""
     replace("fairseq.options:parse_args_and_arch", _checked)
-    replace("fairseq.dataclass.utils:eval_str_list", lambda theirs: literal_list)
     replace("fairseq_cli.generate:main", exits_on_user_error)
     replace_eval(exits_on_user_error(literal))
 
@@ -53,7 +50,6 @@ def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
             found.tpu = False  # fairseq takes the one for the other, which hides a GPU
         if isinstance(getattr(found, "num_workers", None), _Unsaid):
             found.num_workers = _loader_processes(found)
-        check_engine_options(vars(found))
         _check_program(found)
         for config in _configurations(found):
             check_fields(config, found)
@@ -196,28 +192,15 @@ def _configurations(found: argparse.Namespace) -> Iterator[type]:
             yield registry[name]
 
 
-_GROUPS = (
-    *("common", "common_eval", "distributed_training", "dataset", "optimization", "checkpoint"),
-    *("generation", "optimizer", "lr_scheduler"),
-)
-
-
-def check_hydra_options(cfg: Any) -> None:
-    """Check fairseq's options where no command line of its own was read: with hydra.
+def check_hydra_processes(cfg: Any) -> None:
+    """Check the processes of `fairseq-hydra-train`, which imports us after joining them.
 
     Args:
         cfg: a part of its whole configuration, such as that of the task.
     """
     from hydra.core.hydra_config import HydraConfig
-    from omegaconf import DictConfig, OmegaConf
+    from omegaconf import DictConfig
 
     root = cfg._get_root() if isinstance(cfg, DictConfig) else cfg
-    if root is cfg:
-        return
-    if HydraConfig.initialized() and "distributed_training" in root:
+    if root is not cfg and HydraConfig.initialized() and "distributed_training" in root:
         check_joined(root.distributed_training, os.environ)
-    values: dict[str, Any] = {}
-    for group in _GROUPS:
-        if isinstance(root.get(group), DictConfig):
-            values |= OmegaConf.to_container(root[group])
-    check_engine_options(values, trained=current() is not None)

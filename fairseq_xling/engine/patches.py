@@ -17,9 +17,8 @@ from fairseq_xling.engine.install import ENGINE, ENGINE_STEP
 EVAL = "fairseq:eval"
 # By place: a module, a colon and the name in it; an item of a dictionary is in brackets.
 REASONS = {
-    "fairseq.options:parse_args_and_arch": "its options have no ranges, its errors come after 200 "
-    "lines of usage, and its help before the options of a task",
-    "fairseq.dataclass.utils:eval_str_list": "it ends in odd ways for odd texts",
+    "fairseq.options:parse_args_and_arch": "it does not hold our options to their ranges, its "
+    "errors come after 200 lines of usage, and its help before the options of a task",
     EVAL: "options are evaluated as Python, some of which a checkpoint names",
     "fairseq.distributed.utils:call_main": "it takes each process that a launcher has started for "
     "a training of its own, and a user's error is a traceback",

@@ -27,6 +27,9 @@ _OTHERS = {
 }
 _CALLBACK = "fairseq_xling.engine.hydra.Guards"
 _TRAINS = ("fairseq_cli.train", "fairseq_cli.hydra_train")
+# Those that keep each parameter whole and apart, with the gradient of its own; sharded ones run
+# together lose which of them a step's languages have, and those of other languages drift.
+_DDP_BACKENDS = ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d")
 
 
 def install() -> None:
@@ -79,6 +82,8 @@ def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = 
     """
     found = cfg.distributed_training
     on_cpu = cfg.common.cpu or not _gpus()
+    if training:
+        _check_backend(found)
     launched, rank, local_rank = _launched(environment, found, training)
     if launched > 1 and found.distributed_init_method in (None, _ENVIRONMENT):
         _check_restarts(environment)
@@ -99,12 +104,14 @@ def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = 
 def check_joined(found: Any, environment: Mapping[str, str]) -> None:
     """Refuse processes of one launcher each of which would train a model of its own.
 
-    With hydra the guards are installed too late to join them, unless a callback is named.
+    With hydra the guards are installed too late to join them, unless a callback is named. A backend
+    that does not keep parameters apart is refused, too.
 
     Args:
         found: fairseq's ``distributed_training``.
         environment: the process's variables.
     """
+    _check_backend(found)
     launched, _, _ = _launched(environment, found, True)
     if launched > 1 and found.distributed_world_size == 1:
         raise UserError(
@@ -154,6 +161,14 @@ def _number(environment: Mapping[str, str], name: str, default: int) -> int:
 def _by_slurm(found: Any) -> bool:
     """Whether fairseq asks Slurm itself who the other processes are."""
     return found.distributed_world_size > 1 and found.distributed_port > 0
+
+
+def _check_backend(found: Any) -> None:
+    if found.ddp_backend not in _DDP_BACKENDS:
+        raise UserError(
+            f"`--ddp-backend` must be pytorch_ddp or legacy_ddp, which update the parameters of a "
+            f"step's languages alone, got {found.ddp_backend}"
+        )
 
 
 def _check_restarts(environment: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import check_fields, option_name
-from fairseq_xling.engine.commands import check_hydra_options
+from fairseq_xling.engine.commands import check_hydra_processes
 from fairseq_xling.engine.compat import task_config
 from fairseq_xling.engine.devices import several_processes
 from fairseq_xling.training.precision import InPrecision
@@ -25,11 +25,11 @@ class Task(InPrecision, FairseqTask):
     """
 
     def __init__(self, cfg: Any, **kwargs: Any):
-        """Raises UserError for the first option that is out of its range, fairseq's own included,
-        before any data is opened."""
+        """Raises UserError for the first option of ours that is out of its range, before any data
+        is opened."""
         super().__init__(cfg, **kwargs)
         check_fields(task_config(type(self)), cfg)
-        check_hydra_options(cfg)
+        check_hydra_processes(cfg)
         self._unreached: list[torch.nn.Parameter] = []
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):

@@ -4,9 +4,9 @@
         --output de-en.safetensors
     fairseq-xling map apply de-en.safetensors states-de --output states-de-mapped
 
-`procrustes`, `unconstrained`, `meeting`, `anchored` and `contextual` learn a matrix for each layer
-from pairs of rows of two folders of `fairseq-xling extract`. The map that they write includes both
-sides' normalisation; `map apply` and the measures of `fairseq-xling eval` apply it to other states.
+`procrustes`, `unconstrained`, `meeting` and `contextual` learn a matrix for each layer from pairs
+of rows of two folders of `fairseq-xling extract`. The map that they write includes both sides'
+normalisation; `map apply` and the measures of `fairseq-xling eval` apply it to other states.
 
     fairseq-xling map adversarial --source-vectors source.safetensors \\
         --vectors target.safetensors --output mapped.safetensors --seeds 1,2,3
@@ -187,7 +187,6 @@ def _add_paired(parser: argparse.ArgumentParser, method: Any) -> None:
             metavar=FILE,
             help="links i-j of each line, as `fairseq-xling align` writes them",
         )
-    add_fields(parser, method.options)
     add_fields(parser, Rest)
     for name in PAIRS:
         if dataclasses.fields(PAIRS[name].options):

@@ -107,7 +107,7 @@ QUICK: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             *(
                 f"map {method} m/de m/en --pairs rows --output o/{method}"
-                for method in ("anchored", "meeting", "procrustes", "unconstrained")
+                for method in ("meeting", "procrustes", "unconstrained")
             ),
             "map procrustes m/types-en m/types-de --pairs dictionary m/dictionary.tsv --layers 1 "
             "--output o/words",

@@ -136,7 +136,6 @@ VERBS = {
     "--epochs 1 --epoch-size 64 --hidden 8 --seeds 1 --chance 1 --keep-failed --output v",
     "map identical": "--source-vectors {w}/source.safetensors --vectors {w}/source.safetensors "
     "--refine 1 --seeds 1 --chance 1 --keep-failed --output v",
-    "map anchored": _MAP,
     "map contextual": "{w}/tokens-de {w}/tokens-en --alignments {w}/links --output map",
     "map meeting": _MAP,
     "map procrustes": _MAP,

@@ -214,7 +214,7 @@ def kinds_of(path: Path) -> dict[str, Bytes]:
 
 _SKIPPED = re.compile(rf"\{{w\}}/(data\b|({'|'.join(CHECKPOINTS)})\.pt)")
 # Of each of these is one enough: they read the same files by the same code.
-ALIKE = re.compile(r"ablate trelm-(?!init)|clcr-train|eval-matrix|map (anchored|meeting|uncon)")
+ALIKE = re.compile(r"ablate trelm-(?!init)|clcr-train|eval-matrix|map (meeting|uncon)")
 
 
 def every_place() -> Iterator[tuple[str, int, str]]:

@@ -27,7 +27,6 @@ VALID = {
     "tsv": "a text\tlabel\nanother\tother\n",
     "json_lines": '{"text": "a", "label": "x"}\n',
     "xnli": "language\tgold_label\tsentence1\tsentence2\nen\tneutral\ta\tb\n",
-    "xnli_jsonl": '{"language": "en", "gold_label": "x", "sentence1": "a", "sentence2": "b"}\n',
     "table": arrow(text="a", label="x"),
     "conll": "EU B-ORG\nrejects O\n\nPeter B-PER\n",
     "tagged_rows": '{"tokens": ["EU", "rejects"], "ner_tags": ["B-ORG", "O"]}\n',

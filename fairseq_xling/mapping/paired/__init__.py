@@ -1,7 +1,7 @@
 """The methods of `fairseq-xling map` that learn from pairs of states: one file each, by name.
 
 A method turns sums over pairs (`fairseq_xling.mapping.sums`) into matrices. Heavy imports belong
-inside ``solve``: the options of all methods are declared before any is run.
+inside ``solve``: the help of all methods is read before any is run.
 """
 
 from __future__ import annotations
@@ -31,15 +31,12 @@ class PairedMethod(Protocol):
         normalize: its default steps of normalisation.
         square: whether both sides must be equally wide.
         any_pairs: whether it accepts pairs of every kind, or links of words alone.
-        options: a dataclass of its own options (`core.options`), which its constructor takes by
-            name.
     """
 
     help: str
     normalize: str
     square: bool
     any_pairs: bool
-    options: type
 
     def solve(self, sums: Sums) -> Matrices:
         """The matrices that align the two sides of the pairs."""

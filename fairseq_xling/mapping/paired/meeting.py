@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairseq_xling.core.options import NoOptions
 from fairseq_xling.mapping.paired import PAIRED, Matrices
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ class MeetingInTheMiddle:
     normalize = "iterative"
     square = True
     any_pairs = True
-    options = NoOptions
 
     def solve(self, sums: Sums) -> Matrices:
         from fairseq_xling.mapping.sums import least_squares_of, procrustes_of

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fairseq_xling.core.options import NoOptions
 from fairseq_xling.mapping.paired import PAIRED, Matrices
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ class Procrustes:
     normalize = "iterative"
     square = True
     any_pairs = True
-    options = NoOptions
 
     def solve(self, sums: Sums) -> Matrices:
         from fairseq_xling.mapping.sums import procrustes_of

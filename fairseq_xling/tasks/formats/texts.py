@@ -1,7 +1,7 @@
 """Texts and pairs of texts with a label: tab-separated, as JSON lines, in tables, XNLI and WSC."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -342,11 +342,10 @@ _LABELS = {"contradictory": "contradiction"}
 class Xnli(Tsv):
     """XNLI as it was published (Conneau et al., 2018): all languages in one file, with headings.
 
-    ``xnli.dev.tsv`` and ``xnli.test.tsv`` are ``xnli``, the same as JSON lines ``xnli_jsonl``: of a
-    file that is given as ``de=FILE``, the rows of German are read. The machine-translated training
-    text, ``multinli.train.de.tsv``, is ``xnli``, too; it is of one language, and its
-    ``contradictory`` is read as ``contradiction``. The label ``-`` means that annotators did not
-    agree.
+    Of ``xnli.dev.tsv`` or ``xnli.test.tsv`` that is given as ``de=FILE``, the rows of German are
+    read. The machine-translated training text, ``multinli.train.de.tsv``, is of one language, and
+    its ``contradictory`` is read as ``contradiction``. The label ``-`` means that annotators did
+    not agree.
     """
 
     @staticmethod
@@ -366,47 +365,17 @@ class Xnli(Tsv):
     @classmethod
     def read_language(cls, path: Path, columns: Columns, lang: str) -> Iterator[TextItem]:
         """See `Format`."""
-
-        def language(item: TextItem) -> str:
+        others: dict[str, None] = {}
+        found = False
+        for item in cls.read(path, columns):
             named = "language" in (item.header or ())
-            return item.row[item.header.index("language")] if named else lang
-
-        return _of_language(path, cls.read(path, columns), language, lang)
-
-
-@formats.register("xnli_jsonl")
-class XnliJsonl(JsonLines):
-    """XNLI as JSON lines: see `Xnli`."""
-
-    @staticmethod
-    def read(path: Path, columns: Columns) -> Iterator[ObjectItem]:
-        """See `Format`."""
-        check_fixed_columns("XNLI", columns)
-        return JsonLines.read(path, _COLUMNS)
-
-    @classmethod
-    def read_language(cls, path: Path, columns: Columns, lang: str) -> Iterator[ObjectItem]:
-        """See `Format`."""
-        return _of_language(
-            path, cls.read(path, columns), lambda item: item.given.get("language", lang), lang
-        )
-
-    @staticmethod
-    def write(path, items, predictions, columns) -> None:
-        """See `Format`."""
-        JsonLines.write(path, items, predictions, _COLUMNS)
-
-
-def _of_language(
-    path: Path, items: Iterable[TextItem], language: Callable[[TextItem], str], lang: str
-) -> Iterator[TextItem]:
-    others: dict[str, None] = {}
-    found = False
-    for item in items:
-        if language(item) == lang:
-            found = True
-            yield item
-        else:
-            others[str(language(item))] = None
-    if not found:
-        raise UserError(f"{path}: has no rows of language {lang!r}, only of {', '.join(others)}")
+            language = item.row[item.header.index("language")] if named else lang
+            if language == lang:
+                found = True
+                yield item
+            else:
+                others[language] = None
+        if not found:
+            raise UserError(
+                f"{path}: has no rows of language {lang!r}, only of {', '.join(others)}"
+            )

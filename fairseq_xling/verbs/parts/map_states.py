@@ -64,8 +64,7 @@ def fit_map(method: str, args: argparse.Namespace) -> Record:
             ``normalize``, ``output``, and the options of the kinds of pairs.
     """
     started = time.monotonic()
-    own = dataclasses.asdict(values_of(PAIRED[method].options, args))
-    solver = PAIRED[method](**own)
+    solver = PAIRED[method]()
     normalize = solver.normalize if args.normalize is None else args.normalize
     normalize = ",".join(parse_steps(normalize)) or "none"
     parse_elements(normalize)
@@ -84,7 +83,6 @@ def fit_map(method: str, args: argparse.Namespace) -> Record:
     settings = {
         "pairs": kind,
         "normalize": normalize,
-        **own,
         "moving": {"lang": moving.lang, "unit": moving.unit},
         "fixed": {"lang": fixed.lang, "unit": fixed.unit},
     }

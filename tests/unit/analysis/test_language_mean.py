@@ -55,22 +55,6 @@ def test_many_batches_lose_no_digits_to_a_large_mean():
     assert (repeated - states[0, 0].double().mean(0)).abs().max() < 1e-6
 
 
-def test_means_of_parts_merge_to_the_mean_of_all():
-    first, second = text(), text(seed=1)
-    merged = mean_of(first)
-    merged.merge(mean_of(second))
-    merged.merge(LanguageMean())
-    both = mean_of(first, second)
-    assert torch.equal(merged.value(), both.value())
-    assert merged.count == both.count
-    late = LanguageMean()
-    part = mean_of(first)
-    late.merge(part)
-    late.add(*second)
-    assert torch.equal(late.value(), both.value())
-    assert torch.equal(part.value(), mean_of(first).value())  # the merged one is as it was
-
-
 def test_specials_and_padding_do_not_influence_the_mean_whatever_they_hold():
     states, words = text()
     expected = mean_of((states, words)).value()
@@ -111,7 +95,7 @@ def test_what_does_not_fit_is_refused_and_the_mean_stays():
     with pytest.raises(UserError, match=r"must stay \(3, 5\), got \(2, 5\)"):
         mean.add(states[:2], words)
     with pytest.raises(UserError, match=r"must stay \(3, 5\), got \(3, 4\)"):
-        mean.merge(mean_of((states[..., :4], words)))
+        mean.add(states[..., :4], words)
     with pytest.raises(UserError, match="states must be finite, got NaN or infinity"):
         mean.add(states * math.nan, words)
     assert torch.equal(mean.value(), mean_of((states, words)).value())

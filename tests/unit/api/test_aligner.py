@@ -98,7 +98,7 @@ def test_half_precision_is_computed_as_float32():
         ((), [[1, 2], [3]], Y, "^`X` must be an array of numbers, got"),
         ((), np.ma.masked_less(X, 0), Y, "^`X` must have no masked values, got"),
         (("contextual",), (X * 1e37).astype("f4"), Y, "^`X` must have values whose squares are"),
-        (("anchored",), X, (Y * 1e37).astype("f4"), "^`y` must have values whose squares are"),
+        (("meeting",), X, (Y * 1e37).astype("f4"), "^`y` must have values whose squares are"),
         ((), X * 1e300, Y, "^`X` must have values whose squares are finite in float64"),
     ],
 )

@@ -5,10 +5,21 @@ import re
 import sys
 from pathlib import Path
 
+import fairseq.options as options
 import pytest
+import torch
 
 import fairseq_xling.plugin  # noqa: F401
-from fairseq_xling.engine import commands
+from fairseq_xling.engine import commands, devices
+
+TRAINING = (
+    *("--task", "cdlm", "--arch", "tri_bert_tiny", "--criterion", "unified_lm"),
+    *("--optimizer", "adam", "--lr-scheduler", "inverse_sqrt"),
+)
+
+
+def parse(*flags):
+    return options.parse_args_and_arch(options.get_training_parser(), ["data", *TRAINING, *flags])
 
 
 def test_sentences_of_a_file_are_read_in_blocks_and_a_missing_one_is_named(tmp_path):
@@ -25,8 +36,6 @@ def test_sentences_of_a_file_are_read_in_blocks_and_a_missing_one_is_named(tmp_p
 
 
 def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
-    from fairseq import options
-
     parser = options.get_training_parser()
     args = [str(tmp_path), "--bf16", "--task", "language_modeling", "--arch", "transformer_lm"]
     parsed = options.parse_args_and_arch(parser, args)
@@ -34,8 +43,6 @@ def test_bf16_on_the_command_line_does_not_mean_a_tpu(tmp_path):
 
 
 def test_help_lists_the_options_of_what_was_named_in_groups(capsys):
-    from fairseq import options
-
     named = {"task": "cdlm", "arch": "tri_bert_tiny", "criterion": "unified_lm"}
     line = [word for kind, name in named.items() for word in (f"--{kind}", name)]
     with pytest.raises(SystemExit) as ended:
@@ -51,8 +58,6 @@ def test_help_lists_the_options_of_what_was_named_in_groups(capsys):
 
 
 def test_help_without_an_architecture_and_a_training_without_one(capsys):
-    from fairseq import options
-
     line = ["--task", "bilingual_mlm"]
     with pytest.raises(SystemExit):
         options.parse_args_and_arch(options.get_training_parser(), ["data", *line, "-h"])
@@ -98,3 +103,56 @@ def _names_eval(module):
     if not path.endswith(".py"):
         return False
     return re.search(r"(?<![\w.])eval\(", Path(path).read_text(encoding="utf-8")) is not None
+
+
+def test_an_unknown_option_is_one_line():
+    with pytest.raises(SystemExit) as error:
+        parse("--no-such", "1")
+    assert str(error.value).startswith(
+        "fairseq-xling: error: unrecognized arguments: --no-such 1; "
+    )
+
+
+def test_no_shell_reads_a_name_in_a_data_folder_that_is_named_on_the_command_line(tmp_path):
+    line = [str(tmp_path), "--path", "x.pt", "--task"]
+    options.parse_args_and_arch(options.get_generation_parser(), [*line, "translation"])
+    (tmp_path / "x;touch marker;.fasta").touch()
+    with pytest.raises(SystemExit, match=r"marker;\.fasta: must not be of proteins"):
+        options.parse_args_and_arch(options.get_generation_parser(), [*line, "translation"])
+    options.parse_args_and_arch(options.get_generation_parser(), [*line, "cdlm"])
+
+
+def test_the_program_for_language_models_is_refused_for_tasks_of_ours(tiny_corpus):
+    line = [str(tiny_corpus.path), "--path", "x.pt", "--task"]
+    with pytest.raises(SystemExit, match="`fairseq-eval-lm` needs a model that predicts the next"):
+        options.parse_args_and_arch(options.get_eval_lm_parser(), [*line, "bilingual_mlm"])
+    options.parse_args_and_arch(options.get_eval_lm_parser(), [*line, "language_modeling"])
+
+
+@pytest.mark.parametrize(
+    ("task", "gpu", "cores", "flags", "count"),
+    [
+        ("bilingual_mlm", True, 16, (), 4),
+        ("cdlm", True, 3, (), 2),
+        ("clcr", True, 1, (), 0),
+        ("bilingual_mlm", True, 16, ("--cpu",), 1),
+        ("bilingual_mlm", False, 16, (), 1),
+        ("bilingual_mlm", False, 1, (), 0),
+        ("bilingual_mlm", True, 16, ("--num-workers", "1"), 1),
+        ("bilingual_mlm", True, 2, ("--num-workers", "7"), 7),
+        ("masked_lm", True, 16, (), 1),
+    ],
+)
+def test_our_tasks_have_enough_loader_processes_by_default(
+    task, gpu, cores, flags, count, monkeypatch
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    monkeypatch.setattr(devices, "processors", lambda: cores)
+    found = parse("--task", task, *flags).num_workers
+    assert found == count and type(found) is int
+
+
+def test_processes_of_one_training_share_the_processors(monkeypatch):
+    monkeypatch.setattr(devices, "processors", lambda: 16)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
+    assert devices.loader_processes_by_default(True) == 1

@@ -179,6 +179,18 @@ def test_processes_that_were_not_joined_are_refused_with_hydra(told):
             check_joined(found, told)
 
 
+@pytest.mark.parametrize("backend", ["fully_sharded", "slowmo"])
+def test_processes_that_do_not_keep_parameters_apart_are_refused(gpus, backend):
+    cfg = configuration(ddp_backend=backend)
+    rule = f"^`--ddp-backend` must be pytorch_ddp or legacy_ddp, which .* got {backend}$"
+    with pytest.raises(UserError, match=rule):
+        join_launched(cfg, {})
+    with pytest.raises(UserError, match=rule):
+        check_joined(cfg.distributed_training, {})
+    join_launched(cfg, {}, training=False)
+    join_launched(configuration(ddp_backend="no_c10d"), {})
+
+
 def test_translations_that_srun_starts_are_not_joined(gpus):
     cfg = configuration()
     join_launched(cfg, SRUN, training=False)

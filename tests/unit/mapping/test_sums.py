@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping import least_squares, meet, orthogonality_error, procrustes
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.mapping.sums import Sums, cosine_of, least_squares_of, procrustes_of
@@ -84,63 +83,3 @@ def test_a_residual_is_never_larger_without_the_constraint(pairs):
         for name in ("unconstrained", "procrustes")
     ]
     assert residuals[0] < residuals[1]
-
-
-# --- T23: one map of both sides, trained by gradient
-
-
-@pytest.fixture
-def translations():
-    """Rows of one encoder in two languages: x is y with an offset of some directions, and noise."""
-    y = normal(80, 6) * torch.arange(1, 7)
-    return y + torch.tensor([2.0, -3.0, 0, 0, 0, 0]) + 0.2 * normal(80, 6, seed=3), y
-
-
-def losses(x, y, w):
-    """How far pairs are apart, and how far the fixed side has moved."""
-    return float((x @ w - y @ w).square().sum()), float((y @ w - y).square().sum())
-
-
-@pytest.mark.parametrize("anchor", [0.1, 1.0, 10.0])
-def test_the_anchored_map_is_where_gradient_descent_ends(translations, anchor):
-    x, y = translations
-    found = PAIRED["anchored"](anchor).solve(sums_of(x, y))
-    assert torch.equal(found.moving, found.fixed)
-    w = torch.eye(6, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS([w], max_iter=200, tolerance_grad=1e-10, tolerance_change=0)
-
-    def loss():
-        optimizer.zero_grad()
-        value = (x @ w - y @ w).square().sum() + anchor * (y @ w - y).square().sum()
-        value.backward()
-        return value
-
-    optimizer.step(loss)
-    torch.testing.assert_close(found.moving, w.detach(), atol=1e-7, rtol=0)
-
-
-def test_pairs_come_together_and_the_anchor_holds_the_fixed_side(translations):
-    x, y = translations
-    apart, still = losses(x, y, torch.eye(6, dtype=torch.float64))
-    assert still == 0
-    found = [
-        losses(x, y, PAIRED["anchored"](a).solve(sums_of(x, y)).moving) for a in (0.1, 1, 10, 1e6)
-    ]
-    together, drift = zip(*found, strict=True)
-    assert all(one < apart for one in together) and sorted(together) == list(together)
-    assert sorted(drift, reverse=True) == list(drift)
-    assert drift[-1] < 1e-6 * float(y.square().sum())
-    collapsed = losses(x, y, PAIRED["anchored"](0.0).solve(sums_of(x, y)).moving)
-    assert collapsed[0] < 1e-9 and collapsed[1] == pytest.approx(float(y.square().sum()))
-
-
-def test_directions_that_no_pair_has_stay_as_they_are(translations):
-    x, y = (torch.cat([side[:, :4], torch.zeros(80, 2)], 1) for side in translations)
-    w = PAIRED["anchored"]().solve(sums_of(x, y)).moving
-    torch.testing.assert_close(w[4:], torch.eye(6, dtype=torch.float64)[4:])
-
-
-@pytest.mark.parametrize("anchor", [-1.0, float("nan"), float("inf")])
-def test_an_anchor_is_a_weight(anchor):
-    with pytest.raises(UserError, match="`--anchor` must be finite and not negative, got"):
-        PAIRED["anchored"](anchor)

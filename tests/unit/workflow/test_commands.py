@@ -19,8 +19,7 @@ TRAIN = (
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ((*TRAIN, "--adam-betas", "hello"), "fairseq-train: `--adam-betas` must be 2 numbers such"),
-        ((*TRAIN, "--max-tokens", "0"), "fairseq-train: `--max-tokens` must be at least 1, got 0"),
+        ((*TRAIN, "--max-tokens", "x"), "fairseq-train: argument --max-tokens: invalid int value"),
         ((*TRAIN, "--mask-prob", "2"), "fairseq-train: `--mask-prob` must lie in [0, 1], got 2.0"),
         ((*TRAIN, "--encoder-layers", "0"), "fairseq-train: `--encoder-layers` must be at least 1"),
         ((*TRAIN, "--no-such", "1"), "fairseq-train: unrecognized arguments: --no-such 1; "),
@@ -58,7 +57,7 @@ def test_what_is_right_and_other_programs_pass(command):
 def test_a_plan_is_refused_for_what_its_run_would_be(tmp_path):
     steps = [
         Step("first", [[sys.executable, "-c", "open('x', 'w')"]], outputs=[tmp_path / "run/x"]),
-        Step("train", [[*TRAIN, "--lr", "-1"]], outputs=[tmp_path / "run" / "model"]),
+        Step("train", [[*TRAIN, "--mask-prob", "2"]], outputs=[tmp_path / "run" / "model"]),
     ]
     runner = Runner(tmp_path / "run", steps)
     lines = []
@@ -66,7 +65,6 @@ def test_a_plan_is_refused_for_what_its_run_would_be(tmp_path):
         with pytest.raises(UserError) as error:
             act()
         lines.append(str(error.value))
-    assert (
-        lines == ["step 'train' would fail: fairseq-train: `--lr` must be at least 0, got -1.0"] * 2
-    )
+    rule = "`--mask-prob` must lie in [0, 1], got 2.0"
+    assert lines == [f"step 'train' would fail: fairseq-train: {rule}"] * 2
     assert not (tmp_path / "run").exists()

@@ -120,8 +120,7 @@ def test_settings_that_hang_together_pass(config):
         ({"metric": "f1"}, "unknown `--metric` 'f1'; known: accuracy"),
         (
             {"format": "conllu"},
-            "`--format` must be clue_wsc or json_lines or table or tsv or xnli or xnli_jsonl with "
-            "this head, g",
+            "`--format` must be clue_wsc or json_lines or table or tsv or xnli with this head, g",
         ),
         ({"columns": "text"}, "`--columns` must look like text=0,label=1, got 'text'"),
         ({"lrs": "0"}, "`--lrs` must be different numbers above 0, got '0'"),

@@ -225,17 +225,3 @@ def test_mistakes_are_one_line_and_nothing_is_written(
 def test_maps_never_import_the_engine():
     code = "import sys, fairseq_xling.verbs.parts.map_states; sys.exit('fairseq' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-
-
-def test_a_methods_own_options_decide_its_map(folders, tmp_path, capsys):
-    found = {}
-    for anchor in ("0.5", "50"):
-        path = tmp_path / anchor
-        assert call("anchored", *folders, path, "--anchor", anchor) == 0
-        assert read_record(f"{path}.json").facts["settings"]["anchor"] == float(anchor)
-        found[anchor] = read_map(path)[0].moving.matrix
-    eye = torch.eye(6, dtype=torch.float64)
-    assert (found["50"] - eye).norm() < (found["0.5"] - eye).norm()
-    assert "must be finite and not negative, got -1" in fails(
-        capsys, "anchored", *folders, tmp_path / "out", "--anchor", "-1"
-    )
