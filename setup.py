@@ -50,8 +50,6 @@ EXTRAS = {
     "notebooks": [*STUDIES, "nbclient>=0.10", "ipykernel>=6.29"],
     # `fairseq-xling completion`.
     "completion": ["shtab>=1.7"],
-    # `export --format onnx`.
-    "onnx": ["onnx>=1.16", "onnxruntime>=1.20"],
     # `--launcher slurm`.
     "cluster": ["submitit>=1.5.3"],
     # The peers that the benchmarks measure beside ours.
@@ -74,8 +72,6 @@ EXTRAS = {
         "ipykernel",
         "mypy",
         "nbclient",
-        "onnx",
-        "onnxruntime",
         "psutil",
         "ruff",
         "shtab",

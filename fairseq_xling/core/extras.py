@@ -11,7 +11,6 @@ OF_STUDIES = ("gensim", *OF_PAGES, "pandas")
 # package: its extra in setup.py
 EXTRAS = {
     **dict.fromkeys(OF_STUDIES, "studies"),
-    **dict.fromkeys(("onnx", "onnxruntime"), "onnx"),
     "pyarrow": "tables",
     "sacremoses": "moses",
     "shtab": "completion",
