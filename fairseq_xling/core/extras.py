@@ -13,7 +13,6 @@ EXTRAS = {
     **dict.fromkeys(OF_STUDIES, "studies"),
     "pyarrow": "tables",
     "sacremoses": "moses",
-    "shtab": "completion",
     "submitit": "cluster",
     "tokenizers": "hf",
 }

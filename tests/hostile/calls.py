@@ -108,7 +108,6 @@ VERBS = {
     "clcr-texts": f"{_NLI}.test.en.tsv --output texts",
     "clcr-train": f"{_CLCR} --dry-run",
     "combine": "{w}/forward.pt {w}/backward.pt --output combined.pt",
-    "completion": "bash",
     "demo": "--scale tiny --output out --dry-run",
     "embed train": "{w}/data --dim 4 --epochs 1 --output vectors.safetensors",
     "embed link": "{w}/data --pair en-de --source-vectors {w}/source.safetensors "
