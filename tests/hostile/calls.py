@@ -77,10 +77,7 @@ VERBS = {
     "ablate token-translation": f"{_STUDY} --tasks pos --dry-run",
     **{
         f"ablate trelm-{study}": f"{_TRELM} --tasks pos,parsing --dry-run"
-        for study in (
-            *("baselines", "bits", "compensated", "init", "objectives", "parts", "readings"),
-            "translators",
-        )
+        for study in ("baselines", "compensated", "init", "objectives", "parts", "translators")
     },
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",
     "ablate trelm-transfers": f"{_TRELM} --multilingual {{w}}/lm.pt --multilingual-data {{w}}/data "
