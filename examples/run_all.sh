@@ -131,7 +131,7 @@ page() { # FOLDER RUN...: README.md of a folder, from runs relative to RUN_FOLDE
     python "$here/$folder/make_readme.py" "${finished[@]}"
 }
 page emerging_structure emerging/{synthetic,multi30k}
-page trelm trelm/synthetic{,-init,-maps,-objectives{,-long},-parallel,-compensated,-baselines,-readings,-bits,-transfers,-xlm} \
+page trelm trelm/synthetic{,-init,-maps,-objectives{,-long},-parallel,-compensated,-baselines,-transfers,-xlm} \
     trelm/word-maps{,-found} trelm/{multi30k,minilm,translators{,-parts,-de,-fr,-zh,-ja}}
 page analysis analysis/{synthetic,six-languages,minilm,measures,paraphrases}
 page clcr clcr/{synthetic,synthetic/measures,pairs,readings,readings-measures,multilingual-measures,sentence,mismatched,minilm}

@@ -1,5 +1,7 @@
+# PYTHON_ARGCOMPLETE_OK
 """The `fairseq-xling` command: runs one of the verbs."""
 
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -39,11 +41,22 @@ def _check_verb(argv: Sequence[str]) -> None:
     sys.exit(2)
 
 
+def _complete() -> None:
+    """Answer a shell that completes a line, and end, if argcomplete is installed."""
+    try:
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(build_parser(os.environ["COMP_LINE"].split()[1:]))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Entry point; returns the exit status (0, or 1 for a user's mistake, 2 for bad usage)."""
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
         # Not SIGINT's own handler: scripts start background commands with it ignored.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if "_ARGCOMPLETE" in os.environ:
+            _complete()
     try:
         folders, given = extensions.take_folders(sys.argv[1:] if argv is None else argv)
         extensions.load_folders(folders, f"`{extensions.OPTION}`")

@@ -104,10 +104,10 @@ study size-window ablate size-window --data-text "$text" --languages en,de \
     --task-train "en=$pairs.train.en.tsv" --task-valid "en=$pairs.valid.en.tsv" \
     --task-test "en=$pairs.test.en.tsv" --task-test "de=$pairs.test.de.tsv"
 
-# Similarity of the vectors of translations: CKA, SVCCA and PWCCA. The last two are high wherever
-# sentences are few for the width, so there are many of them, drawn anew. What the figures are worth
-# is shown by two controls: German lines moved by one, so that none is a translation, and an encoder
-# that keeps the weights it was drawn with (its one step has learning rate 0).
+# Similarity of the vectors of translations. It is high wherever sentences are few for the width, so
+# there are many of them, drawn anew. What the figures are worth is shown by two controls: German
+# lines moved by one, so that none is a translation, and an encoder that keeps the weights it was
+# drawn with (its one step has learning rate 0).
 states=$files/states many=$files/sentences/mono/test
 once "$files/sentences" fairseq-xling synthesize "$files/sentences" --languages en,de,zh,id \
     --sentences 1 --held-out "${SIMILAR:-5000}" --annotated 1 --spaced --seed 2
@@ -119,7 +119,7 @@ extract() { # NAME CHECKPOINT LANG TEXT [further options]
         --output "$states/$1" "${@:5}"
 }
 similar() { # NAME X Y
-    once "$run/similarity-$1.json" fairseq-xling eval cka "$states/$2" "$states/$3" --cca \
+    once "$run/similarity-$1.json" fairseq-xling eval cka "$states/$2" "$states/$3" \
         --output "$run/similarity-$1.json" --figure "$run/similarity-$1.svg"
 }
 extract en "$encoder" en "$many.en.txt"

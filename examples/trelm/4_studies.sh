@@ -12,7 +12,7 @@ here=$(dirname "$0")
 . "$here/../once.sh"
 run=${1:-runs/trelm/synthetic}
 shift || true
-studies=${STUDIES:-init objectives objectives-long parallel compensated baselines readings bits}
+studies=${STUDIES:-init objectives objectives-long parallel compensated baselines}
 
 # Maps of small vocabularies: three seeds, a minute each.
 maps="--batch 128 --hidden 512 --beta 0.01 --epoch-size ${MAP_WORDS:-50000}"
@@ -21,7 +21,6 @@ for study in $studies; do
     case $study in
         init) own=(--map-seeds 1,2,3 --map-args "$maps") ;;
         parallel) own=(--sizes "${SIZES:-1000,2500,5000,10000,20000}") ;;
-        bits) own=(--tasks pos,parsing --orderings "" --less-text "${LESS_TEXT:-5000}") ;;
         objectives-long)
             own=(--rows cdlm,tlm,brlm-mask,brlm-attn --tasks pos,parsing --orderings identity
                 --translate-both) ;;

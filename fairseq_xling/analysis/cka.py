@@ -113,14 +113,6 @@ class Spread:
         return cls(trace, float((sums.value / trace).norm()))
 
 
-class Sums(NamedTuple):
-    """Products of centred representations: ``xx`` (D, D), ``yy`` (E, E), ``xy`` (D, E), float64."""
-
-    xx: Tensor
-    yy: Tensor
-    xy: Tensor
-
-
 def _cka(cross: CrossProduct, x: Spread, y: Spread) -> float:
     # Each sum is scaled to 1 before it is squared: tiny or huge states lose no precision.
     scaled = cross.value / math.sqrt(x.trace) / math.sqrt(y.trace)
@@ -173,11 +165,6 @@ class CKA:
             UserError: if there are fewer than 2 rows, or all rows of one side are identical.
         """
         return _cka(self._xy, Spread.of(self._xx, "x"), Spread.of(self._yy, "y"))
-
-    def sums(self) -> Sums:
-        """What `value` is made of, for other measures."""
-        Spread.of(self._xx, "x"), Spread.of(self._yy, "y")
-        return Sums(self._xx.value, self._yy.value, self._xy.value)
 
     def _check(self, x: Tensor, y: Tensor) -> None:
         shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fairseq_xling.analysis import cca
-from fairseq_xling.analysis.cka import CKA, Sums, linear_cka
+from fairseq_xling.analysis.cka import linear_cka
 from fairseq_xling.analysis.ranks import nearest, rank_scores, ranks
 from fairseq_xling.analysis.vector_translation import vector_translation
 from fairseq_xling.api import checked
@@ -66,20 +65,6 @@ def cka(x: Any, y: Any) -> float:
     1.0
     """
     return linear_cka(*checked.matrices(x, y, paired=True, least=2, double=True))
-
-
-def svcca(x: Any, y: Any, variance: float = cca.VARIANCE) -> float:
-    """SVCCA of (N, D) and (N, E), in [0, 1].
-
-    Args:
-        variance: the share that each side keeps, in (0, 1]; 1 is plain CCA.
-    """
-    return cca.svcca(_sums(x, y), checked.number("variance", variance))
-
-
-def pwcca(x: Any, y: Any) -> float:
-    """PWCCA of (N, D) and (N, E), in [0, 1]; weighted by ``x``."""
-    return cca.pwcca(_sums(x, y))
 
 
 def csls(x: Any, y: Any, *, k: int = 10) -> np.ndarray:
@@ -184,12 +169,6 @@ def mean_shift(x: Any, y: Any, *, held_out: float = 0.5, seed: int = 0) -> Shift
     share, start = checked.number("held_out", held_out), checked.number("seed", seed, int, SEEDS)
     (found,) = vector_translation(first[None], second[None], share, start).tolist()
     return Shift(*found)
-
-
-def _sums(x: Any, y: Any) -> Sums:
-    both = CKA()
-    both.update(*checked.matrices(x, y, paired=True, least=2, double=True))
-    return both.sums()
 
 
 def _pairs(pairs: Any, sources: int, targets: int) -> np.ndarray:

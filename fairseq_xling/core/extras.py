@@ -11,10 +11,8 @@ OF_STUDIES = ("gensim", *OF_PAGES, "pandas")
 # package: its extra in setup.py
 EXTRAS = {
     **dict.fromkeys(OF_STUDIES, "studies"),
-    **dict.fromkeys(("onnx", "onnxruntime"), "onnx"),
     "pyarrow": "tables",
     "sacremoses": "moses",
-    "shtab": "completion",
     "submitit": "cluster",
     "tokenizers": "hf",
 }

@@ -32,9 +32,6 @@ class Options(ComparisonOptions):
         False,
         "every layer of X (rows) with every layer of Y (columns); the figure is a heat map",
     )
-    cca: bool = option(
-        False, "also SVCCA (99 % of the variance) and PWCCA (weighted by X), by layer"
-    )
 
 
 def run(options: Options) -> None:
@@ -60,47 +57,39 @@ def compare(sides: Sides, options: Options) -> Comparison:
         raise UserError(
             f"`--all-layers` compares all, but `--layers` {sides.wanted} was also given"
         )
-    if options.all_layers and options.cca:
-        raise UserError("`--cca` is measured layer by layer, not with `--all-layers`")
     check_same_rows(sides.x, sides.y)
     if sides.x.unit == "sentences":
         for folder in (sides.x, sides.y):
             folder.check_sentences()
-    found = _matrix(sides) if options.all_layers else _curve(sides, options.cca)
+    found = _matrix(sides) if options.all_layers else _curve(sides)
     chance = by_chance(sides.x.rows, sides.x.width, sides.y.width)
-    # Not that of SVCCA and PWCCA, which are higher.
     found.chance, found.chance_is = chance, "CKA of independent Gaussians"
     found.notes = [f"independent Gaussian vectors of these widths would have CKA {chance:.3f}"]
     found.facts = {"rows": sides.x.rows, "widths": [sides.x.width, sides.y.width]}
     return found
 
 
-def _curve(sides: Sides, cca: bool) -> Comparison:
-    from fairseq_xling.analysis.cca import pwcca, svcca
+def _curve(sides: Sides) -> Comparison:
     from fairseq_xling.analysis.cka import CKA
 
-    measures = {"CKA": CKA.value}
-    if cca:
-        measures |= {"SVCCA": lambda sums: svcca(sums.sums()), "PWCCA": lambda s: pwcca(s.sums())}
-    curves: dict[str, list[float]] = {name: [] for name in measures}
+    curve: list[float] = []
     with progress(len(sides.layers), "eval cka", "layers", checks=True) as bar:
         for layer in sides.layers:
             sums = CKA()
             for x, y in zip(sides.x.blocks(layer), sides.y.blocks(layer), strict=True):
                 sums.update(x, y)
             try:
-                for name, measure in measures.items():
-                    curves[name].append(measure(sums))
+                curve.append(sums.value())
             except UserError as error:
                 raise UserError(f"{_names(sides)}: layer {layer}: {error}") from None
             bar.update()
     return Comparison(
         title=_title(sides),
         layers=sides.layers,
-        curves=curves,
+        curves={"CKA": curve},
         headline="CKA",
-        unit="similarity" if cca else "linear CKA",
-        panels={"": list(curves)},
+        unit="linear CKA",
+        panels={"": ["CKA"]},
     )
 
 

@@ -179,26 +179,6 @@ def test_every_layer_is_compared_with_every_layer_of_another_depth_and_width(tmp
         assert float(list(csv.reader(file))[4][1]) == pytest.approx(1)
 
 
-def test_its_predecessors_stand_beside_it_and_see_no_linear_map(tmp_path, capsys):
-    x = normal(400, 12)
-    write_extracted(tmp_path / "x", {0: x, 1: x})
-    write_extracted(tmp_path / "y", {0: x @ normal(12, 12, seed=4), 1: normal(400, 12, seed=5)})
-    folders = tmp_path / "x", tmp_path / "y"
-    assert evaluate("cka", *folders, "--cca", "--output", tmp_path / "r.json") == 0
-    chart = read_record(tmp_path / "r.json").sections[0].chart
-    assert chart.chance.startswith("CKA of ")
-    curves = result(tmp_path / "r.json")["curves"]
-    assert set(curves) == {"CKA", "SVCCA", "PWCCA"}
-    for name in ("SVCCA", "PWCCA"):
-        assert curves[name][0] > 0.95 > 0.5 > curves[name][1]
-    assert curves["CKA"][0] < 0.95
-    assert evaluate("cka", *folders, "--cca", "--all-layers") == 1
-    said = capsys.readouterr().err
-    assert said == (
-        "fairseq-xling: error: `--cca` is measured layer by layer, not with `--all-layers`\n"
-    )
-
-
 # --- eval meanshift
 
 

@@ -25,7 +25,7 @@ LEAVES = {
     "how-to/probe.md": ["deps/train.jsonl", "probe-deps/plot.svg", "probe-deps/table.csv"],
     "how-to/processes.md": ["two-processes/checkpoint_last.pt"],
     "how-to/reports.md": ["pages/eval.html"],
-    "how-to/python.md": ["encoder-onnx/encoder.onnx"],
+    "how-to/python.md": [],
     "how-to/resume.md": ["stopped/checkpoint_last.pt"],
     "how-to/shards.md": [
         *(f"{name}/checkpoint_last.pt" for name in ("folder-of-shards", "list-of-shards")),

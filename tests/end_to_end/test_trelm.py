@@ -438,8 +438,6 @@ def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
             "ctc",
             10,
         ),
-        ("trelm-readings", "", "defaults", 7),
-        ("trelm-bits", "--less-text 40", "cdlm", 12),
         ("trelm-baselines", "--small-model=--arch=separable_transformer_tiny", "migrated", 5),
     ],
 )

@@ -71,7 +71,7 @@ QUICK: dict[str, tuple[str, tuple[str, ...]]] = {
     "eval-cka": (
         "states",
         (
-            f"eval cka {_STATES} --cca --output o/cka.json --figure o/cka.svg",
+            f"eval cka {_STATES} --output o/cka.json --figure o/cka.svg",
             f"eval cka {_STATES} --all-layers --output o/all.json --figure o/all.svg",
         ),
     ),

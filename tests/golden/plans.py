@@ -52,8 +52,8 @@ MORE: dict[str, Sequence[str]] = {
             "--preset trelm --precision fp32 --max-positions 48",
         )
         for study in (
-            *("baselines", "bits", "compensated", "init", "objectives", "parts", "readings"),
-            *("translators", "parallel", "transfers"),
+            *("baselines", "compensated", "init", "objectives", "parts", "translators"),
+            *("parallel", "transfers"),
         )
     },
     "clcr-run": (

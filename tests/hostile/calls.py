@@ -77,10 +77,7 @@ VERBS = {
     "ablate token-translation": f"{_STUDY} --tasks pos --dry-run",
     **{
         f"ablate trelm-{study}": f"{_TRELM} --tasks pos,parsing --dry-run"
-        for study in (
-            *("baselines", "bits", "compensated", "init", "objectives", "parts", "readings"),
-            "translators",
-        )
+        for study in ("baselines", "compensated", "init", "objectives", "parts", "translators")
     },
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",
     "ablate trelm-transfers": f"{_TRELM} --multilingual {{w}}/lm.pt --multilingual-data {{w}}/data "
@@ -108,7 +105,6 @@ VERBS = {
     "clcr-texts": f"{_NLI}.test.en.tsv --output texts",
     "clcr-train": f"{_CLCR} --dry-run",
     "combine": "{w}/forward.pt {w}/backward.pt --output combined.pt",
-    "completion": "bash",
     "demo": "--scale tiny --output out --dry-run",
     "embed train": "{w}/data --dim 4 --epochs 1 --output vectors.safetensors",
     "embed link": "{w}/data --pair en-de --source-vectors {w}/source.safetensors "

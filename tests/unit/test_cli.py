@@ -1,5 +1,6 @@
 """The command itself: its verbs, their help, and how soon it answers."""
 
+import os
 import re
 import signal
 import subprocess
@@ -200,3 +201,24 @@ def test_help_does_not_wait_for_numpy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0 and done.stderr.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("fairseq-xling tran", ["translate", "translate-mds"]),
+        ("fairseq-xling prepare data --vocab-t", ["--vocab-type"]),
+    ],
+)
+def test_a_shell_completes_verbs_and_options(line, offered, tmp_path):
+    pytest.importorskip("argcomplete", reason="argcomplete is not installed (extra completion)")
+    asked = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "offered"),
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
+    code = "from fairseq_xling.cli import main; main()"
+    subprocess.run([sys.executable, "-c", code], env=os.environ | asked, check=True)
+    assert (tmp_path / "offered").read_text().split() == offered

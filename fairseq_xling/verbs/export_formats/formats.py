@@ -54,41 +54,6 @@ class HuggingFace(ExportFormat):
 
 
 @dataclasses.dataclass(frozen=True)
-class _OnnxOptions:
-    onnx_int8: bool = option(False, "write weights in 8 bits")
-    onnx_layer: int | None = option(
-        None, "layer of the states, 0 the embeddings' output (default: the last)", least=0
-    )
-    onnx_pair: str | None = option(
-        None,
-        "write source.onnx and target.onnx of a model with a TRILayer, instead of encoder.onnx; "
-        "the order is an input of the target side",
-        metavar="SRC-TGT",
-    )
-
-
-@FORMATS.register("onnx")
-class Onnx(ExportFormat):
-    """Graphs for ONNX Runtime, with the vocabulary, for programs without torch."""
-
-    help = "encoder.onnx (states and their mean), or the two sides of a translator, with vocabulary"
-    options = _OnnxOptions
-
-    def write(self, job: Job, args: argparse.Namespace) -> str:
-        from fairseq_xling.interop.onnx_export import export_onnx
-
-        return export_onnx(
-            job.checkpoint,
-            job.folder,
-            job.data,
-            language=job.language,
-            layer=args.onnx_layer,
-            pair=args.onnx_pair,
-            int8=args.onnx_int8,
-        )
-
-
-@dataclasses.dataclass(frozen=True)
 class _SentenceOptions:
     sentence_layer: int | None = option(
         None,

@@ -91,7 +91,7 @@ def test_a_teacher_that_is_given_needs_no_number_of_steps(tmp_path, monkeypatch)
     assert not rows["ctc"].teacher and original == {"ctc-both"}
 
 
-@pytest.mark.parametrize("name", ["baselines", "compensated", "objectives", "bits", "transfers"])
+@pytest.mark.parametrize("name", ["baselines", "compensated", "objectives", "transfers"])
 def test_no_row_trains_a_head_that_others_lack_unless_asked(tmp_path, monkeypatch, name):
     for file in ("source.pt", "text"):
         (tmp_path / file).touch()
@@ -121,57 +121,6 @@ def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):
         taught = {"ctc-teacher", "ctc-all", "ctc-both", "lattice-teacher", "lattice-all"}
         assert {code for code, teacher in teachers.items() if teacher} == taught
         assert {teachers[code] for code in taught} == {expected}
-
-
-def test_readings_are_added_to_the_options_that_are_there(study):
-    given = {"prepare_args": "--align-unit word", "init_args": "--seed 2"}
-    rows, steps = study("trelm-readings", **given)
-    plain, *others = rows
-    assert not plain.changes and [row.code for row in others if row.needs_text] == ["last", "mean"]
-    known = {step.name: step for step in steps}
-    for code, step, words in (
-        ("last", "prepare-de-last", "--align-unit word --many-to-one last"),
-        ("layer", "init-de-1-layer", "--seed 2 --trilayer-from text"),
-    ):
-        assert code in {row.code for row in others}
-        (command,) = known[step].commands
-        assert words in " ".join(command)
-    assert sum("--compat" in step.commands[0] for step in steps if step.commands) == 4
-
-
-def test_cdlm_is_compared_with_tlm_under_each_condition_from_the_same_start(study):
-    rows, steps = study("trelm-bits", options=("--less-text", "30"), transfer_steps=10)
-    by_code = {row.code: dict(row.changes) for row in rows}
-    conditions = {code.removeprefix("cdlm") for code in by_code if code.startswith("cdlm")}
-    assert len(conditions) == 5 and len(rows) == 2 * len(conditions) + 2
-    for condition in conditions:
-        ours, other = by_code[f"cdlm{condition}"], by_code[f"tlm{condition}"]
-        assert ours.pop("transfer_objectives") == "cdlm,mlm"
-        assert other.pop("transfer_objectives") == "tlm,mlm"
-        assert ours == other
-    assert by_code["cdlm-steps"]["transfer_steps"] == 30
-    assert by_code["cdlm-text"]["parallel_limit"] == 30
-    # A long last phase follows the same transfer, which is not trained again.
-    known = {step.name: step for step in steps}
-    assert "language-de-1-cdlm-last" in known and "forward-de-1-cdlm-last" not in known
-    (weighted,) = known["forward-de-1-tlm-mlm"].commands
-    assert "--objective-weights mlm=4" in " ".join(weighted)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"parallel_limit": 30}, "`--less-text` must be below `--parallel-limit` 30, got 30"),
-        (
-            {"transfer_args": "--objective-weights tlm=2"},
-            "`--transfer-args` must not have --objective-weights, which rows of this study set",
-        ),
-    ],
-)
-def test_settings_that_leave_no_room_for_a_condition_are_refused(study, changes, message):
-    with pytest.raises(UserError) as error:
-        study("trelm-bits", options=("--less-text", "30"), **changes)
-    assert str(error.value) == message
 
 
 def test_all_rows_are_measured_with_the_same_masks_and_text(study):
