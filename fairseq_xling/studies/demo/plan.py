@@ -12,18 +12,13 @@ the scale asks for it, an ordinary translation model is trained for the same tim
 and a translator with slots.
 """
 
-import argparse
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.engine.precision import AUTO
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_step
 from fairseq_xling.studies.training_command import Training, checkpoints, training_step
-from fairseq_xling.workflow.launcher import run_steps
 from fairseq_xling.workflow.recipe import THEN, Run
-from fairseq_xling.workflow.settled import settle
 from fairseq_xling.workflow.step import Step, last_line
 
 SOURCE, TARGET = "en", "de"
@@ -112,11 +107,9 @@ SCALES = {
 }  # fmt: skip
 
 
-def demo_steps(folder: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
-    """All steps of the demonstration; everything lies in ``folder``, and all is trained in
-    ``precision``."""
-    from fairseq_xling.studies.demo.record import FILES, write_demo
-
+def plan(folder: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
+    """The steps of the demonstration but for its report; everything lies in ``folder``, and all is
+    trained in ``precision``."""
     run, languages = Run(folder, scale), [SOURCE, TARGET]
     text = _synthesize(run, "synthesize", "text", seed, {"--annotated": scale.annotated})
     trained = {}
@@ -149,19 +142,11 @@ def demo_steps(folder: Path, scale: Scale, seed: int, precision: str) -> list[St
         given = (TASKS[name], place, text, languages, trained, str(seed), how)
         run.add(transfer_step(f"transfer-{name}", *given))
     _migrate(run, scale.migration, seed, trained["separate"][0], precision)
-    steps = list(run.steps.values())
-    report = Step(
-        "report",
-        call=lambda: write_demo(folder, scale, seed, precision, steps),
-        settings={"scale": repr(scale), "seed": seed, "precision": precision, "kind": "demo"},
-        inputs=[path for step in steps for path in step.outputs],
-        outputs=[folder / name for name in FILES],
-    )
 
     def effort(step: Step) -> float:
         return next((s for name, s in scale.efforts.items() if step.name.startswith(name)), 0.0)
 
-    return [dataclasses.replace(step, effort=effort(step)) for step in (*steps, report)]
+    return [dataclasses.replace(step, effort=effort(step)) for step in run.steps.values()]
 
 
 def _synthesize(run: Run, name: str, to: str, seed: int, more: Mapping[str, int]) -> Path:
@@ -193,15 +178,3 @@ def _migrate(run: Run, scale: MigrationScale, seed: int, source: Path, precision
         resumable=True,
         progress=last_line,
     )
-
-
-def run_demo(args: argparse.Namespace) -> None:
-    """The verb ``demo``."""
-    run = Path(args.output)
-    if args.scale not in SCALES:
-        raise unknown_name("`--scale`", args.scale, list(SCALES))
-    # bf16 saves nothing at 64 units, whatever the processor: the conversions take longer than the
-    # products gain. And so the figures of all machines agree.
-    settled = settle(run, "fp32" if args.precision == AUTO else args.precision, "cpu")
-    steps = demo_steps(run, SCALES[args.scale], args.seed, settled.precision)
-    run_steps(run, steps, args.jobs, args, settled, shown="summary.txt")
