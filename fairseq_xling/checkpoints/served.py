@@ -117,6 +117,8 @@ _NAMES = {
     "model": ("_name", "arch"),
     "criterion": ("_name", "criterion"),
 }
+# Options of older versions without which a model would be another one.
+_GONE = {"compat": "are read by version 0.3.0 and older"}
 _KINDS = {"task": "a task", "model": "an architecture", "criterion": "a criterion"}
 
 
@@ -202,7 +204,8 @@ def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) 
         served = SERVED[part][name]
     if served is not None or getattr(chosen, "__dataclass", None) is not None:
         for name in [n for n in values if n not in declared and n not in _NAMES[part]]:
-            del values[name]
+            if values.pop(name) and name in _GONE:
+                raise UserError(f"{place}.{name}` must be false: its models {_GONE[name]}")
     for name in served.left if served is not None else ():
         values.pop(name, None)
     for name, value in values.items():

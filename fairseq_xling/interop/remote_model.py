@@ -10,10 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import NULL
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 
 CODE = "modeling_xling.py"  # the file's name in an exported folder
 _CLASSES = {"Config": "XlingConfig", "Model": "XlingModel", "ModelForMaskedLM": "XlingForMaskedLM"}
@@ -35,13 +33,7 @@ def remote_config(encoder: TriEncoder) -> dict[str, Any]:
 
 
 def remote_weights(encoder: TriEncoder, language: str) -> dict[str, Tensor]:
-    """The weights of an `XlingForMaskedLM`.
-
-    Raises:
-        UserError: for an encoder of `--compat`, whose states depend on the padding of a batch.
-    """
-    if isinstance(encoder, CompatTriEncoder):
-        raise UserError("a model of `--compat` cannot be written: its states depend on padding")
+    """The weights of an `XlingForMaskedLM`."""
     s, weights = encoder.shape, encoder.path_weights(language)
     found = {
         "xling.language": torch.zeros(s.dim),

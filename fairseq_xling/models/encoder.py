@@ -72,7 +72,6 @@ class SeparableEncoder(nn.Module):
     """
 
     reorders: ClassVar[bool] = False  # whether `halves` can follow an order
-    reads_padding: ClassVar[bool] = False  # whether states that nobody attends to are read
     has_null: ClassVar[bool] = False  # whether each row has a null state
 
     def __init__(self, shape: EncoderShape, vocab_sizes: Mapping[str, int], plan: SharingPlan):

@@ -38,9 +38,6 @@ class ReadingLayer(nn.Module):
         layer: whose norms it has.
         qkv, out, fc1, fc2: the products of that layer, of states (n, ...). ``fc1`` applies the
             activation, ``out`` and ``fc2`` add their second argument, the residual.
-
-    Attributes:
-        reads_padding: states that nobody attends to are needed, see `SeparableEncoder`.
     """
 
     def __init__(
@@ -55,13 +52,12 @@ class ReadingLayer(nn.Module):
         self.heads = layer.heads
         self.qkv, self.out, self.fc1, self.fc2 = qkv, out, fc1, fc2
         self.attention_norm, self.ffn_norm = layer.attention_norm, layer.ffn_norm
-        self.reads_padding = False
 
     @torch.no_grad()
     def forward(self, x: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """As of `EncoderLayer`; where there is much padding, its states are zero."""
         batch, length, dim = x.shape
-        real = None if self.reads_padding else _real(attention_mask, batch, length)
+        real = _real(attention_mask, batch, length)
         if real is None:
             qkv = self.qkv(x.reshape(-1, dim)).view(batch, length, 3 * dim)
             mixed = _attention(qkv, self.heads, attention_mask)
@@ -109,14 +105,12 @@ def substitute(
     """Replace the layers of ``model``, its other linear layers, and the products of its heads with
     embeddings; what was replaced before stays."""
     made: dict[nn.Module, nn.Module] = {}  # one module may have several places
-    reads_padding = any(getattr(module, "reads_padding", False) for module in model.modules())
     for module in list(model.modules()):
         if isinstance(module, LinearHead) and module.project is project:
             module.project = Projection(prepare)
         for name, child in list(module._modules.items()):
             if type(child) is EncoderLayer and child not in made:
                 made[child] = layer(child)
-                made[child].reads_padding = reads_padding
             elif type(child) is nn.Linear and type(module) is not EncoderLayer:
                 made.setdefault(child, prepared(child, prepare))
             if child in made:

@@ -34,7 +34,6 @@ from fairseq_xling.models.separable_transformer import (
 )
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder, check_slot_layers
-from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.models.unpadded import source_grid, target_grid
 
 ALIGNED = "aligned"  # the paper's emission
@@ -77,15 +76,6 @@ class TriTransformerConfig(SeparableTransformerConfig):
             Range(0),
         ),
     )
-    compat: bool = field(
-        default=False,
-        metadata={
-            "help": "read and attend as in the code released with TreLM: the TRILayer attends to "
-            "padding, the upper half with the source's mask, no token to the null state, which is "
-            "that of <pad>; BERT's input has the second language's embedding in every language; "
-            "results then depend on the padding of a batch"
-        },
-    )
     no_language_embeddings: bool = field(
         default=False,
         metadata={
@@ -122,19 +112,15 @@ class TriTransformer(SeparableTransformer):
         shape = make_shape(cfg)
         if cfg.no_language_embeddings:
             shape = dataclasses.replace(shape, language_embeddings=False)
-        for option in ("copy_embeddings", "compat"):
-            if getattr(cfg, option) and cfg.no_trilayer:
-                name = option.replace("_", "-")
-                raise UserError(f"`--{name}` needs a TRILayer, got `--no-trilayer`")
+        if cfg.copy_embeddings and cfg.no_trilayer:
+            raise UserError("`--copy-embeddings` needs a TRILayer, got `--no-trilayer`")
         with about("`--emission`"):
             emissions.check(cfg.emission)
         if cfg.slot_layers and "slot_layers" not in emissions[cfg.emission].unrecorded:
             raise UserError(f"`--slot-layers` cannot be used with `--emission {cfg.emission}`")
         if not emissions[cfg.emission].in_order:
-            for option in ("compat", "no_trilayer"):
-                if getattr(cfg, option):
-                    name = option.replace("_", "-")
-                    raise UserError(f"`--emission {cfg.emission}` cannot be used with `--{name}`")
+            if cfg.no_trilayer:
+                raise UserError(f"`--emission {cfg.emission}` cannot be used with `--no-trilayer`")
             check_slot_layers(cfg.slot_layers, cfg.encoder_layers, "`--encoder-layers`")
             upsample = cfg.upsample or emissions[cfg.emission].upsample
             shape = dataclasses.replace(shape, upsample=upsample, slot_layers=cfg.slot_layers)
@@ -147,8 +133,7 @@ class TriTransformer(SeparableTransformer):
                 "`--no-token-positional-embeddings` leaves a TRILayer without target positions; "
                 "use `--no-trilayer` with it"
             )
-        kind = CompatTriEncoder if cfg.compat else TriEncoder
-        kind = SeparableEncoder if cfg.no_trilayer else kind
+        kind = SeparableEncoder if cfg.no_trilayer else TriEncoder
         return kind(shape, task.vocab_sizes, plan)
 
     @classmethod

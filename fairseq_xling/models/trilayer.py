@@ -126,7 +126,10 @@ class TriEncoder(SeparableEncoder):
         else:
             if group is not None:  # group 0 is that of tokens without a group, and of null states
                 group = torch.nn.functional.pad(group, (0, 1), value=0)
-            layout, mask = None, attention_mask(self._lower_padding(src), group)
+            padding = src.get("padding_mask")
+            if padding is not None:  # null states are attended to
+                padding = torch.nn.functional.pad(padding, (0, 1), value=False)
+            layout, mask = None, attention_mask(padding, group)
         states = [self.embed(src, lang, layout)]
         for slot in self.layers[: self.half]:
             states.append(slot.select(lang)(states[-1], mask))
@@ -163,13 +166,14 @@ class TriEncoder(SeparableEncoder):
             own, places = _of_first_slots(tgt, order)
             starts -= self.shape.slot_layers
         x = self._begin(middle, own, places, lang)
-        first, others = self._upper_masks(own)
-        states = [self.trilayer(x, first)]
+        mask = attention_mask(own.get("padding_mask"), own.get("attn_group"))
+        states = [self.trilayer(x, mask)]
         for number, slot in enumerate(self.layers[self.half :], start=self.half):
             x = states[-1]
             if number == starts:
-                x, (_, others) = self._begin(x, tgt, order, lang), self._upper_masks(tgt)
-            states.append(slot.select(lang)(x, others))
+                x = self._begin(x, tgt, order, lang)
+                mask = attention_mask(tgt.get("padding_mask"), tgt.get("attn_group"))
+            states.append(slot.select(lang)(x, mask))
         return states
 
     def _flat_upper(
@@ -214,22 +218,6 @@ class TriEncoder(SeparableEncoder):
         if copies is not None:
             x = x + self.copy_table(copies)
         return x
-
-    def _upper_masks(self, tgt: Mapping[str, Tensor]) -> tuple[Tensor | None, Tensor | None]:
-        """The attention masks of the TRILayer and of the upper half."""
-        group = tgt.get("attn_group")
-        first, others = (attention_mask(padding, group) for padding in self._upper_padding(tgt))
-        return first, others
-
-    def _lower_padding(self, src: Mapping[str, Tensor]) -> Tensor | None:
-        """What the lower half does not attend to, (B, T + 1): the null state last, or nothing."""
-        mask = src.get("padding_mask")
-        return None if mask is None else torch.nn.functional.pad(mask, (0, 1), value=False)
-
-    def _upper_padding(self, tgt: Mapping[str, Tensor]) -> tuple[Tensor | None, Tensor | None]:
-        """What the TRILayer does not attend to, and the upper half, (B, U) each, or nothing."""
-        mask = tgt.get("padding_mask")
-        return mask, mask
 
     def _sum(self, src: Mapping[str, Tensor], lang: str | None) -> Tensor:
         """The sums of embeddings, (B, T + 1, D): those of the source, then the null state's."""

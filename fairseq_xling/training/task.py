@@ -148,14 +148,14 @@ class UnifiedTask(PlannedTask):
     def _layout_for(self, encoder: SeparableEncoder) -> Any:
         """How batches say where their real tokens are, if ``encoder`` leaves padding out."""
         cfg = self.cfg
-        reads_padding = encoder.reads_padding or any(c.criterion for c in self._classes)
+        reads_padding = any(c.criterion for c in self._classes)
         on_gpu = torch.cuda.is_available() and not cfg.cpu
         fits = has_flash_attention(encoder.shape.dim // encoder.shape.heads) and in_half(cfg)
         if cfg.unpadded == "on":
             if reads_padding:
                 raise UserError(
-                    "`--unpadded` on cannot be used with `--compat` or the objective "
-                    "word-alignment, which read padding"
+                    "`--unpadded` on cannot be used with the objective word-alignment, which reads "
+                    "padding"
                 )
             if on_gpu and not fits:
                 raise UserError(

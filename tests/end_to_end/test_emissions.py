@@ -238,7 +238,6 @@ MISTAKES = [
     ),
     ("--slot-layers 1", "`--slot-layers` cannot be used with `--emission aligned`"),
     ("--emission ctc --no-trilayer", "`--emission ctc` cannot be used with `--no-trilayer`"),
-    ("--emission ctc --compat", "`--emission ctc` cannot be used with `--compat`"),
     ("--objectives mlm --no-trilayer --glancing 0.5", "`--glancing` needs a TRILayer, got 0.5"),
     ("--emission ctc --glancing 2", "`--glancing` must"),
 ]

@@ -91,7 +91,6 @@ def cases() -> dict[str, str]:
         "--concat-vectors en={w}/en.vec,de={w}/de.vec",
         "cross_lingual_transfer map": f"{TRANSFER} --head pos {HEADS['pos']} --map {{w}}/map",
     }
-    found["unified_lm compat"] = f"{{w}}/data {CDLM} --compat --num-segments 2"
     for name in emissions:
         shown = "" if emissions[name].in_order else "--glancing 0.5 --glancing-end 0.5"
         options = f"{CDLM} --emission {name} {shown}"

@@ -56,6 +56,7 @@ def test_an_architecture_of_fairseq_that_evaluates_its_options_is_refused_by_eve
         ({"cfg.model._name": "fconv_self_att"}, "`cfg.model` must name an architecture of fair"),
         ({"cfg.task._name": "masked_lm"}, "`cfg.task` must name a task of fairseq_xling or"),
         ({"cfg.model.lm_head": 7}, "`cfg.model.lm_head` must be of type str, got 7"),
+        ({"cfg.model.compat": True}, "`cfg.model.compat` must be false: its models are read by"),
         ({"cfg.model.encoder_layers": 10**9}, "`encoder_layers` must be at most .*got 1000000000"),
     ],
 )

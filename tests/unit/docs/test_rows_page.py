@@ -32,7 +32,7 @@ ARGUMENTS = ("code", "asks", "modules", "tests", "result")
 
 
 def test_every_row_that_is_not_withdrawn_is_there_once_in_order():
-    assert [cells[0] for cells in ROWS] == [f"R{n}" for n in range(1, 31) if n != 28]
+    assert [cells[0] for cells in ROWS] == [f"R{n}" for n in range(1, 31) if n not in (19, 28)]
 
 
 @pytest.mark.parametrize(ARGUMENTS, LINES)

@@ -18,7 +18,6 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.tri_encoder import TriTransformer
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 
 LANG_IDS = {"en": 0, "de": 1}
 
@@ -38,19 +37,6 @@ def make_model() -> Callable[..., TriTransformer]:
         for head in heads.values():
             head.apply(encoder.initialise)
         return TriTransformer(encoder, {}, heads).eval()
-
-    return make
-
-
-@pytest.fixture
-def compat_of() -> Callable[[TriTransformer], TriTransformer]:
-    """A model with the same weights that attends as the code released with TreLM does."""
-
-    def make(model: TriTransformer) -> TriTransformer:
-        own = model.encoder
-        encoder = CompatTriEncoder(own.shape, dict.fromkeys(LANG_IDS, SPECIALS + 70), own.plan)
-        encoder.load_state_dict(own.state_dict())
-        return TriTransformer(encoder, {}, {}).eval()
 
     return make
 

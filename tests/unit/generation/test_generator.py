@@ -312,10 +312,8 @@ def test_more_candidates_take_no_more_rows_at_a_time_than_fit_the_source(
 
 
 @torch.no_grad()
-def test_generation_attends_as_training_does_with_compat(
-    make_model, make_generator, make_sample, compat_of
-):
-    models = [compat_of(make_model())]
+def test_generation_attends_as_training_does(make_model, make_generator, make_sample):
+    models = [make_model()]
     sample = make_sample(WORDS[0], orders=ORDERS[:1])  # 9 positions from 7
     generator = make_generator(models, "oracle", keep_repeats=True)
     ((found,),) = generator.generate(models, sample)

@@ -116,10 +116,3 @@ def test_states_and_logits_are_those_of_the_model(shape, data, tmp_path):
         (found["logits"][real], logits[real]),
     ):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
-
-
-def test_a_model_whose_states_depend_on_padding_is_refused(data, tmp_path, capsys):
-    checkpoint = make_checkpoint(tmp_path / "model.pt", data, f"{ODD} --compat", "cdlm")
-    assert export(checkpoint, tmp_path / "out") == 1
-    assert "`--compat` cannot be written: its states depend on padding" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()

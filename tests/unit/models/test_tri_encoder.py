@@ -14,7 +14,6 @@ from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.phases import fingerprint
 from fairseq_xling.models.tri_encoder import TriTransformer, TriTransformerConfig
 from fairseq_xling.models.trilayer import TriEncoder
-from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 
 SMALL = {
     "encoder_layers": 2,
@@ -215,14 +214,6 @@ def test_a_missing_tensor_that_is_no_heads_is_still_refused(make_model):
 @pytest.mark.parametrize("extra", [None, torch.tensor([1.0, 2.0]), torch.tensor([300.0]), "text"])
 def test_a_state_that_says_nothing_readable_about_itself_has_no_identity(extra):
     assert read_identity({} if extra is None else {"_extra_state": extra}) == {}
-
-
-def test_compat_is_an_option_of_a_model_with_a_trilayer(make_model):
-    assert type(make_model().encoder) is TriEncoder
-    assert type(make_model(compat=True).encoder) is CompatTriEncoder
-    assert saved(make_model(compat=True)).keys() == saved(make_model()).keys()
-    with pytest.raises(SystemExit, match="`--compat` needs a TRILayer, got `--no-trilayer`"):
-        make_model(compat=True, no_trilayer=True)
 
 
 def row_of_translation():

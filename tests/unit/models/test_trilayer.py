@@ -6,7 +6,6 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import collate, target_side
@@ -18,7 +17,6 @@ from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.packed import pack
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
-from fairseq_xling.models.trilayer_compat import CompatTriEncoder
 from fairseq_xling.objectives import objectives
 from tests.framed_rows import mono, pair
 
@@ -485,55 +483,11 @@ def test_the_first_of_its_copies_is_never_trained_apart(make_tri, make_batch):
     assert moved.tolist() == [False, True, *[False] * (COPIES - 2)]
 
 
-# ---- T2: --compat
-
-
-@pytest.fixture
-def make_compat(make_tri):
-    """The same weights, attending as the released code does."""
-
-    def make(**changes) -> CompatTriEncoder:
-        tri = make_tri(**changes)
-        compat = CompatTriEncoder(tri.shape, {"en": 30, "de": 30}, tri.plan).eval()
-        compat.load_state_dict(tri.state_dict())
-        return compat
-
-    return make
-
-
-def seen_masks(encoder, batch):
-    """What each layer, in the order of the states, may attend to: (B, 1, 1, n) or None."""
-    found, handles = [], []
-    lower, upper = encoder.layers[: encoder.half], encoder.layers[encoder.half :]
-    for module in (*lower, encoder.trilayer, *upper):
-        layer = module.select("en") if hasattr(module, "select") else module
-        handles.append(layer.register_forward_pre_hook(lambda _, x: found.append(x[1])))
-    run(encoder, batch)
-    for handle in handles:
-        handle.remove()
-    return found
-
-
 @torch.no_grad()
-def test_compat_attends_as_the_released_code_does(make_compat, make_batch):
-    rows = [PAIRS["shorter"], PAIRS["longer"]]  # 7 and 3 source tokens for 4 and 6 of the target
-    batch = make_batch(*[("cdlm", row) for row in rows])["net_input"]
-    first, second, tri, *upper = seen_masks(make_compat(), batch)
-    for mask in (first, second):  # the null state, last, is never attended to
-        assert mask[:, 0, 0].tolist() == [[True] * 7 + [False], [True] * 3 + [False] * 5]
-    assert tri is None  # padding as well
-    for mask in upper:  # the source's lengths, at the target's positions
-        assert mask[:, 0, 0].tolist() == [[True] * 6, [True] * 3 + [False] * 3]
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("compat", [False, True])
-def test_layers_that_leave_padding_out_give_the_same_words(
-    make_tri, make_compat, make_batch, compat
-):
+def test_layers_that_leave_padding_out_give_the_same_words(make_tri, make_batch):
     if not packs_weights(torch.float32):
         pytest.skip("this processor has no such products")
-    encoder = (make_compat if compat else make_tri)()
+    encoder = make_tri()
     rows = [PAIRS["shorter"], PAIRS["longer"]]
     batch = make_batch(*[("cdlm", row) for row in rows * 40])["net_input"]
     expected = run(encoder, batch)[1]
@@ -548,99 +502,8 @@ def test_layers_that_leave_padding_out_give_the_same_words(
 
 @torch.no_grad()
 @pytest.mark.parametrize("name", [name for name in PAIRS if name != "longer"])
-def test_padding_changes_results_with_compat_and_never_without(
-    make_tri, make_compat, make_batch, name
-):
-    row = PAIRS[name]
-    alone = make_batch(("cdlm", row))["net_input"]
-    padded = make_batch(("cdlm", row), ("cdlm", PAIRS["longer"]))["net_input"]
-
-    def change(encoder):
-        own = run(encoder, alone)[1][0]
-        return float((run(encoder, padded)[1][0, : len(own)] - own).abs().max())
-
-    assert change(make_tri()) < 1e-5
-    assert change(make_compat()) > 1e-2
-
-
-@torch.no_grad()
-def test_compat_reads_pad_after_the_last_token_and_a_monolingual_pass_is_one_of_its_own(
-    make_compat, make_batch
-):
-    encoder = make_compat()
-    batch = make_batch(("cdlm", PAIRS["longer"]), ("cdlm", PAIRS["shorter"]))["net_input"]
-    middle, final = run(encoder, batch)
-    tokens, positions = encoder.tokens.shared.weight, encoder.positions.shared.weight
-    null = encoder.embed(batch["src"], None)[:, -1]
-    for weight, rows in (
-        (tokens[NULL], [False, False]),
-        (tokens[PAD], [True, True]),
-        (positions[3], [True, False]),  # <s>, one word, </s>, then this one
-        (positions[7], [False, True]),
-    ):
-        weight[:4] += 1.0  # not all: LayerNorm removes what is constant
-        moved = (encoder.embed(batch["src"], None)[:, -1] - null).abs().amax(-1) > 1e-3
-        weight[:4] -= 1.0
-        assert moved.tolist() == rows
-    tokens[PAD, :4] += 1.0
-    moved = [
-        ((a - b).abs() > 1e-3).any(-1)
-        for a, b in zip(run(encoder, batch), (middle, final), strict=True)
-    ]
-    assert moved[0][0, :3].tolist() == [False] * 3  # not attended to
-    assert moved[1][0].all()  # but read, and the TRILayer attends to all
-    alone = make_batch(("mlm", mono(range(8, 16), "de")), ("mlm", mono([9], "de")))["net_input"]
-    expected = output(encoder, alone["src"], alone["tgt"])[1]
-    assert torch.equal(encoder.states(alone["src"])[-1], expected)
-
-
-def test_compat_does_not_train_the_embedding_of_pad(make_tri, make_compat, make_batch):
-    batch = make_batch(("cdlm", PAIRS["longer"]))["net_input"]
-    for make, symbol, trained in ((make_compat, PAD, False), (make_tri, NULL, True)):
-        encoder = make()
-        run(encoder, batch)[1].sum().backward()
-        assert bool(encoder.tokens.shared.weight.grad[symbol].any()) == trained
-
-
-def test_compat_changes_the_loss_of_longer_targets_and_nothing_where_nothing_differs(
-    make_tri, make_compat, make_batch
-):
-    """A model that only leaves the null state out of what is attended to is equal to `--compat`
-    for sentences of the second language, equally long and aligned throughout."""
-    compat, plain = make_compat(), make_tri()
-    plain._lower_padding = compat._lower_padding
-
-    def loss(encoder, row, change=lambda src: src):
-        net = make_batch(("cdlm", row))["net_input"]
-        src = change(net["src"])
-        final = output(encoder, src, net["tgt"], net["order"])[1]
-        return float(F.cross_entropy(encoder.logits(final[0]), net["tgt"]["tokens"][0]).detach())
-
-    def second(src):
-        return {**src, "langs": torch.ones_like(src["langs"])}
-
-    same = PAIRS["equally long"]
-    assert loss(compat, same) == loss(plain, same, second)
-    assert abs(loss(compat, same) - loss(plain, same)) > 1e-3  # the language of the input
-    assert loss(compat, same) == loss(compat, same, second)
-    one = dataclasses.replace(same, order=np.array([0, 3, -1, 1, 4]))
-    assert abs(loss(compat, one) - loss(plain, one, second)) > 1e-3  # <pad>, not <null>
-    longer = pair([15], [25, 26, 27, 28], [0, 1, 1, 1, 1, 2])
-    assert abs(loss(compat, longer) - loss(plain, longer, second)) > 1e-3  # masks
-
-
-@torch.no_grad()
-def test_compat_reads_the_sources_language_in_roberta_models(make_compat, make_batch):
-    batch = make_batch(("cdlm", PAIRS["shorter"]))["net_input"]
-    for segments, reads in ((1, True), (2, False), (0, False)):
-        encoder = make_compat(num_segments=segments)
-        before = run(encoder, batch)[0]
-        encoder.language_table.weight[0, :4] += 1.0
-        moved = (run(encoder, batch)[0] - before).abs().max() > 1e-3
-        assert bool(moved) == reads
-
-
-def test_compat_needs_a_second_language():
-    shape = EncoderShape(2, 16, 32, 4, 20, language_embeddings=True)
-    with pytest.raises(UserError, match="`--compat` needs at least 2 languages, got en"):
-        CompatTriEncoder(shape, {"en": 30}, SharingPlan.parse("", 2))
+def test_padding_never_changes_results(make_tri, make_batch, name):
+    encoder, row = make_tri(), ("cdlm", PAIRS[name])
+    own = run(encoder, make_batch(row)["net_input"])[1][0]
+    padded = run(encoder, make_batch(row, ("cdlm", PAIRS["longer"]))["net_input"])[1][0]
+    assert (padded[: len(own)] - own).abs().max() < 1e-5
