@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 GROUP = "Data"
 # What a step's command says in another place, or what does not change the folders.
-_LEFT_OUT = {"--workers": True, "--jobs": True, "--overwrite": False, "--dry-run": False}
+_LEFT_OUT = {
+    **dict.fromkeys(("--workers", "--jobs", "--only-step"), True),
+    **dict.fromkeys(("--launcher", "--launcher-args", "--launcher-config"), True),
+    **dict.fromkeys(("--overwrite", "--dry-run"), False),
+}
 # Options that only steps have, with their defaults.
 _ONLY_WITH_SHARDS = {
     "part": None,
@@ -329,10 +333,9 @@ def _make_part(args: argparse.Namespace, sources: "Sources", options: "PrepareOp
 def _steps(args: argparse.Namespace, sources: "Sources") -> list["Step"]:
     from fairseq_xling.core.columns import on_disk
     from fairseq_xling.text.shards import MODELS, part_names
-    from fairseq_xling.workflow.launcher import planning_command
     from fairseq_xling.workflow.step import Step, last_line
 
-    command = list(without_options(planning_command(args.argv), _LEFT_OUT))
+    command = ["fairseq-xling", *without_options(args.argv, _LEFT_OUT)]
     texts = [on_disk(file) for files in sources.by_role().values() for file in files]
     make = functools.partial(
         Step,

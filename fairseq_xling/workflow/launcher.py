@@ -16,7 +16,6 @@ from fairseq_xling.workflow.settled import Settled
 from fairseq_xling.workflow.step import Step
 
 ONE = "--only-step"
-_OWN = ("--launcher", "--launcher-args", "--launcher-config", ONE)
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,8 +106,10 @@ def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
     Raises:
         UserError: for an unknown launcher, or options that it does not have.
     """
+    if args.only_step:
+        return LAUNCHERS["local"]
     with about("`--launcher`"):
-        kind = LAUNCHERS["local" if args.only_step else args.launcher]
+        kind = LAUNCHERS[args.launcher]
     given: dict[str, Any] = {}
     for part in filter(None, args.launcher_args.split(",")):
         name, equals, given[name] = part.partition("=")
@@ -124,31 +125,10 @@ def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
 
 
 def command_of(args: argparse.Namespace) -> Callable[[str], list[str]]:
-    """What makes the command of one step of its name."""
-    return functools.partial(step_command, planning_command(args.argv))
+    """What makes the command that carries out one step, here, of its name.
 
-
-def planning_command(argv: Sequence[str]) -> list[str]:
-    """The command of these words without the options of how it is launched.
-
-    >>> planning_command(["demo", "--launcher", "slurm", "--launcher-args=qos=a", "--seed", "1"])
-    ['fairseq-xling', 'demo', '--seed', '1']
+    >>> command_of(argparse.Namespace(argv=["demo", "--seed=1", "--", "x"]))("table")
+    ['fairseq-xling', 'demo', '--seed=1', '--only-step', 'table', '--', 'x']
     """
-    words, kept = iter(argv), ["fairseq-xling"]
-    for word in words:
-        name, equals, _ = word.partition("=")
-        if name not in _OWN:
-            kept.append(word)
-        elif not equals:
-            next(words)
-    return kept
-
-
-def step_command(planning: Sequence[str], name: str) -> list[str]:
-    """The command that carries out one step of what ``planning`` plans.
-
-    >>> step_command(["fairseq-xling", "demo", "--", "x"], "table")
-    ['fairseq-xling', 'demo', '--only-step', 'table', '--', 'x']
-    """
-    at = [*planning, "--"].index("--")
-    return [*planning[:at], ONE, name, *planning[at:]]
+    at = [*args.argv, "--"].index("--")
+    return lambda name: ["fairseq-xling", *args.argv[:at], ONE, name, *args.argv[at:]]

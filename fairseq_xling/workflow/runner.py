@@ -57,7 +57,6 @@ class Runner:
         self.graph = Plan(self.steps)
         self._display, self._begin = display or Display(), begin
         self._launcher = launcher(folder, jobs, self._display.line)
-        self._display.rows = self._launcher.rows
 
     def plan(self) -> list[tuple[Step, str]]:
         """Each step with its state: done, interrupted or new."""

@@ -28,8 +28,7 @@ class StepFailed(UserError):
 class Launcher:
     """Base class; one object serves one run.
 
-    Class attributes: ``options``, a dataclass of what `--launcher-args` can say; ``rows``, whether
-    each running step has a line of progress of its own.
+    Class attributes: ``options``, a dataclass of what `--launcher-args` can say.
 
     Args:
         folder: the run's folder.
@@ -40,7 +39,6 @@ class Launcher:
     """
 
     options: type = NoOptions
-    rows = False
 
     def __init__(
         self,

@@ -89,7 +89,6 @@ class Slurm(Launcher):
     """Each step in a job of its own, as soon as those before it are done."""
 
     options = SlurmOptions
-    rows = True
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)

@@ -49,18 +49,3 @@ def test_progress_that_fails_is_left_out():
     display.begin("a", broken)
     display.tick()
     assert screen.getvalue().splitlines()[-1] == "a: 0 s"
-
-
-def test_on_a_terminal_each_running_step_can_have_a_line(monkeypatch):
-    screen = Terminal()
-    display = Display(screen)
-    display.rows, display._every = True, 0.0
-    display.begin("a", lambda: "half way")
-    display.begin("b", lambda: "")
-    display.tick()
-    assert screen.getvalue() == "a: 0 s, half way\n\rb: 0 s"
-    display.end("b", "done")
-    up = "\r      \r\x1b[A\x1b[2K"  # the last line and the one above
-    assert screen.getvalue().endswith(f"{up}b: done\n")
-    display.tick()
-    assert screen.getvalue().endswith("done\n\ra: 0 s, half way")
