@@ -22,7 +22,6 @@ CORE = "core"  # imported by every package, and so not drawn
 # Packages that are one thing to a reader, by the name of their box.
 TOGETHER = {
     "checkpoints, engine": ("checkpoints", "engine"),
-    "cluster, runs": ("cluster", "runs"),
     "papers, studies, verbs": ("papers", "studies", "verbs"),
 }
 LEAD = """# Architecture
@@ -45,8 +44,8 @@ measure](../how-to/extend.md), [an ordering](../how-to/ordering.md), [a verb or 
 study](../contributing/verb.md). To follow one sentence from text to loss, read `text/encoder.py`,
 `text/binarize.py`, `data/mmap.py`, `data/sources.py`, `data/iterator.py`, `objectives/mlm.py`,
 `data/batch.py`, `models/encoder.py` and `training/criterion.py`, in this order. To follow a run,
-read `papers/trelm/run.py`, `papers/trelm/migration.py`, `runs/step.py`, `runs/launcher.py`,
-`runs/runner.py`, `runs/launchers/local.py` and `reports/record.py`."""
+read `papers/trelm/run.py`, `papers/trelm/migration.py`, `workflow/recipe.py`, `workflow/step.py`,
+`workflow/launcher.py`, `workflow/runner.py`, `workflow/launchers/local.py` and `reports/record.py`."""
 
 
 def architecture_pages() -> dict[str, str]:

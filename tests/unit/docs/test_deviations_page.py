@@ -7,8 +7,8 @@ import pytest
 
 from fairseq_xling.command_line import build_parser, verbs
 from fairseq_xling.engine.prepare import prepare_engine
-from fairseq_xling.papers.emerging import config as ablation_config
 from fairseq_xling.papers.emerging import mapped_layers_study, similarity_config
+from fairseq_xling.papers.emerging import sharing as ablation_config
 from fairseq_xling.papers.trelm import config as run_config
 from fairseq_xling.studies.encoder_training import PAPER
 from tests.end_to_end.pages import DOCS
