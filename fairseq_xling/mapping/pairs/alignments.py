@@ -126,8 +126,7 @@ class Alignments:
                 f"{moving.path} and {sizes[1]} in {fixed.path}"
             )
         self.count = self._left_out = 0
-        for chosen, _ in self:
-            self.count += len(chosen)
+        self.count = sum(len(chosen) for chosen, _ in self)
         self.keys = text_keys(moving, fixed)
         self.facts = {"links": self.count + self._left_out, "unknown or cut": self._left_out}
         if not self.count:

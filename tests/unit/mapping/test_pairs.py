@@ -191,6 +191,16 @@ def test_links_from_one_are_the_same_pairs(rows, write_states, tmp_path, swap):
         find("alignments", de, en, file, swap=swap)
 
 
+def test_links_that_may_count_from_one_are_doubted_once(rows, write_states, tmp_path, caplog):
+    lines = [[[1], [1], [1]]] * 12
+    de, en = (tokens(write_states, rows, name, lines)[0] for name in ("de", "eng"))
+    links = write_links(tmp_path / "links", [[(1, 1), (2, 2)]] * 12)
+    found = find("alignments", de, en, links)
+    assert "no link of 12 sentence pairs has a 0; if the words count from 1" in caplog.text
+    assert sum(len(chosen) for chosen, _ in found) == found.count == 24  # read again
+    assert len(caplog.records) == 1
+
+
 def test_other_mistakes_about_alignments_are_one_line(rows, write_states, tmp_path):
     de, short = (
         tokens(write_states, rows, name, lines)[0]
