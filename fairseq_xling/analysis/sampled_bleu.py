@@ -5,6 +5,7 @@ printed by sacrebleu, and the cumulative score, the geometric mean of the precis
 the brevity penalty.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,12 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_lines
 
 ORDERS = 4
-# Languages that are written without spaces; all others use sacrebleu's default tokenizer.
-_TOKENIZERS = {"zh": "zh", "ja": "char"}
+# Languages that are written without spaces between words, by their codes of ISO 639; all others use
+# sacrebleu's default tokenizer.
+_TOKENIZERS = {
+    **dict.fromkeys("zh zho chi cmn yue wuu nan hak gan hsn cdo lzh".split(), "zh"),
+    **dict.fromkeys("ja jpn th tha lo lao km khm my mya bur bo bod tib dz dzo".split(), "char"),
+}
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,15 @@ def read_samples(path: str | Path) -> list[Sample]:
 
 
 def tokenizer_for(lang: str, chosen: str = "") -> str:
-    """sacrebleu's tokenizer for ``lang``, unless one is ``chosen``.
+    """sacrebleu's tokenizer for ``lang``, a code that may have a script or a region behind it,
+    unless one is ``chosen``.
 
-    >>> tokenizer_for("de"), tokenizer_for("zh"), tokenizer_for("de", "intl")
-    ('13a', 'zh', 'intl')
+    >>> tokenizer_for("de"), tokenizer_for("zh_Hans"), tokenizer_for("jpn-JP")
+    ('13a', 'zh', 'char')
+    >>> tokenizer_for("de", "intl")
+    'intl'
     """
-    return chosen or _TOKENIZERS.get(lang, "13a")
+    return chosen or _TOKENIZERS.get(re.split("[-_]", lang.lower())[0], "13a")
 
 
 def score(samples: list[Sample], tokenizer: str) -> dict[str, Any]:
