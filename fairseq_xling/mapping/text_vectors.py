@@ -89,6 +89,7 @@ class _Rows:
 
     def __iter__(self) -> Iterator[tuple[int, str, list[bytes]]]:
         announced, count, longer = None, 0, 0
+        decimals: set[int] = set()  # numbers of digits of last numbers
         for number, line in enumerate(byte_lines(self.path), start=1):
             if number == 1:
                 line = line.removeprefix(_BOM)
@@ -102,6 +103,14 @@ class _Rows:
                 raise self._no_vectors()
             word, *fields = self._split(line, number)
             count += 1
+            own = len(fields[-1].partition(b".")[2])
+            if own < min(decimals, default=0) == max(decimals) and not line.endswith(b"\n"):
+                said = shown(fields[-1].decode("utf-8", "replace"))
+                raise UserError(
+                    f"{self.path}:{number}: ends without a newline in {said}, which has fewer "
+                    "digits than the numbers of the other rows; is it cut?"
+                )
+            decimals.add(own)
             longer += announced is not None and _ends_in_number(word)
             try:
                 yield number, word.decode("utf-8"), fields

@@ -91,6 +91,11 @@ def test_compressed_files_are_read(tmp_path):
             "v.vec:2: must have 2 finite numbers after '▁a', got NaN or infinity",
         ),
         ("▁x 1 2\n▁y 3 4\n", "v.vec: has none of the 4 subwords"),
+        (
+            "▁a .50 .25\n▁x .75 -.50\n▁b .25 -.2",
+            "v.vec:3: ends without a newline in '-.2', which has fewer digits than the numbers of "
+            "the other rows; is it cut?",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path, text, message):
