@@ -148,14 +148,10 @@ def test_sizes_that_do_not_fit_are_refused(load, options, message):
 
 
 def test_all_fields_can_be_set_by_a_preset():
-    from fairseq_xling.papers.emerging import mapped_layers_study, sharing, similarity_config
+    from fairseq_xling.papers.emerging import mapped_layers, sharing, similarity
 
-    for module, config in (
-        (sharing, Options),
-        (similarity_config, similarity_config.SimilarityConfig),
-        (mapped_layers_study, mapped_layers_study.MappedLayersConfig),
-    ):
-        config(**module.PRESETS["paper"])
+    for module in (sharing, similarity, mapped_layers):
+        module.Options(**module.PRESETS["paper"])
 
 
 def test_private_parts_may_begin_alike(load, tmp_path):
