@@ -205,8 +205,9 @@ class Models(EncoderRun):
         )
 
 
-def _both(pair: Pair, *encoder: Any) -> tuple[Side, Side]:
-    return Side(*encoder, pair.source, pair.source), Side(*encoder, pair.second, pair.target)
+def _both(pair: Pair, name: str, checkpoint: Path, data: Path) -> tuple[Side, Side]:
+    of = (name, checkpoint, data)
+    return Side(*of, pair.source, pair.source), Side(*of, pair.second, pair.target)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -173,8 +173,8 @@ class MappedLayers(Study):
                         device=o.device,
                     )
                     about = {"row": name, "title": row.title, "pair": pair.name}
-                    about |= {"measure": task.title, "layer": layer, "seed": seed}
-                    run.measured({"source": tuned, "target": score}, **about)
+                    of = {"measure": task.title, "layer": layer, "seed": seed}
+                    run.measured({"source": tuned, "target": score}, **about, **of)
 
     def read(self, cell: Cell) -> Iterator[Row]:
         source = cell.about["pair"].partition("-")[0]

@@ -228,8 +228,8 @@ class Similarity(Study):
                     also=["results/{name}.csv"],
                 )
                 correlated.append((correlation, {**about, "seed": list(sides.values())}))
-        for correlation, about in correlated:
-            run.measured({"correlation": correlation}, **about)
+        for correlation, of in correlated:
+            run.measured({"correlation": correlation}, **of)
 
     def read(self, cell: Cell) -> Iterator[Row]:
         if "correlation" in cell.files:
@@ -419,8 +419,8 @@ def write_lexicon(
     for pair, both in parts.items():
         for name, entries in zip(("train", "test"), both, strict=True):
             _write(Path(folder) / pair / f"{name}.tsv", (f"{a}\t{b}" for a, b in entries))
-    for lang, found in words.items():
-        _write(Path(folder) / f"words.{lang}.txt", found)
+    for lang, own in words.items():
+        _write(Path(folder) / f"words.{lang}.txt", own)
 
 
 def write_heads(texts: Sequence[str], outputs: Sequence[str], count: int) -> None:
