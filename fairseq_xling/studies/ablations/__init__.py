@@ -32,7 +32,7 @@ STUDIES: Registry[type[Study]] = Registry(
     "fairseq_xling.papers.emerging.sharing",
     "fairseq_xling.papers.emerging.similarity",
     "fairseq_xling.papers.mbert.size_window",
-    "fairseq_xling.papers.mbert.token_translation_study",
+    "fairseq_xling.papers.mbert.token_translation",
     "fairseq_xling.papers.transfer.tagging.tagging_study",
     "fairseq_xling.papers.trelm.ablations",
 )
