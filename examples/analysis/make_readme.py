@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.emerging.similarity_config import ROWS
+from fairseq_xling.papers.emerging.encoders import ROWS
 from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.pivot import OverSeeds
 from fairseq_xling.reports.record import Record
@@ -264,8 +264,8 @@ def _by_layer(record: Record) -> list[Row]:
 def _facts(record: Record) -> str:
     config, rows = record.config, _by_layer(record)
     ready = [str(one).partition("=")[0] for one in config["encoder"]]
-    families = {ROWS[row].family for row in distinct(rows, "row")}
-    if families == {"joint"} and {*distinct(rows, "pair")} <= {*ready}:
+    below = {ROWS[row].under for row in distinct(rows, "row")}
+    if below == {"bilingual"} and {*distinct(rows, "pair")} <= {*ready}:
         facts = "Nothing is trained here but maps."
     else:
         facts = (

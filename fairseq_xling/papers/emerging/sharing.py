@@ -37,14 +37,13 @@ from fairseq_xling.studies.encoder_training import (
 from fairseq_xling.studies.gold_tasks import (
     TASK_SETTINGS,
     TASKS,
-    GoldTask,
     parse_tasks,
     transfer_mean,
 )
 from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.workflow.options import jobs_option, seeds_option, split_words
-from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Study
+from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Study, words
 from fairseq_xling.workflow.settled import device_option, precision_option
 
 
@@ -90,6 +89,13 @@ class Setting:
         """
         share = len(modes[self.vocab]().groups(["a", "b"]))
         return "/".join([f"{size // share:,}"] * share)
+
+    def train_options(self, start: str = "") -> list[str]:
+        """What it adds to `fairseq-train`, with `--separate-start` where that is not empty. Random
+        tokens come from the same language in every run with a private part."""
+        private = {"--separate": self.separate, "--random-within-language": bool(self.separate)}
+        how = {"--extra-anchors": self.needs == WORDS, "--separate-start": self.separate and start}
+        return words(private, how)
 
 
 TEXT, WORDS = "--other-text", "--dictionary"
@@ -168,11 +174,6 @@ class Options(EncoderTraining, PreparedText, _Compared):
         return [check_test_set("`--test-splits`", name) for name in names]
 
     @property
-    def task_table(self) -> dict[str, GoldTask]:
-        """The tasks by name."""
-        return parse_tasks("--tasks", self.tasks)
-
-    @property
     def rows(self) -> list[Setting]:
         """The requested settings, or all that the inputs allow, at the model's depth.
 
@@ -225,28 +226,16 @@ class EmergingStructure(Study):
     def check(self, o: Options) -> Options:
         o = counted(o)
         check_text(o, "mono")
-        if o.other_text and not (Path(o.other_text) / "mono").is_dir():
-            raise UserError(
-                f"`--other-text` must be a folder with text in mono/, got {o.other_text!r}"
-            )
         check_vocabulary(o.vocab_type, o.segment, o.language_list)
-        for name in ("task_args", "prepare_args"):
-            split_words(f"--{name.replace('_', '-')}", getattr(o, name))
-        _ = o.seed_list, o.training, o.rows  # raises for errors
-        for task in o.task_table.values():
+        for task in parse_tasks("--tasks", o.tasks).values():
             task.check(Path(o.data_text), o.language_list, o.test_list)
-        source, *targets = o.language_list
+        (source, *targets), place = o.language_list, Path(o.data_text) / "parallel"
         for test, target in itertools.product(o.test_list, targets):
-            for pair, lang in itertools.product([f"{source}-{target}"], (source, target)):
-                turned = f"{target}-{source}"
-                place = Path(o.data_text) / "parallel"
-                if test != "test" and not any(
-                    found
-                    for name in (pair, turned)
-                    for found in place.glob(f"{test}.{name}.{lang}.*")
-                ):
+            pairs = (f"{source}-{target}", f"{target}-{source}")
+            for lang in (source, target) if test != "test" else ():
+                if not any([*place.glob(f"{test}.{pair}.{lang}.*")] for pair in pairs):
                     raise UserError(
-                        f"`--test-splits` {test}: {o.data_text} has no parallel/{test}.{pair}."
+                        f"`--test-splits` {test}: {o.data_text} has no parallel/{test}.{pairs[0]}."
                         f"{source}.txt and .{target}.txt"
                     )
         return o
@@ -258,38 +247,53 @@ class EmergingStructure(Study):
         return f"left out, for want of a second text or a dictionary: {', '.join(left)}"
 
     def plan(self, run: EncoderRun, o: Options) -> None:
-        source, *targets = o.language_list
+        (source, *targets), tasks = o.language_list, parse_tasks("--tasks", o.tasks)
+        abouts = {
+            row: {"row": row.code, "name": row.name, "vocabulary": row.bpe(o.vocab_size)}
+            for row in o.rows
+        }
         for target, row, seed in itertools.product(targets, o.rows, o.seed_list):
-            data, about = _data(run, o, row, [source, target]), _about(o, row)
-            name = f"{row.code}-{source}-{target}-{seed}"
-            folder = run.train(name, data, seed, source, train_options(o, row))
+            data, name = _data(run, o, row, target), f"{row.code}-{source}-{target}-{seed}"
+            own = row.train_options(o.separate_start)
+            folder = run.train(name, data, seed, source, own)
             best, files = folder / "checkpoint_best.pt", {"log": run.log(folder)}
-            for test in o.test_list:
-                first = test == o.test_list[0]
-                key = "evaluation" if first else f"evaluation {test}"
-                files[key] = _evaluate(run, o, name, best, data, target, test, first)
-            for task, gold in o.task_table.items():
-                output = run.transfer(
-                    f"{task}-{name}",
-                    gold,
-                    [source, target],
-                    {"model": (best, data)},
+            for n, test in enumerate(o.test_list):  # all measures on the first, then retrieval
+                measures, more = ["retrieval"], {}
+                if n == 0:
+                    if o.dictionary_path:
+                        measures.append("words")
+                        found = dictionary_path(o.dictionary_path, source, target)
+                        more = {"--dictionary": found, "--words-limit": [o.words_limit]}
+                    measures.append("bpw")
+                if n or test != "test":
+                    more["--retrieval-split"] = test
+                on = f"{name}.{test}" if n else name
+                files[f"evaluation {test}" if n else "evaluation"] = run(
+                    f"eval-{on.replace('.', '-')}",
+                    *("fairseq-xling eval", best, "--data", data, "--source", [source]),
+                    *("--targets", [target], "--measure", [",".join(measures)], more),
+                    *("--device", [o.device], "--output {out}"),
+                    to=f"results/{on}.json",
+                )
+            for what, task in tasks.items():
+                tuned = run.transfer(
+                    *(f"{what}-{name}", task, [source, target], {"model": (best, data)}),
                     split_words("--task-args", o.task_args),
                     settings=o.task_settings,
                     tests=o.test_list,
                 )
-                files |= {f"{task} {test}": output for test in o.test_list}
-            run.measured(files, **about, target=target, seed=seed)
-        for row in o.rows:
+                files |= {f"{what} {test}": tuned for test in o.test_list}
+            run.measured(files, **abouts[row], target=target, seed=seed)
+        for row, about in abouts.items():
             if row.paper_xnli is not None:
                 figure = {"measure": PAPER_XNLI, "value": row.paper_xnli, "unit": "%"}
-                run.measured({}, **_about(o, row), **figure)
+                run.measured({}, **about, **figure)
 
     def read(self, cell: Cell) -> Iterator[Row]:
         if not cell.files:  # a figure of the paper
             yield {}
             return
-        target = cell.about["target"]
+        target, seen = cell.about["target"], set()
         count = parameter_count(cell.files["log"])
         yield {"target": None, "measure": PARAMETERS, "value": count}
         for key, path in cell.files.items():
@@ -298,14 +302,11 @@ class EmergingStructure(Study):
                 for one in select(read_record(path).rows, {**where, "target": target}):
                     own = {"value": one["value"], "chance": one.get("chance")}
                     yield {"measure": f"{title} {test}".rstrip(), **own}
-        seen: set[str] = set()
-        for key, path in cell.files.items():
-            task, _, test = key.partition(" ")
-            if task in TASKS:
-                title = TASKS[task].title
-                own = {"value": transfer_mean(path, target, test), "unit": "%"}
-                yield {"measure": f"{title} {test}" if task in seen else title, **own}
-                seen.add(task)
+            if what in TASKS:
+                title = f"{TASKS[what].title} {test}" if what in seen else TASKS[what].title
+                seen.add(what)
+                value = transfer_mean(path, target, test)
+                yield {"measure": title, "value": value, "unit": "%"}
 
     def arrange(self, rows: list[Row]) -> list[Row]:
         """By setting and measure; they come by language."""
@@ -314,6 +315,7 @@ class EmergingStructure(Study):
     def sections(self, rows: Sequence[Row], o: Options) -> Iterator[Section]:
         first, apart = rows[0]["row"], (PARAMETERS, PAPER_XNLI)
         measures = [name for name in distinct(rows, "measure") if name not in apart]
+        compared = [name for name in measures if name != _BITS]
         percents = dict.fromkeys(distinct(select(rows, {"unit": "%"}), "measure"), 1)
         table = Table(
             {"setting": "row", "": "name", "BPE": "vocabulary"},
@@ -321,7 +323,31 @@ class EmergingStructure(Study):
             digits={PARAMETERS: None, _BITS: 2, **percents},
             contrast=Contrast(first, "Δ {measure}", measures),
         )
-        compared = [name for name in measures if name != _BITS]
+        own = select(rows, {"row": first, "measure": compared, "chance": GIVEN})
+        chances = {(one["measure"], one["chance"], one["target"]): None for one in own}
+        said = ", ".join(f"{name} {chance:.4f} ({target})" for name, chance, target in chances)
+        source = o.language_list[0]
+        notes = [
+            f"Mean ± standard deviation over seeds {o.seeds}; Δ is the mean difference "
+            f"to {first} over the target languages; parameters are also means.",
+            "Sentence P@1 and word MRR are those of the best layer, without a map, at the "
+            f"checkpoint with the lowest {source} validation perplexity. Chance: {said}.",
+            f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {o.layers} layers.",
+            "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, "
+            "A9, A10, A5-union, T; A4; A6 to A8 and C).",
+            "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, "
+            "of models a thousand times larger; they are shown only for orientation.",
+        ]
+        if titles := [task.title for task in parse_tasks("--tasks", o.tasks).values()]:
+            notes.append(
+                f"{', '.join(titles)}: fine-tuned and selected on {source} alone, with private "
+                "parts frozen; tested on the target language (%)."
+            )
+        if o.separate_start:
+            notes.append(
+                "Private parts other than the embeddings of words begin with equal weights."
+            )
+        yield Section("Table", table, notes=notes, name="table")
         chart = Chart(
             "dots",
             {"measure": compared},
@@ -331,74 +357,26 @@ class EmergingStructure(Study):
             ylabel="{measure}, {unit}",
             chance="chance",
         )
-        yield Section("Table", table, notes=_notes(rows, first, compared, o), name="table")
         facts = [f"{o.layers} layers ({o.arch}), {describe_steps(dataclasses.asdict(o))}."]
         yield Section("Single seeds", chart=chart, notes=facts, name="plot")
 
 
-def _about(o: Options, row: Setting) -> dict[str, str]:
-    """What its row of the table says."""
-    return {"row": row.code, "name": row.name, "vocabulary": row.bpe(o.vocab_size)}
-
-
-def train_options(o: Options, row: Setting) -> list[str]:
-    """What a setting adds to `fairseq-train`. Random tokens come from the same language in every
-    run with a private part."""
-    private = ["--separate", row.separate, "--random-within-language"] if row.separate else []
-    anchors = ["--extra-anchors"] if row.needs == WORDS else []
-    start = ["--separate-start", o.separate_start] if row.separate and o.separate_start else []
-    return [*private, *anchors, *start]
-
-
-def _data(run: EncoderRun, o: Options, row: Setting, languages: list[str]) -> Path:
+def _data(run: EncoderRun, o: Options, row: Setting, target: str) -> Path:
     """The setting's data folder."""
-    target, kind, pair = languages[1], row.vocab, "-".join(languages)
-    source: list[str] = []
+    languages = [o.language_list[0], target]
+    kind, pair, more = row.vocab, "-".join(languages), {}
     if row.needs == TEXT:
         kind += "-other"
         given, like = (text_file(f, f"mono/train.{target}") for f in (o.other_text, o.data_text))
         values = {"source": given, "like": like, "output": "{out}", "seed": 1}
         to = f"text/other.train.{target}.txt"
         subset = run.function(f"subset-{target}", write_subset, values=values, to=to)
-        source += ["--mono", f"train.{target}={subset}"]
+        more["--mono"] = f"train.{target}={subset}"
     if row.needs == WORDS and o.dictionary:
         kind += "-anchors"
-        source += ["--dictionary", f"{pair}={dictionary_path(o.dictionary, *languages)}"]
-    folder = f"{kind}.{pair}"
-    return run.prepare(f"prepare-{folder}", f"data/{folder}", languages, row.vocab, source)
-
-
-def _evaluate(
-    run: EncoderRun,
-    o: Options,
-    name: str,
-    best: Path,
-    data: Path,
-    target: str,
-    test: str,
-    first: bool,
-) -> Path:
-    """All measures on the first test set, or retrieval on a further one."""
-    source = o.language_list[0]
-    measures, more = ["retrieval"], {}
-    if first and o.dictionary_path is not None:
-        measures.append("words")
-        more["--dictionary"] = dictionary_path(o.dictionary_path, source, target)
-        more["--words-limit"] = str(o.words_limit)
-    if first:
-        measures.append("bpw")
-    if not first or test != "test":
-        more["--retrieval-split"] = test
-    name = name if first else f"{name}.{test}"
-    return run(
-        f"eval-{name.replace('.', '-')}",
-        "fairseq-xling eval",
-        [best, "--data", data, "--source", source, "--targets", target],
-        ["--measure", ",".join(measures)],
-        more,
-        ["--device", o.device, "--output", "{out}"],
-        to=f"results/{name}.json",
-    )
+        more["--dictionary"] = f"{pair}={dictionary_path(o.dictionary, *languages)}"
+    name = f"{kind}.{pair}"
+    return run.prepare(f"prepare-{name}", f"data/{name}", languages, row.vocab, more)
 
 
 def write_subset(source: str, like: str, output: str, seed: int) -> None:
@@ -429,28 +407,3 @@ def write_subset(source: str, like: str, output: str, seed: int) -> None:
         for keep, line in zip(chosen, read_lines(source), strict=True):
             if keep:
                 file.write(line + "\n")
-
-
-def _notes(rows: Sequence[Row], first: str, compared: Sequence[str], o: Options) -> list[str]:
-    own = select(rows, {"row": first, "measure": compared, "chance": GIVEN})
-    chances = dict.fromkeys((row["measure"], row["chance"], row["target"]) for row in own)
-    said = ", ".join(f"{measure} {chance:.4f} ({target})" for measure, chance, target in chances)
-    source, titles = o.language_list[0], [task.title for task in o.task_table.values()]
-    zero_shot = (
-        f"{', '.join(titles)}: fine-tuned and selected on {source} alone, with private parts "
-        "frozen; tested on the target language (%)."
-    )
-    alike = "Private parts other than the embeddings of words begin with equal weights."
-    return [
-        f"Mean ± standard deviation over seeds {o.seeds}; Δ is the mean difference "
-        f"to {first} over the target languages; parameters are also means.",
-        "Sentence P@1 and word MRR are those of the best layer, without a map, at the "
-        f"checkpoint with the lowest {source} validation perplexity. Chance: {said}.",
-        f"The paper's layers 1-3 and 1-6 of 8 are the same shares of {o.layers} layers.",
-        "Bits per word are comparable only between rows with the same vocabulary (A1, A5; A3, A9, "
-        "A10, A5-union, T; A4; A6 to A8 and C).",
-        "The paper's figures (mean XNLI accuracy over fr, ru and zh, %) are another measure, of "
-        "models a thousand times larger; they are shown only for orientation.",
-        *([zero_shot] if titles else []),
-        *([alike] if o.separate_start else []),
-    ]

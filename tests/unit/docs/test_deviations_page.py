@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_xling.command_line import build_parser, verbs
 from fairseq_xling.engine.prepare import prepare_engine
-from fairseq_xling.papers.emerging import mapped_layers_study, similarity_config
+from fairseq_xling.papers.emerging import mapped_layers, similarity
 from fairseq_xling.papers.emerging import sharing as ablation_config
 from fairseq_xling.papers.trelm import config as run_config
 from fairseq_xling.studies.encoder_training import PAPER
@@ -49,12 +49,12 @@ def test_what_the_page_says_of_the_other_presets():
     for name, value in shown(changed).items():
         assert f"`--{name}` {value}" in line
     assert len(changed) == 2
-    for module, languages in ((similarity_config, "en,fr,de,ru,zh"), (mapped_layers_study, None)):
+    for module, languages in ((similarity, "en,fr,de,ru,zh"), (mapped_layers, None)):
         preset = dict(module.PRESETS["paper"])
         assert preset.pop("languages") == (languages or "en,fr,ru,zh")
-        if module is similarity_config:
+        if module is similarity:
             assert preset.pop("contexts") == 500_000
-        if module is mapped_layers_study:
+        if module is mapped_layers:
             assert preset.pop("normalize") == "iterative"
             assert "`--normalize iterative` of `map contextual` and `ablate mapped-layers`" in TEXT
         assert preset == PAPER

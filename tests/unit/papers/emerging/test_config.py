@@ -13,7 +13,6 @@ from fairseq_xling.papers.emerging.sharing import (
     PRESETS,
     EmergingStructure,
     Options,
-    train_options,
 )
 from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
 from fairseq_xling.workflow.options import load_config
@@ -141,27 +140,22 @@ def test_streams_are_an_option_and_sentences_the_default(load):
         ({"task_settings": "x"}, "`--task-settings`: unknown value 'x'; known: small, paper"),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused(load, options, message):
+def test_sizes_that_do_not_fit_are_refused(load, options, message, tmp_path):
     with pytest.raises(UserError) as error:
-        load(**options)
+        STUDY.steps(tmp_path, load(**options))
     assert message in str(error.value)
 
 
 def test_all_fields_can_be_set_by_a_preset():
-    from fairseq_xling.papers.emerging import mapped_layers_study, sharing, similarity_config
+    from fairseq_xling.papers.emerging import mapped_layers, sharing, similarity
 
-    for module, config in (
-        (sharing, Options),
-        (similarity_config, similarity_config.SimilarityConfig),
-        (mapped_layers_study, mapped_layers_study.MappedLayersConfig),
-    ):
-        config(**module.PRESETS["paper"])
+    for module in (sharing, similarity, mapped_layers):
+        module.Options(**module.PRESETS["paper"])
 
 
 def test_private_parts_may_begin_alike(load, tmp_path):
     config = load(settings="A1,A6,A10", separate_start="alike")
-    given = [" ".join(train_options(config, row)) for row in config.rows]
+    given = [" ".join(row.train_options(config.separate_start)) for row in config.rows]
     assert "--separate" not in given[0]
     assert all(words.endswith("--separate-start alike") for words in given[1:])
-    plain = load()
-    assert all("--separate-start" not in train_options(plain, row) for row in plain.rows)
+    assert all("--separate-start" not in row.train_options() for row in config.rows)

@@ -8,7 +8,6 @@ from fairseq_xling.papers.emerging.sharing import (
     WORDS,
     EmergingStructure,
     Options,
-    train_options,
 )
 
 
@@ -43,9 +42,8 @@ def test_embeddings_are_separate_exactly_where_vocabularies_are():
 
 def test_random_tokens_stay_in_the_language_exactly_where_something_is_private():
     for setting in by_code(8).values():
-        assert ("--random-within-language" in train_options(Options(), setting)) == bool(
-            setting.separate
-        )
+        given = setting.train_options()
+        assert ("--random-within-language" in given) == bool(setting.separate)
 
 
 def test_anchor_settings_differ_in_anchors_only():
@@ -53,9 +51,7 @@ def test_anchor_settings_differ_in_anchors_only():
     codes = ("A3", "A4", "A5-union")
     assert [settings[code].vocab for code in codes] == ["union", "prefixed", "union"]
     assert settings["A5"].needs == settings["A5-union"].needs == WORDS
-    assert (
-        train_options(Options(), settings["A3"]) == train_options(Options(), settings["A4"]) == []
-    )
+    assert settings["A3"].train_options() == settings["A4"].train_options() == []
 
 
 # Conneau et al. (2020), Table 1, column "BPE merges"; from A6 on, nothing else has an 80k one.

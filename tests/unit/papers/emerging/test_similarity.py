@@ -5,9 +5,14 @@ import numpy as np
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.emerging.similarity_config import PRESETS, SimilarityConfig
-from fairseq_xling.papers.emerging.similarity_lexicon import split_entries, write_lexicon
-from fairseq_xling.papers.emerging.similarity_study import Similarity
+from fairseq_xling.papers.emerging.similarity import (
+    PRESETS,
+    Options,
+    Similarity,
+    split_entries,
+    write_heads,
+    write_lexicon,
+)
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.workflow.recipe import Cell
@@ -21,7 +26,7 @@ TRAINED = ("mono-en-1", "mono-de-1", "union-en-de-1", "separate-en-en_2-1")
 @pytest.fixture
 def config(text):
     def make(**changes):
-        return SimilarityConfig(data_text=str(text), **{"updates": 4, "every": 2, **changes})
+        return Options(**{"data_text": str(text), "updates": 4, "every": 2, **changes})
 
     return make
 
@@ -35,8 +40,8 @@ def value(command, option):
 
 
 def steps_of(tmp_path, config):
-    STUDY.check(config)
-    return {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
+    made = STUDY.steps(tmp_path / "run", STUDY.check(config))
+    return {step.name: step for step in made}
 
 
 def test_every_encoder_is_trained_once_and_those_of_two_languages_begin_differently(
@@ -228,9 +233,11 @@ def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
         ({"train_args": "'"}, "`--train-args`: No closing quotation"),
     ],
 )
-def test_settings_that_cannot_work_are_refused_before_anything_runs(config, changes, message):
+def test_settings_that_cannot_work_are_refused_before_anything_runs(
+    config, changes, message, tmp_path
+):
     with pytest.raises(UserError, match=message):
-        STUDY.check(dataclasses.replace(config(), **changes))
+        steps_of(tmp_path, config(**changes))
 
 
 def test_a_dictionary_is_needed_for_measures_of_words_alone(tmp_path, config, text):
@@ -259,6 +266,12 @@ def test_a_dictionary_is_split_by_source_words_and_repeatably(tmp_path):
     assert (train, test) == split_entries(entries, 0.25, 7) != split_entries(entries, 0.25, 8)
     with pytest.raises(UserError, match="needs 2 source words, got 1"):
         split_entries([("a", "x")], 0.5, 1)
+
+
+def test_contexts_are_the_first_lines_of_a_text(tmp_path):
+    (tmp_path / "text").write_text("a\nb\nc\n")
+    write_heads([tmp_path / "text"], [tmp_path / "new/cut"], 2)
+    assert (tmp_path / "new/cut").read_text() == "a\nb\n"
 
 
 def test_the_lexicon_has_the_words_of_all_pairs_and_each_word_as_its_own_translation(tmp_path):
@@ -303,7 +316,7 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
         write_record(tmp_path / row, Record("", found))
         about = {"row": row, "title": row.upper(), "pair": "en-de", "seed": [1, 2][: len(values)]}
         cells.append(Cell(about, {"correlation": tmp_path / row}))
-    record = STUDY.record(STUDY.rows(cells), SimilarityConfig())
+    record = STUDY.record(STUDY.rows(cells), Options())
     header, shown = table(record)
     assert header == ["encoders", "pair", "retrieval P@1", "CKA", "Pearson"]
     assert shown[0] == ["A", "en-de", "0.400 ± 0.141", "0.200 ± 0.000", "0.600 ± 0.141"]
@@ -326,7 +339,7 @@ def test_the_table_has_means_over_layers_their_spread_over_seeds_and_correlation
 
 def test_every_field_of_the_papers_preset():
     """Conneau et al. (2020), Sections 3.1 and 5; fields without a mark are not the paper's."""
-    given = SimilarityConfig(**PRESETS["paper"], preset="paper")
+    given = Options(**PRESETS["paper"], preset="paper")
     assert dataclasses.asdict(given) == {
         **TRAINING,
         "preset": "paper",

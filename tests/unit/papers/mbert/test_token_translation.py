@@ -6,7 +6,7 @@ import pytest
 
 from fairseq_xling.analysis.shift_grid import Shift, best_shift
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.mbert.token_translation_study import (
+from fairseq_xling.papers.mbert.token_translation import (
     BLEU,
     CONTROL,
     NEW,
@@ -14,7 +14,7 @@ from fairseq_xling.papers.mbert.token_translation_study import (
     OTHER,
     RATE,
     SHIFT,
-    Config,
+    Options,
     TokenTranslation,
 )
 from fairseq_xling.reports.record import Record, write_record
@@ -83,7 +83,7 @@ def config(tmp_path):
     for split in ("train", "valid", "test"):
         for lang in ("en", "de", "id"):
             (tmp_path / "text" / "gold" / f"tags.{split}.{lang}.tsv").write_text("a\tX\tO\n")
-    return Config(data_text=str(tmp_path / "text"), tasks="pos", seeds="1,2")
+    return Options(data_text=str(tmp_path / "text"), tasks="pos", seeds="1,2")
 
 
 def test_each_seed_is_shifted_and_controlled_on_both_sets(config, tmp_path):
@@ -141,4 +141,4 @@ def test_what_cannot_work_is_refused_before_anything_runs(config, tmp_path):
         ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
     ):
         with pytest.raises(UserError, match=message):
-            study.check(dataclasses.replace(config, **changes))
+            study.steps(tmp_path, study.check(dataclasses.replace(config, **changes)))

@@ -9,8 +9,10 @@ test are looked up among their translations as in Pires et al. 2019, section 5.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling.analysis.shift_grid import NO_SHIFT, Shift, best_shift, parse_alphas
 from fairseq_xling.core.options import like, option, reads
@@ -18,7 +20,7 @@ from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Section, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
 from fairseq_xling.studies.ablations import STUDIES
-from fairseq_xling.studies.corpus_steps import check_vocabulary, eval_command
+from fairseq_xling.studies.corpus_steps import check_vocabulary
 from fairseq_xling.studies.encoder_training import (
     EncoderRun,
     EncoderTraining,
@@ -26,13 +28,12 @@ from fairseq_xling.studies.encoder_training import (
     check_text,
     counted,
 )
-from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores, transfer_step
+from fairseq_xling.studies.gold_tasks import parse_tasks, tested_scores
 from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.verbs.translate_mds import BLEU, OTHERS, PRECISION, RATE
-from fairseq_xling.workflow.options import jobs_option, seeds_option, split_words
-from fairseq_xling.workflow.recipe import Cell, Study
+from fairseq_xling.workflow.options import jobs_option, seeds_option
+from fairseq_xling.workflow.recipe import Cell, Study, words
 from fairseq_xling.workflow.settled import device_option, precision_option
-from fairseq_xling.workflow.step import Step
 
 OTHER = "third language"
 SHIFT, CONTROL, NONE = "mean difference", "random direction", "no shift"
@@ -45,7 +46,7 @@ OWN_MASS, OTHER_MASS = "mass on own words", "mass on others' words"
 
 
 @dataclasses.dataclass(frozen=True)
-class Config(EncoderTraining, PreparedText):
+class Options(EncoderTraining, PreparedText):
     data_text: str = reads("", "text in the layout of `fairseq-xling synthesize`")
     languages: str = option("en,de,id", "the first is translated into each other one")
     seeds: str = seeds_option("1,2,3")
@@ -62,59 +63,53 @@ class Config(EncoderTraining, PreparedText):
 class TokenTranslation(Study):
     """A masked language model of several languages, its states shifted by their mean difference."""
 
-    name, paper, options = "token-translation", "mbert", Config
+    name, paper, options = "token-translation", "mbert", Options
     run_type = EncoderRun
     help = "translation of tokens and transfer by the mean difference of two languages"
     title = "Token translation by the mean difference"
     source = "Liu et al. (2020), section 4"
     lead = "Encoders that have only seen text of each language, trained as masked language models."
 
-    def check(self, config: Config) -> Config:
-        config = counted(config)
-        check_text(config, "mono", "parallel")
-        check_vocabulary(config.vocab_type, config.segment, config.language_list)
-        split_words("--prepare-args", config.prepare_args)
-        for task in parse_tasks("--tasks", config.tasks).values():
-            task.check(Path(config.data_text), config.language_list)
-        _ = config.seed_list, config.training, parse_alphas(config.alphas)  # raises for errors
-        return config
+    def check(self, o: Options) -> Options:
+        o = counted(o)
+        check_text(o, "mono", "parallel")
+        check_vocabulary(o.vocab_type, o.segment, o.language_list)
+        parse_alphas(o.alphas)
+        for task in parse_tasks("--tasks", o.tasks).values():
+            task.check(Path(o.data_text), o.language_list)
+        return o
 
-    def plan(self, plan: EncoderRun, config: Config) -> None:
-        text, (source, *targets) = Path(config.data_text), config.language_list
-        run, data = plan.folder, plan.prepare("prepare", "data", config.language_list, "joint")
-        for seed in config.seed_list:
-            best = plan.train(str(seed), data, seed, source) / BEST
-            new = plan.untrained(f"new-{seed}", data, seed, source) / BEST
-            about, of = {"source": source, "seed": seed}, (config, best, data, seed)
-            mass = run / "results" / f"mass-{seed}.json"
-            command = ["--measure", "langmass", "--device", config.device, "--output", mass]
-            command = eval_command([best], data, source, targets, *command)
-            plan.add(Step(f"mass-{seed}", [command], inputs=[data, best.parent], outputs=[mass]))
-            plan.cells.append(Cell({**about, "row": NONE}, {"mass": mass}))
+    def plan(self, run: EncoderRun, o: Options) -> None:
+        text, (source, *targets) = Path(o.data_text), o.language_list
+        data = run.prepare("prepare", "data", o.language_list, "joint")
+        for seed in o.seed_list:
+            best = run.train(str(seed), data, seed, source) / BEST
+            new = run.untrained(f"new-{seed}", data, seed, source) / BEST
+            about = {"source": source, "seed": seed}
+            mass = run(
+                f"mass-{seed}",
+                *("fairseq-xling eval", best, "--data", data, "--source", [source]),
+                *("--targets", [",".join(targets)], "--measure langmass"),
+                *("--device", [o.device], "--output {out}"),
+                to="results/{name}.json",
+            )
+            run.measured({"mass": mass}, **about, row=NONE)
             for target in targets:
-                for row in (SHIFT, CONTROL):
-                    files = {
-                        split: plan.add(_grid(run, split, target, row, *of)) / RESULTS
-                        for split in ("valid", "test")
-                    }
-                    plan.cells.append(Cell({**about, "target": target, "row": row}, files))
-                lookups = {**about, "target": target, "cell": "sentences"}
-                plan.cells.append(Cell(lookups, _look_up(plan, target, best, data, seed)))
-            for name, task in parse_tasks("--tasks", config.tasks).items():
-                half = config.layers // 2
-                for row, frozen, model in ((HALF, half, best), (ALL, 0, best), (NEW, 0, new)):
-                    kind = "new" if row == NEW else frozen
-                    output = run / "tasks" / f"{name}-{kind}-{seed}"
-                    options = ["--freeze-layers", str(frozen), "--device", config.device]
-                    options += ["--precision", config.precision]
-                    if frozen:  # alpha is chosen on sentences of the target language, as in 4.3
-                        options += ["--shift-layer", str(frozen)]
-                        dev = (f"{lang}={task.file(text, 'valid', lang)}" for lang in targets)
-                        options += [word for file in dev for word in ("--shift-dev", file)]
-                    tested = (output.name, task, output, text, config.language_list)
-                    plan.add(transfer_step(*tested, {"model": (model, data)}, "1", options))
-                    files = {"transfer": output / RESULTS}
-                    plan.cells.append(Cell({**about, "row": row, "task": task.title}, files))
+                _translate(run, o, best, data, seed, target)
+            half = o.layers // 2
+            for (name, task), (row, frozen, model) in itertools.product(
+                parse_tasks("--tasks", o.tasks).items(),
+                ((HALF, half, best), (ALL, 0, best), (NEW, 0, new)),
+            ):
+                options = ["--freeze-layers", str(frozen)]
+                if frozen:  # alpha is chosen on sentences of the target language, as in 4.3
+                    dev = [f"{lang}={task.file(text, 'valid', lang)}" for lang in targets]
+                    options += words({"--shift-layer": frozen, "--shift-dev": dev})
+                step = f"{name}-{'new' if row == NEW else frozen}-{seed}"
+                output = run.transfer(
+                    step, task, o.language_list, {"model": (model, data)}, options
+                )
+                run.measured({"transfer": output / RESULTS}, **about, row=row, task=task.title)
 
     def read(self, cell: Cell) -> Iterator[Row]:
         found = {
@@ -152,7 +147,7 @@ class TokenTranslation(Study):
                     about = {"layer": shift.layer, "alpha": shift.alpha, "cell": "grid"}
                     yield from _scores(scores, about)
 
-    def sections(self, rows: Sequence[Row], config: Config) -> Iterator[Section]:
+    def sections(self, rows: Sequence[Row], o: Options) -> Iterator[Section]:
         lines, order = {"": "row", "language": "target"}, (BLEU, RATE, OTHER)
         yield Section(
             "Token translation",
@@ -203,48 +198,45 @@ def _by_shift(rows: Sequence[Row]) -> dict[Shift, dict[str, float]]:
     return found
 
 
-def _look_up(plan: EncoderRun, target: str, best: Path, data: Path, seed: int) -> dict[str, Path]:
-    """Translations of the test's sentences looked up among their states, with the mean difference
-    of one half of them, and with a random direction: the results of both."""
-    source, text = plan.options.language_list[0], Path(plan.options.data_text) / "parallel"
+def _translate(run: EncoderRun, o: Options, best: Path, data: Path, seed: int, target: str) -> None:
+    """Translations of both sets of sentences with every layer and alpha; and those of the test
+    looked up among their states, with the mean difference of one half of them."""
+    source, random = o.language_list[0], {"--random-direction": str(seed)}
+    ways: dict[str, tuple[str, Any]] = {SHIFT: ("shift", {}), CONTROL: ("control", random)}
+    about = {"source": source, "seed": seed, "target": target}
+
+    def text(split: str, lang: str) -> Path:
+        return Path(o.data_text) / "parallel" / f"{split}.{source}-{target}.{lang}.txt"
+
+    for row, (way, direction) in ways.items():
+        files = {}
+        for split in ("valid", "test"):
+            grid = run(
+                f"{way}-{target}-{split}-{seed}",
+                *("fairseq-xling translate mds", best, "--data", data, "--from", [source]),
+                *("--to", [target], "--text", text(split, source)),
+                *("--reference", text(split, target), "--layers", [f"1-{o.layers}"]),
+                *([f"--alphas={o.alphas}"], direction, "--device", [o.device], "--output {out}"),
+                to="grids/{name}",
+                resumable=True,
+            )
+            files[split] = grid / RESULTS
+        run.measured(files, **about, row=row)
     states = []
     for lang in (source, target):
         name = f"{source}-{target}-{lang}-{seed}"
-        file = text / f"test.{source}-{target}.{lang}.txt"
-        given = (f"states-{name}", f"states/{name}", best, data, lang, file)
-        states.append(plan.extract(*given, "sentences"))
-    found = {}
-    for row, name, control in (
-        (SHIFT, "shift", ()),
-        (CONTROL, "control", ("--random-direction", str(seed))),
-    ):
-        result = plan.folder / "results" / f"sentences-{name}-{target}-{seed}.json"
-        command = ["fairseq-xling", "eval", "meanshift", *map(str, states), *control]
-        command += ["--output", str(result)]
-        outputs = [result, result.with_suffix(".csv")]
-        found[row] = plan.add(Step(result.stem, [command], inputs=states, outputs=outputs))
-    return found
-
-
-def _grid(
-    run: Path, split: str, target: str, row: str, config: Config, best: Path, data: Path, seed: int
-) -> Step:
-    """Translations with every layer and alpha, of one set of sentences."""
-    source = config.language_list[0]
-    name = f"{'shift' if row == SHIFT else 'control'}-{target}-{split}-{seed}"
-    text, reference = (
-        Path(config.data_text) / "parallel" / f"{split}.{source}-{target}.{lang}.txt"
-        for lang in (source, target)
-    )
-    command = [
-        *("fairseq-xling", "translate", "mds", str(best), "--data", str(data)),
-        *("--from", source, "--to", target, "--text", str(text), "--reference", str(reference)),
-        *("--layers", f"1-{config.layers}", f"--alphas={config.alphas}"),
-        *(("--random-direction", str(seed)) if row == CONTROL else ()),
-        *("--device", config.device, "--output", str(run / "grids" / name)),
-    ]
-    inputs = [best.parent, data, text, reference]
-    return Step(name, [command], inputs=inputs, outputs=[run / "grids" / name], resumable=True)
+        of = (best, data, lang, text("test", lang), "sentences")
+        states.append(run.extract(f"states-{name}", f"states/{name}", *of))
+    found = {
+        row: run(
+            f"sentences-{way}-{target}-{seed}",
+            *("fairseq-xling eval meanshift", *states, direction, "--output {out}"),
+            to="results/{name}.json",
+            also=["results/{name}.csv"],
+        )
+        for row, (way, direction) in ways.items()
+    }
+    run.measured(found, **about, cell="sentences")
 
 
 def _scores(scores: Mapping[str, float], about: Row) -> Iterator[Row]:

@@ -1,8 +1,8 @@
-"""Classification of pairs of texts by frozen word vectors, one table for all languages.
+"""Word vectors, one table for all languages: GloVe, translations of words, pairs of texts.
 
 Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Information in Multilingual
-BERT", section 3.2, which compares such vectors with mBERT on XNLI. With u and v the means of the
-vectors of premise and hypothesis,
+BERT", section 3.2, which compares them with mBERT. On frozen vectors, with u and v the means of
+those of premise and hypothesis,
 
     logits = W2 tanh(W1 [u; v; |u - v|; u * v] + b1) + b2
 
@@ -12,23 +12,36 @@ Symbols: ``N`` pairs, ``B`` of a batch, ``K`` and ``M`` pieces of the longest pr
 hypothesis, ``V`` size of the vocabulary, ``D`` width of its vectors, ``C`` labels.
 """
 
+import argparse
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
+from fairseq_xling.analysis.slices import write_slices
+from fairseq_xling.analysis.static_encoder import StaticEncoder
+from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.data.folder import SPECIALS, DataFolder
-from fairseq_xling.mapping.vectors_file import read_vectors
+from fairseq_xling.core.progress import progress
+from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
+from fairseq_xling.mapping.vectors_file import (
+    Vectors,
+    count_ids,
+    fill_missing,
+    read_vectors,
+    write_vectors,
+)
 from fairseq_xling.reports.record import RESULTS, Record, made, write_record
-from fairseq_xling.studies.gold_tasks import GoldTask
 from fairseq_xling.tasks.esim import Esim, EsimOptions, fit_pairs, mean
 from fairseq_xling.tasks.formats.texts import Tsv
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.verbs.measures import MEASURES
 
 
 class OfMeans(nn.Module):
@@ -54,6 +67,7 @@ class OfMeans(nn.Module):
         return self.classify(self.dropout(torch.tanh(self.hidden(features))))
 
 
+METRIC = "accuracy"  # of the head for pairs of texts
 # The networks by name: from D, C and the options of training.
 NETWORKS: Mapping[str, Callable[[int, int, EsimOptions], nn.Module]] = {
     "means": lambda width, labels, options: OfMeans(
@@ -68,11 +82,6 @@ TRAINING = {
     "means": EsimOptions(dropout=0.0, lr=1e-3),
     "esim": EsimOptions(),
 }
-
-
-def classifies(task: GoldTask) -> bool:
-    """Whether vectors can be trained on such a task: labels of pairs of texts."""
-    return task.head == "classification"
 
 
 class StaticPairs:
@@ -151,12 +160,14 @@ class _Side:
 
 
 def classify(
-    vectors: Path,
-    data: Path,
-    task: GoldTask,
-    text: Path,
-    languages: Sequence[str],
-    output: Path,
+    vectors: str,
+    data: str,
+    title: str,
+    train: str,
+    valid: str,
+    tests: Mapping[str, str],
+    columns: str,
+    output: str,
     network: str,
     seed: int,
 ) -> None:
@@ -166,14 +177,16 @@ def classify(
 
     Args:
         vectors: their file; data: the folder whose vocabulary they are of.
-        task: its files; text: the folder with ``gold/``.
+        title: of the task.
+        train, valid: files of the first language; tests: those of all, by language.
+        columns: which of their columns is what, empty for the usual ones.
         network: one of `NETWORKS`.
 
     Raises:
         UserError: for a malformed file, or vectors of another vocabulary.
     """
-    folder, table = DataFolder(data), torch.from_numpy(read_vectors(vectors).vectors).float()
-    source = languages[0]
+    folder, source = DataFolder(data), next(iter(tests))
+    table = torch.from_numpy(read_vectors(Path(vectors)).vectors).float()
     if len(table) != folder.vocab_sizes[source]:
         raise UserError(
             f"{vectors}: must have a vector for each of {folder.vocab_sizes[source]} pieces of "
@@ -182,27 +195,74 @@ def classify(
     table = torch.cat([table, table.new_zeros(1, table.shape[1])])
     labels: dict[str, int] = {}
 
-    def read(split: str, lang: str, training: bool = False) -> StaticPairs:
+    def read(path: str, lang: str, training: bool = False) -> StaticPairs:
         encoder = TextEncoder.load(folder.path, lang)
-        path = task.file(text, split, lang)
-        return StaticPairs(path, task.columns, encoder, table, labels, training)
+        return StaticPairs(Path(path), columns, encoder, table, labels, training)
 
-    train, valid = read("train", source, training=True), read("valid", source)
+    learnt, held = read(train, source, training=True), read(valid, source)
     options = dataclasses.replace(TRAINING[network], seed=seed)
     trained = fit_pairs(
-        lambda: NETWORKS[network](table.shape[1], len(labels), options), train, valid, options
+        lambda: NETWORKS[network](table.shape[1], len(labels), options), learnt, held, options
     )
     about = {"source": source, "row": network, "seed": seed, "epoch": trained.epoch}
-    about |= {"part": "test", "shifted": False, "measure": task.metric}
+    about |= {"part": "test", "shifted": False, "measure": METRIC}
     rows = []
-    for lang in languages:
-        test = read("test", lang)
+    for lang, path in tests.items():
+        test = read(path, lang)
         right = trained.predict(test) == test.labels
         rows.append({**about, "task": lang, "target": lang, "value": 100 * float(right.mean())})
-    facts = {"metric": task.metric, "labels": list(labels)}
-    record = Record(
-        f"{task.title} by vectors", rows, facts=facts, config=dataclasses.asdict(options)
+    facts = {"metric": METRIC, "labels": list(labels)}
+    record = Record(f"{title} by vectors", rows, facts=facts, config=dataclasses.asdict(options))
+    Path(output).mkdir(parents=True, exist_ok=True)
+    inputs = {"vectors": Path(vectors), "data": folder.path / "meta.json"}
+    write_record(Path(output) / RESULTS, made(record, inputs))
+
+
+def cut_segments(data: str, output: str, size: int, window: int) -> None:
+    """The first sentences of a data folder, cut into segments."""
+    write_slices(DataFolder(data), Path(output), size, window)
+
+
+def train_vectors(data: str, output: str, **settings: Any) -> None:
+    """The file of GloVe vectors (Pennington et al., 2014); settings are those of `GloveOptions`."""
+    folder, options = DataFolder(data), GloveOptions(**settings)
+    files = [folder.mono("train", lang) for lang in folder.languages]
+    lang = folder.languages[0]
+    size = folder.vocab_sizes[lang]
+    counts = cooccurrences(files, size, options.window)
+    with progress(options.epochs, "GloVe", "epochs") as bar:
+
+        def passed(loss: float) -> None:
+            bar.set_postfix_str(f"loss {loss:.4f}", refresh=False)
+            bar.update()
+
+        vectors = train_glove(counts, options, passed)
+    seen = np.asarray(counts.sum(1)).ravel() > 0
+    table = fill_missing(vectors, seen, options.seed)
+    digests = {lang: folder.dictionary_digest(lang) for lang in folder.languages}
+    symbols = read_dictionary(folder.dictionary_path(lang))
+    how = {"method": "GloVe", **dataclasses.asdict(options)}
+    write_vectors(Path(output), Vectors(table, count_ids(files, size), symbols, digests, how))
+
+
+def evaluate_vectors(
+    data: str, vectors: str, languages: Sequence[str], dictionary: str, output: str
+) -> None:
+    """The measure ``words`` of a vectors file: the same words and pairs as for an encoder."""
+    folder, table = DataFolder(data), read_vectors(Path(vectors)).vectors
+    source, *targets = languages
+    encoder = StaticEncoder(table, folder.languages)
+    subject = Subject(
+        encoder, folder, source, targets, lambda lang: TextEncoder.load(folder.path, lang)
     )
-    output.mkdir(parents=True, exist_ok=True)
-    inputs = {"vectors": vectors, "data": folder.path / "meta.json"}
-    write_record(output / RESULTS, made(record, inputs))
+    args = argparse.Namespace(
+        dictionary=dictionary, words_split="train", words_limit=0, neighbours=0
+    )
+    found = MEASURES["words"]().run(subject, args)
+    about = {"study": "eval", "task": "words", "row": Path(vectors).name}
+    record = Record(
+        found.title, [{**about, **row} for row in found.rows], (found.section("words"),)
+    )
+    write_record(
+        Path(output), made(record, {"data": folder.path / "meta.json", "vectors": Path(vectors)})
+    )

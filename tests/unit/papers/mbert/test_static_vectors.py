@@ -10,8 +10,8 @@ from fairseq_xling.cli import main
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.papers.mbert import static_classifier
-from fairseq_xling.papers.mbert.static_classifier import NETWORKS, OfMeans, StaticPairs, classify
+from fairseq_xling.papers.mbert import static_vectors
+from fairseq_xling.papers.mbert.static_vectors import NETWORKS, OfMeans, StaticPairs, classify
 from fairseq_xling.studies.gold_tasks import TASKS, transfer_mean
 
 WORDS, LANGUAGES = 30, ["en", "de", "zh"]
@@ -66,15 +66,24 @@ def world(tmp_path_factory):
 @pytest.fixture
 def quick(monkeypatch):
     fast = {"lr": 5e-3, "epochs": 20, "hidden": 32}
-    for name, options in static_classifier.TRAINING.items():
+    for name, options in static_vectors.TRAINING.items():
         monkeypatch.setitem(
-            static_classifier.TRAINING, name, dataclasses.replace(options, dropout=0.0, **fast)
+            static_vectors.TRAINING, name, dataclasses.replace(options, dropout=0.0, **fast)
         )
 
 
+def files_of(text):
+    """The arguments of `classify` that say what the task is, with its files in ``text``."""
+    task = TASKS["nli"]
+    tests = {lang: str(task.file(text, "test", lang)) for lang in LANGUAGES}
+    own = {split: str(task.file(text, split, "en")) for split in ("train", "valid")}
+    return {"title": task.title, **own, "tests": tests, "columns": task.columns}
+
+
 def scores(world, output, network, seed=1):
-    found = (world / "vectors.safetensors", world / "data", TASKS["nli"], world, LANGUAGES)
-    classify(*found, output, network, seed)
+    files = files_of(world)
+    vectors, data = str(world / "vectors.safetensors"), str(world / "data")
+    classify(vectors, data, **files, output=str(output), network=network, seed=seed)
     return {lang: transfer_mean(output, lang) for lang in LANGUAGES}
 
 
@@ -133,12 +142,13 @@ def test_a_text_without_known_words_has_a_vector_of_zeros(world, tmp_path):
 def test_a_file_without_pairs_and_vectors_of_another_vocabulary_are_refused(world, tmp_path):
     (tmp_path / "gold").mkdir()
     (tmp_path / "gold" / "nli.train.en.tsv").write_text("en1\tneutral\n")
-    args = (world / "data", TASKS["nli"], tmp_path, LANGUAGES, tmp_path / "out", "means", 1)
+    given = {"data": str(world / "data"), **files_of(tmp_path), "network": "means", "seed": 1}
+    given["output"] = str(tmp_path / "out")
     with pytest.raises(UserError, match=r"nli\.train\.en\.tsv:1: must have two texts and a label"):
-        classify(world / "vectors.safetensors", *args)
+        classify(str(world / "vectors.safetensors"), **given)
     other = tmp_path / "other.safetensors"
     short = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     write_vectors(other, Vectors(np.ones((5, 2), np.float32), np.ones(5, np.int64), short, {}, {}))
     with pytest.raises(UserError, match=r"must have a vector for each of \d+ pieces of .*, got 5"):
-        classify(other, *args)
+        classify(str(other), **given)
     assert not (tmp_path / "out").exists()
