@@ -1,6 +1,6 @@
 """What a finished `eval transfer` leaves of its tests."""
 
-from fairseq_xling.papers.transfer.commands.eval_transfer import measurements
+from fairseq_xling.papers.transfer.zero_shot import measurements
 from fairseq_xling.reports.record import Record, to_record
 
 
@@ -15,7 +15,8 @@ def transfer_rows(*results, metric, languages=()):
         found.append({**about, "metric": metric, "dev": [], **named, "tests": tests})
     labels = [label for one in found for test in one["tests"] for label in test["scores"]]
     named = dict.fromkeys(label.rpartition(".")[2] for label in labels)
-    return measurements(found, list(languages or named))
+    order = list(languages or named)
+    return [row for one in found for row in measurements({"languages": order, **one})]
 
 
 def transfer_record(*results, metric, languages=()):

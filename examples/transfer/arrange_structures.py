@@ -35,13 +35,12 @@ import numpy as np
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.core.files import atomic_write, read_lines, sha256
-from fairseq_xling.papers.transfer.commands.eval_transfer import measurements, transfer_record
-from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.structures import matrix
 from fairseq_xling.papers.transfer.structures.data import MatrixConfig, Reader
 from fairseq_xling.papers.transfer.structures.fit import micro_scores
 from fairseq_xling.papers.transfer.structures.formats import NO_RELATION
 from fairseq_xling.papers.transfer.structures.sentence import NONE
+from fairseq_xling.papers.transfer.zero_shot import Options, ZeroShot, measurements
 from fairseq_xling.reports.page import write_run
 from fairseq_xling.reports.record import RESULTS, Record, made, read_record, write_record
 from fairseq_xling.reports.rows import GIVEN, distinct, select
@@ -243,7 +242,8 @@ def write_scores(
 ) -> None:
     """A record in the form of that of a run, with its title and files."""
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in like.config.items()}
-    config = TransferConfig(**settings)
+    config = Options(**settings)
+    languages = distinct(select(like.rows, {"part": "test", "target": GIVEN}), "target")
     results = [
         {
             "name": name,
@@ -251,6 +251,7 @@ def write_scores(
             "sources": like.rows[0]["source"].split("+"),
             "how": "",
             "trained": "zero-shot",
+            "languages": languages,
             "metric": config.figure,
             "dev": [],
             "tests": [
@@ -260,8 +261,8 @@ def write_scores(
         }
         for name, by_seed in found.items()
     ]
-    languages = distinct(select(like.rows, {"part": "test", "target": GIVEN}), "target")
-    record = transfer_record(like.title, measurements(results, languages), config, languages)
+    rows = [row for one in results for row in measurements(one)]
+    record = dataclasses.replace(ZeroShot().record(rows, config), title=like.title)
     output.mkdir(parents=True, exist_ok=True)
     write_run(output, made(record, inputs))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from fairseq_xling.papers.transfer.commands.eval_transfer import GAP, MEAN
+from fairseq_xling.papers.transfer.zero_shot import GAP, MEAN
 from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.pivot import OverSeeds, Table, pivot
 from fairseq_xling.reports.record import Record

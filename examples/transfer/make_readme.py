@@ -15,8 +15,8 @@ from typing import Any
 
 from comparisons import comparisons
 
-from fairseq_xling.papers.transfer.commands.eval_transfer import MEAN
 from fairseq_xling.papers.transfer.structures.matrix import AWAY, BETTER_SOURCE, F1, OWN, compared
+from fairseq_xling.papers.transfer.zero_shot import MEAN
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.record import Record

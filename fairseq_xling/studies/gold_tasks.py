@@ -91,7 +91,7 @@ def transfer_mean(folder: Path, lang: str, test: str = "test", figure: str = "")
 
 def tested_scores(folder: Path, figure: str = "") -> list[Row]:
     """The figures of tests in the record of a finished `transfer_step`, by the head's metric or
-    another ``figure``; their columns are those of `papers.transfer.commands.eval_transfer`."""
+    another ``figure``; their columns are those of `papers.transfer.zero_shot`."""
     record = read_record(folder)
     return select(record.rows, {"part": "test", "measure": figure or record.facts["metric"]})
 

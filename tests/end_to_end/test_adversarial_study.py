@@ -3,7 +3,7 @@
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.papers.transfer.tagging.config import ROWS
+from fairseq_xling.papers.transfer.tagging import ROWS
 from fairseq_xling.reports.record import read_record
 from tests.records import rows as rows_of
 from tests.records import table

@@ -14,8 +14,8 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.files import read_json, write_json
-from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.structures.matrix import compared
+from fairseq_xling.papers.transfer.zero_shot import Options
 from fairseq_xling.reports.paired import in_words
 from fairseq_xling.reports.record import Record, read_record, write_record
 from fairseq_xling.reports.rows import by_seed
@@ -392,7 +392,7 @@ def test_senses_are_counted_next_to_the_most_frequent_one_of_each_verb(tmp_path)
     found = tmp_path / "run/predictions/x-zero-shot/lr0.1-b8-7/de.conll09"
     found.parent.mkdir(parents=True)
     found.write_text(test.read_text().replace("NONE", "PER", 1))
-    config = {**dataclasses.asdict(TransferConfig()), "head": "srl", "seeds": "7"}
+    config = {**dataclasses.asdict(Options()), "head": "srl", "seeds": "7"}
     config |= {"train": [f"de={train}"], "test": [f"de={test}"]}
     write_json(tmp_path / "run/results.json", {**trained_on("de", "f1"), "config": config})
     arrange("arrange_structures.py", "sense-scores", tmp_path / "run", tmp_path / "out")

@@ -33,8 +33,8 @@ from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import read_lines, same_place
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
-from fairseq_xling.papers.transfer.config import TransferConfig
-from fairseq_xling.papers.transfer.plan import data_folder, parse_tests
+from fairseq_xling.papers.transfer.zero_shot import Options as TransferOptions
+from fairseq_xling.papers.transfer.zero_shot import data_folder, parse_tests
 from fairseq_xling.reports.page import PAGE, write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
@@ -75,7 +75,7 @@ class FinishedFigure:
     """
 
     run: Path
-    config: TransferConfig
+    config: TransferOptions
     encoder: str
     row: str
     sources: tuple[str, ...]
@@ -141,7 +141,7 @@ def _figures_of(run: Path) -> list[FinishedFigure]:
     record = read_record(run)
     try:
         settings = {k: tuple(v) if isinstance(v, list) else v for k, v in record.config.items()}
-        config = TransferConfig(**settings)
+        config = TransferOptions(**settings)
         heads.check(config.head)
         tests = {(one.name, one.lang): one.path for one in parse_tests("--test", config.test)}
         own = select(record.rows, {"part": "test", "measure": config.figure, "how": None})

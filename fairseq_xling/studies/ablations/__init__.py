@@ -33,6 +33,6 @@ STUDIES: Registry[type[Study]] = Registry(
     "fairseq_xling.papers.emerging.similarity",
     "fairseq_xling.papers.mbert.size_window",
     "fairseq_xling.papers.mbert.token_translation",
-    "fairseq_xling.papers.transfer.tagging.tagging_study",
+    "fairseq_xling.papers.transfer.tagging",
     "fairseq_xling.papers.trelm.ablations",
 )

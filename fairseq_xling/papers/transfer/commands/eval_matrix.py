@@ -16,14 +16,13 @@ GROUP = "Transfer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.papers.transfer.commands import eval_transfer
+    from fairseq_xling.papers.transfer.zero_shot import Matrix
 
-    eval_transfer.add_arguments(parser)
+    Matrix().add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     check_installed("`fairseq-xling eval matrix`", *OF_PAGES)
-    from fairseq_xling.papers.transfer.commands.eval_transfer import run_study
-    from fairseq_xling.papers.transfer.plan import matrix
+    from fairseq_xling.papers.transfer.zero_shot import Matrix
 
-    run_study(args, matrix, "Every training language on every test language")
+    Matrix().run(args)

@@ -14,7 +14,7 @@ from fairseq_xling.papers.emerging.sharing import (
     EmergingStructure,
     Options,
 )
-from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
+from fairseq_xling.papers.transfer.zero_shot import PRESETS as TASK_PRESETS
 from fairseq_xling.workflow.options import load_config
 from tests.unit.studies.paper_fields import TRAINING
 

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.properties import (
     FinishedFigure,
     entity_words,
@@ -14,6 +13,7 @@ from fairseq_xling.papers.transfer.properties import (
     shared_features,
 )
 from fairseq_xling.papers.transfer.properties import measure_word_order as measure
+from fairseq_xling.papers.transfer.zero_shot import Options
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.sources import parse_sources
@@ -153,7 +153,7 @@ def test_a_table_is_read_by_language(written):
 
 
 def cell(lang, sources=("en",)):
-    return FinishedFigure(Path("run"), TransferConfig(), "ours", "ours", sources, lang, (50.0,))
+    return FinishedFigure(Path("run"), Options(), "ours", "ours", sources, lang, (50.0,))
 
 
 def test_where_nothing_is_known_of_both_there_is_no_number():

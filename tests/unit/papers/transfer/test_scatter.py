@@ -6,7 +6,6 @@ import pytest
 
 from fairseq_xling.analysis.correlation import correlation
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.transfer.config import TransferConfig
 from fairseq_xling.papers.transfer.properties import (
     FinishedFigure,
     Point,
@@ -14,6 +13,7 @@ from fairseq_xling.papers.transfer.properties import (
     read_runs,
     write_scatter,
 )
+from fairseq_xling.papers.transfer.zero_shot import Options
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.record import read_record
 from tests.records import measured, table
@@ -181,7 +181,7 @@ def point(tmp_path):
     (run / "results.json").write_text("{}")
 
     def make(lang, x, *values, row="ours", sources=("en",)):
-        cell = FinishedFigure(run, TransferConfig(head="pos"), row, row, sources, lang, values)
+        cell = FinishedFigure(run, Options(head="pos"), row, row, sources, lang, values)
         return Point(cell, x, {"things": x})
 
     return make

@@ -5,9 +5,9 @@ from scipy.stats import ttest_rel
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import write_json
-from fairseq_xling.papers.transfer.tagging.config import AdversarialTaggingConfig
-from fairseq_xling.papers.transfer.tagging.tagging_study import (
+from fairseq_xling.papers.transfer.tagging import (
     AdversarialTagging,
+    Options,
     sample_items,
     split_text,
 )
@@ -16,9 +16,7 @@ from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.workflow.recipe import Cell
 from tests.records import table
 
-CONFIG = AdversarialTaggingConfig(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
-
-
+CONFIG = Options(languages="en,de,id", rows="1,2,6", seeds="1,2,3")
 STUDY = AdversarialTagging()
 
 

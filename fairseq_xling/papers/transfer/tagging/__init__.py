@@ -1,1 +1,0 @@
-"""Adversarial cross-lingual tagging: six rows over languages."""
