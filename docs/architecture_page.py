@@ -45,7 +45,8 @@ study](../contributing/verb.md). To follow one sentence from text to loss, read 
 `text/binarize.py`, `data/mmap.py`, `data/sources.py`, `data/iterator.py`, `objectives/mlm.py`,
 `data/batch.py`, `models/encoder.py` and `training/criterion.py`, in this order. To follow a run,
 read `papers/trelm/run.py`, `papers/trelm/migration.py`, `workflow/recipe.py`, `workflow/step.py`,
-`workflow/launcher.py`, `workflow/runner.py`, `workflow/launchers/local.py` and `reports/record.py`."""
+`workflow/launcher.py`, `workflow/runner.py`, `workflow/launchers/local.py` and
+`reports/record.py`."""
 
 
 def architecture_pages() -> dict[str, str]:
