@@ -109,8 +109,8 @@ class EncoderTraining:
                 f"`--processes` must be at most 1 on a CPU, got {self.processes}; `--update-freq` "
                 "makes steps of as many batches"
             )
-        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
-        extra += split_words("--train-args", self.train_args)
+        own = split_words("--train-args", self.train_args)
+        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints", *own)
         sizes = (self.updates, self.every, self.max_tokens, self.lr, self.warmup)
         rows = (self.batch_size, self.block, self.update_freq, self.processes)
         return Training(self.arch, *sizes, extra, *rows)
