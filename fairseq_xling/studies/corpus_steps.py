@@ -1,4 +1,4 @@
-"""Steps that make text and data folders with our own commands."""
+"""Text and vocabularies of a study, and the steps that make and measure its data folders."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,46 +7,6 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.workflow.step import Step
-
-
-def synthesize_step(
-    name: str,
-    text: Path,
-    languages: Sequence[str],
-    sentences: int,
-    held_out: int,
-    seed: int,
-    pairs: int = 0,
-    annotated: int | None = None,
-) -> Step:
-    """The embedded corpus in ``text``.
-
-    Args:
-        pairs: number of sentence pairs of parallel training text.
-        annotated: number of training sentences with gold annotation, if not the default.
-    """
-    command = [
-        *("fairseq-xling", "synthesize", str(text), "--languages", ",".join(languages)),
-        *("--sentences", str(sentences), "--held-out", str(held_out), "--seed", str(seed)),
-        *(("--parallel-sentences", str(pairs)) if pairs else ()),
-        *(("--annotated", str(annotated)) if annotated is not None else ()),
-    ]
-    return Step(name, commands=[command], outputs=[text])
-
-
-def text_files(folder: Path, languages: Sequence[str]) -> list[Path]:
-    """Exactly the files that `fairseq-xling prepare --from FOLDER` reads for ``languages``.
-
-    Raises:
-        UserError: if a language has no training text.
-    """
-    from fairseq_xling.text.sources import find_sources
-
-    found = find_sources(folder, languages)
-    for lang in languages:
-        if not found.text_of(lang):
-            raise UserError(f"{folder}: has no training text of {lang!r}, mono/train.{lang}.txt")
-    return [path for files in found.by_role().values() for path in files]
 
 
 def text_file(folder: str | Path, name: str) -> Path:
@@ -82,11 +42,11 @@ def segment_parts(segment: str, languages: Sequence[str]) -> list[str]:
     """
     from fairseq_xling.text.options import parse_segmentation
 
-    parts = ["=".join(x.strip() for x in part.split("=", 1)) for part in segment.split(",")]
-    parts = [part for part in parts if part]
-    named = [part.partition("=")[0] for part in parts if "=" in part]
+    pieces = [[x.strip() for x in part.split("=", 1)] for part in segment.split(",")]
+    named = [lang for lang, *how in pieces if how]
     for lang in named:
         parse_languages(lang, "--segment")
+    parts = ["=".join(piece) for piece in pieces if piece != [""]]
     parse_segmentation(parts, [*languages, *named])
     return [part for part in parts if part.partition("=")[0] in languages]
 
@@ -108,13 +68,7 @@ def prepare_step(
     options: Sequence[str] = (),
     aligner: str = "none",
 ) -> Step:
-    """A data folder; an interrupted call resumes.
-
-    Args:
-        source: options that name the text (``--from``, ``--mono``, ...).
-        inputs: the files or folders those options name.
-        mode: vocabulary mode.
-    """
+    """A data folder with the vocabulary ``mode``, of text that the options ``source`` name."""
     command = [
         *("fairseq-xling", "prepare", str(data), "--languages", ",".join(languages), *source),
         *("--vocab", mode, "--vocab-type", vocab_type, "--vocab-size", str(vocab_size)),

@@ -98,22 +98,22 @@ class EncoderTraining:
     @property
     def training(self) -> Training:
         """The same for a study's steps."""
-        _check(self)
-        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints")
-        extra += split_words("--train-args", self.train_args)
-        return Training(
-            self.arch,
-            self.updates,
-            self.every,
-            self.max_tokens,
-            self.lr,
-            self.warmup,
-            extra,
-            batch_size=self.batch_size,
-            block=self.block,
-            update_freq=self.update_freq,
-            processes=self.processes,
-        )
+        if not self.epochs:
+            check_every(self)
+        if not (self.batch_size or self.max_tokens):
+            raise UserError("`--batch-size` or `--max-tokens` must be above 0")
+        if self.block == 1:
+            raise UserError("`--block` must be 0 or at least 2, got 1")
+        if self.processes > 1 and self.device != "cuda":
+            raise UserError(
+                f"`--processes` must be at most 1 on a CPU, got {self.processes}; `--update-freq` "
+                "makes steps of as many batches"
+            )
+        own = split_words("--train-args", self.train_args)
+        extra = ("--encoder-layers", str(self.layers), "--no-epoch-checkpoints", *own)
+        sizes = (self.updates, self.every, self.max_tokens, self.lr, self.warmup)
+        rows = (self.batch_size, self.block, self.update_freq, self.processes)
+        return Training(self.arch, *sizes, extra, *rows)
 
 
 class EncoderRun(Run):
@@ -156,20 +156,10 @@ class EncoderRun(Run):
         Args:
             training: if not that of the settings.
         """
-        return self.add(
-            training_step(
-                f"train-{name}",
-                training or self.options.training,
-                data,
-                self.folder / "models" / name,
-                self.folder / "logs" / f"train-{name}.log",
-                seed,
-                choose_by,
-                options,
-                self.options.device,
-                self.options.precision,
-            )
-        )
+        o, log = self.options, self.folder / "logs" / f"train-{name}.log"
+        given = (data, self.folder / "models" / name, log, seed, choose_by, options)
+        how = (o.device, o.precision)
+        return self.add(training_step(f"train-{name}", training or o.training, *given, *how))
 
     def untrained(self, name: str, data: Path, seed: int, choose_by: str) -> Path:
         """The folder of an encoder that keeps the weights it is drawn with: a step without a
@@ -191,17 +181,9 @@ class EncoderRun(Run):
         """The states of ``text``, below ``to``."""
         return self(
             name,
-            *(
-                "fairseq-xling extract",
-                checkpoint,
-                "--data",
-                data,
-                "--lang",
-                [lang],
-                "--text",
-                text,
-            ),
-            *("--unit", [unit], *more, "--device", [self.options.device], "--output {out}"),
+            *("fairseq-xling extract", checkpoint, "--data", data, "--lang", [lang]),
+            *("--text", text, "--unit", [unit], *more, "--device", [self.options.device]),
+            "--output {out}",
             to=to,
             resumable=True,
         )
@@ -261,20 +243,6 @@ def check_every(config: Any) -> None:
     if config.updates % config.every:
         raise UserError(
             f"`--updates` must be a multiple of `--every`, got {config.updates} and {config.every}"
-        )
-
-
-def _check(config: EncoderTraining) -> None:
-    if not config.epochs:
-        check_every(config)
-    if not (config.batch_size or config.max_tokens):
-        raise UserError("`--batch-size` or `--max-tokens` must be above 0")
-    if config.block == 1:
-        raise UserError("`--block` must be 0 or at least 2, got 1")
-    if config.processes > 1 and config.device != "cuda":
-        raise UserError(
-            f"`--processes` must be at most 1 on a CPU, got {config.processes}; `--update-freq` "
-            "makes steps of as many batches"
         )
 
 

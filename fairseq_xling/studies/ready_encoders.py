@@ -6,8 +6,6 @@ from pathlib import Path
 
 from fairseq_xling.core.errors import UserError
 
-_SEED = "{seed}"
-
 
 @dataclass(frozen=True)
 class Ready:
@@ -30,9 +28,12 @@ class Ready:
         >>> Ready("en", Path("{seed}/en.pt"), Path("data")).of_seed(3)
         ('ready-en-3', PosixPath('3/en.pt'), PosixPath('data'))
         """
-        own = any(_SEED in str(path) for path in (self.checkpoint, self.data))
-        name = f"ready-{self.name}-{seed}" if own else f"ready-{self.name}"
-        return name, _filled(self.checkpoint, seed), _filled(self.data, seed)
+        paths = [str(path) for path in (self.checkpoint, self.data)]
+        name = f"ready-{self.name}"
+        if any("{seed}" in path for path in paths):
+            name = f"{name}-{seed}"
+        checkpoint, data = (Path(path.replace("{seed}", str(seed))) for path in paths)
+        return name, checkpoint, data
 
 
 def ready_encoders(encoder: Sequence[str], data: Sequence[str]) -> dict[str, Ready]:
@@ -41,22 +42,14 @@ def ready_encoders(encoder: Sequence[str], data: Sequence[str]) -> dict[str, Rea
     Raises:
         UserError: for text that is not an assignment, or a name in only one of the two.
     """
-    checkpoints, folders = _assigned("encoder", encoder), _assigned("data", data)
-    for name in {*checkpoints, *folders}:
-        if name not in checkpoints or name not in folders:
-            raise UserError(f"`--encoder` and `--data` must both name {name!r}")
+    found: dict[str, dict[str, Path]] = {"encoder": {}, "data": {}}
+    for option, texts in (("encoder", encoder), ("data", data)):
+        for text in texts:
+            name, _, path = str(text).partition("=")
+            if not (name and path):
+                raise UserError(f"`--{option}` must be LANG=PATH, got {text!r}")
+            found[option][name] = Path(path)
+    checkpoints, folders = found.values()
+    for name in checkpoints.keys() ^ folders.keys():
+        raise UserError(f"`--encoder` and `--data` must both name {name!r}")
     return {name: Ready(name, path, folders[name]) for name, path in checkpoints.items()}
-
-
-def _assigned(option: str, texts: Sequence[str]) -> dict[str, Path]:
-    found = {}
-    for text in texts:
-        name, sign, path = str(text).partition("=")
-        if not (name and sign and path):
-            raise UserError(f"`--{option}` must be LANG=PATH, got {text!r}")
-        found[name] = Path(path)
-    return found
-
-
-def _filled(path: Path, seed: int) -> Path:
-    return Path(str(path).replace(_SEED, str(seed)))

@@ -52,11 +52,6 @@ class Training:
         }
         return mode + [part for name, n in limits.items() if n for part in (name, str(n))]
 
-    @property
-    def epochs(self) -> int:
-        """The number of a training's checkpoints, without the best and the last."""
-        return self.updates // self.every
-
 
 def training_step(
     name: str,
@@ -73,13 +68,9 @@ def training_step(
     """A step that trains a bilingual masked language model, and resumes where it was stopped.
 
     Args:
-        data: data folder.
-        folder: where checkpoints go.
-        log: where the runner writes the output of this step.
+        folder: where checkpoints go; log: where the runner writes the output of this step.
         choose_by: the language whose validation perplexity selects ``checkpoint_best.pt``.
         options: specific to this model.
-        device: ``cpu`` or ``cuda``.
-        precision: fp32, bf16 or fp16.
     """
     command = [
         "fairseq-train",
@@ -128,7 +119,10 @@ def resumable_training(
 
 def checkpoints(folder: Path, training: Training) -> list[Path]:
     """The checkpoints of all epochs, in order."""
-    return [folder / f"checkpoint{epoch}.pt" for epoch in range(1, training.epochs + 1)]
+    return [
+        folder / f"checkpoint{epoch}.pt"
+        for epoch in range(1, training.updates // training.every + 1)
+    ]
 
 
 def chosen_update(log: Path, choose_by: str) -> int:

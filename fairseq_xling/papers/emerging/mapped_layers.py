@@ -42,7 +42,6 @@ from fairseq_xling.workflow.options import jobs_option, seeds_option, split_word
 from fairseq_xling.workflow.recipe import Cell, Study
 from fairseq_xling.workflow.settled import device_option, precision_option
 
-_ENCODER = "encoder"  # `eval transfer`'s name of a single unnamed encoder
 # How links of the two directions of alignment are combined.
 LINKS = ("intersection", "gdfa", "union", "fwd", "rev")
 
@@ -87,17 +86,6 @@ class Options(EncoderOptions, _Mapped):
     precision: str = precision_option()
     jobs: int = jobs_option()
 
-    @property
-    def layer_list(self) -> tuple[int, ...]:
-        """The layers below a head, which every encoder of the study must have."""
-        depths = [self.layers]
-        if ready := self.ready.values():
-            from fairseq_xling.models.transfer_encoder import encoder_depth  # imports fairseq
-
-            checkpoints = {one.of_seed(seed)[1] for one in ready for seed in self.seed_list}
-            depths = [encoder_depth(checkpoint) for checkpoint in checkpoints]
-        return parse_layers(self.read_layers, min(depths), "--read-layers")
-
 
 # Conneau et al. (2020), Section 5.1.2, with encoders as in Section 3.1.
 PRESETS = {"paper": {**PAPER, "languages": "en,fr,ru,zh", "normalize": "iterative"}}
@@ -137,7 +125,13 @@ class MappedLayers(Study):
 
     def plan(self, run: Models, o: Options) -> None:
         source, *targets = o.language_list
-        layers, text = o.layer_list, Path(o.data_text)
+        depths, text = [o.layers], Path(o.data_text)
+        if ready := o.ready.values():
+            from fairseq_xling.models.transfer_encoder import encoder_depth  # imports fairseq
+
+            files = {one.of_seed(seed)[1] for one in ready for seed in o.seed_list}
+            depths = [encoder_depth(file) for file in files]
+        layers = parse_layers(o.read_layers, min(depths), "--read-layers")
         encoders: dict[tuple[Path, Path], str] = {}  # names of heads on these files
         for target, name in itertools.product(targets, chosen_names("rows", o.rows, LAYERED)):
             pair, row = Pair(source, target), ROWS[name]
@@ -155,7 +149,7 @@ class MappedLayers(Study):
                     options += ["--train-args", shlex.join(reads)]
                     tuned = run.transfer(
                         *(f"{what}-{encoder}-{own}", task, [source]),
-                        {_ENCODER: (fixed.checkpoint, fixed.data)},
+                        {"encoder": (fixed.checkpoint, fixed.data)},
                         *(options, str(seed)),
                     )
                     file = task.file(text, "test", target)

@@ -17,7 +17,6 @@ from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.core.options import option, reads
-from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.papers.emerging.encoders import (
     ROWS,
@@ -106,11 +105,7 @@ class Options(EncoderOptions, _Compared):
         given = [self.dictionary_train, self.dictionary_test]
         if not any(given):
             given = [self.dictionary or str(Path(self.data_text) / "dictionary")]
-        found = [dictionary_path(path, self.language_list[0], target) for path in given]
-        for path in found:
-            if not path.is_file():
-                raise UserError(f"{path}: no such dictionary")
-        return found
+        return [dictionary_path(path, self.language_list[0], target) for path in given]
 
 
 # Conneau et al. (2020), Section 5 and Figure 7, with encoders as in Section 3.1.
@@ -165,7 +160,6 @@ class Similarity(Study):
     files, run_type = FILES, Models
 
     def check(self, o: Options) -> Options:
-        from fairseq_xling.mapping.paired import PAIRED
         from fairseq_xling.mapping.steps import parse_elements
 
         o = counted(o)
@@ -177,9 +171,6 @@ class Similarity(Study):
             raise UserError(f"`--test-share` must lie between 0 and 1, got {o.test_share}")
         if bool(o.dictionary_train) != bool(o.dictionary_test):
             raise UserError("`--dictionary-train` and `--dictionary-test` must be given together")
-        known = [name for name in PAIRED if PAIRED[name].any_pairs]
-        if o.method not in known:
-            raise UserError(f"`--method`: {unknown_name('method', o.method, known)}")
         parse_elements(o.normalize)
         if not o.encoder:  # an existing one may be deeper
             parse_layers(o.compare_layers, o.layers, "--compare-layers")
@@ -195,12 +186,9 @@ class Similarity(Study):
                 read_dictionary(path)
         for split, path in o.paraphrases.items():
             text = o.text(f"parallel/{split}.{source}-{targets[0]}.{source}")
-            counts = [sum(1 for _ in read_sentences(each)) for each in (path, text)]
-            if counts[0] != counts[1]:
-                raise UserError(
-                    f"{path}: must have a line for each of the {counts[1]} lines of {text}, got "
-                    f"{counts[0]}"
-                )
+            lines, wanted = (sum(1 for _ in read_sentences(each)) for each in (path, text))
+            if lines != wanted:
+                raise UserError(f"{path}: must have the {wanted} lines of {text}, got {lines}")
         return o
 
     def plan(self, run: Models, o: Options) -> None:

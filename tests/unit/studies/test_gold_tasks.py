@@ -51,13 +51,6 @@ def test_a_step_depends_on_its_own_files_and_tests_are_not_looked_into(text, tas
     assert {path for path, change in changed.items() if change} == expected
 
 
-def test_the_command_names_the_files_that_the_step_depends_on(text):
-    step = make(text)
-    (command,) = step.commands
-    named = {word.partition("=")[2] for word in command if str(text) in word}
-    assert named == {str(path) for path in (*step.inputs, *step.unread) if text in path.parents}
-
-
 def test_an_unknown_task_is_answered_with_all():
     with pytest.raises(UserError, match="unknown `--tasks` 'tags'; known: nli, ner, pos, parsing"):
         parse_tasks("--tasks", "tags")

@@ -36,17 +36,6 @@ def value(command, option):
     return command[len(command) - 1 - command[::-1].index(option) + 1]
 
 
-def test_encoders_are_trained_on_streams_on_request_and_with_the_papers_preset(config, tmp_path):
-    assert PRESETS["paper"]["block"] == 256
-    for block, mode in ((0, "sentence"), (PRESETS["paper"]["block"], "none")):
-        steps = steps_of(tmp_path, config(block=block))
-        trained = [step for name, step in steps.items() if name.startswith("train-")]
-        assert trained
-        for (command,) in (step.commands for step in trained):
-            assert value(command, "--sample-break-mode") == mode
-            assert not block or value(command, "--tokens-per-sample") == "256"
-
-
 def test_a_head_is_trained_once_for_each_layer_and_encoder_that_it_stands_on(config, tmp_path):
     steps = steps_of(tmp_path, config(head_layers=3))
     heads = {name for name in steps if name.startswith(("ner-", "parsing-"))}
