@@ -270,8 +270,6 @@ def data_folder(o: Options, name: str) -> Path:
     """The data folder of the encoder called ``name``."""
     named = [_named("--data", text, Path(text).name) for text in o.data]
     folders = dict(named)
-    if len(folders) < len(named):
-        raise UserError(f"`--data` names one folder twice, got {', '.join(o.data)}")
     if name not in folders and len(folders) > 1:
         raise UserError(f"`--data` must say which folder is {name!r}'s, as in {name}=DATA")
     return folders.get(name, named[0][1])
@@ -327,7 +325,7 @@ class TrainSet:
     Attributes:
         name: for file names; redundant with the other fields.
         how: whether files are translations: ``translate-train``, ``translate-test``, or nothing.
-        row: the text of its row in the table after the encoder's name.
+        row: of the table, after the encoder's name, unless that is ``how``.
     """
 
     name: str
@@ -355,13 +353,12 @@ def zero_shot(o: Options) -> list[TrainSet]:
     sets = [TrainSet("zero-shot", train, valid, tests)]
     if translated := parse_tests("--translate-test", o.translate_test):
         own = tuple(dataclasses.replace(test, reads=trained[0]) for test in translated)
-        sets.append(TrainSet("zero-shot", train, valid, own, *["translate-test"] * 2))
+        sets.append(TrainSet("zero-shot", train, valid, own, "translate-test"))
     for lang, path in o.files("translate_train", once=True):
         own = tuple(test for test in tests if test.lang == lang)
         if not own:
             raise UserError(f"`--translate-train` {lang}: there is no `--test` of this language")
-        new = ((lang, path),)
-        sets.append(TrainSet(f"train-{lang}", new, valid, own, *["translate-train"] * 2))
+        sets.append(TrainSet(f"train-{lang}", ((lang, path),), valid, own, "translate-train"))
     return sets
 
 
@@ -444,9 +441,7 @@ class ZeroShot(Study):
             raise unknown_name("`--metric`", o.metric, known)
         find_format(head.format, o.format)
         parse_columns(o.columns)
-        size = len(grid(o))
-        if o.best > size:
-            raise UserError(f"`--best` must be at most the {size} settings to try, got {o.best}")
+        grid(o)
         if o.warmup >= 1:
             raise UserError(f"`--warmup` must be a share below 1, got {o.warmup}")
         parse_alphas(o.shift_alphas)
@@ -478,8 +473,9 @@ class ZeroShot(Study):
                 for setting, seed in itertools.product(grid(o), o.seed_list)
             }
             about = {
-                **{"name": ", ".join(filter(None, (encoder.name, one.row))), "how": one.how},
-                **{"encoder": encoder.name, "trained": one.name, "sources": one.sources},
+                **{"name": ", ".join(filter(None, (encoder.name, one.row or one.how)))},
+                **{"how": one.how, "encoder": encoder.name, "trained": one.name},
+                "sources": one.sources,
                 # The order is that of the command; results sort their keys.
                 "languages": list(dict.fromkeys(languages)),
             }
@@ -496,9 +492,10 @@ class ZeroShot(Study):
             }
             held = [(test.lang, test.path) for test in one.tests]
             if o.shift_layer and not one.how:
-                values["shift"] = {"layer": o.shift_layer, "sentences": o.shift_sentences}
-                values["shift"] |= {"alpha": o.shift_alpha, "alphas": o.shift_alphas}
-                values["shift"]["dev"] = {lang: path for lang, path in dev}
+                values["shift"] = {
+                    **{"layer": o.shift_layer, "sentences": o.shift_sentences, "dev": dict(dev)},
+                    **{"alpha": o.shift_alpha, "alphas": o.shift_alphas},
+                }
                 held += dev
             name = "-".join(filter(None, (encoder.name, one.name, one.how)))
             result = run.function(
