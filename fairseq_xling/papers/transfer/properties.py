@@ -33,8 +33,9 @@ from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import read_lines, same_place
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
+from fairseq_xling.papers.transfer.parsing import parse_tests
 from fairseq_xling.papers.transfer.zero_shot import Options as TransferOptions
-from fairseq_xling.papers.transfer.zero_shot import data_folder, parse_tests
+from fairseq_xling.papers.transfer.zero_shot import data_folder
 from fairseq_xling.reports.page import PAGE, write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record

@@ -8,21 +8,19 @@ import torch
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.identity import encode_identity
+from fairseq_xling.papers.transfer.parsing import PAPER, Test, parse_alphas
 from fairseq_xling.papers.transfer.zero_shot import (
-    PAPER,
     PRESETS,
     Encoder,
     Matrix,
     Options,
     Setting,
-    Test,
     TrainSet,
     ZeroShot,
     check_encoders,
     encoders,
     grid,
     matrix,
-    parse_alphas,
     shift_dev,
     zero_shot,
 )
