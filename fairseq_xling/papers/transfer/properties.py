@@ -33,8 +33,9 @@ from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import read_lines, same_place
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
+from fairseq_xling.papers.transfer.parsing import parse_tests
 from fairseq_xling.papers.transfer.zero_shot import Options as TransferOptions
-from fairseq_xling.papers.transfer.zero_shot import data_folder, parse_tests
+from fairseq_xling.papers.transfer.zero_shot import data_folder
 from fairseq_xling.reports.page import PAGE, write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
@@ -106,17 +107,14 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
             raise UserError(f"the run {folder} is named twice")
     by_run = [_figures_of(folder) for folder in folders]
     cells = [cell for found in by_run for cell in found]
-    for cell in cells:
-        if cell.config.head != cells[0].config.head:
-            raise UserError(
-                f"{cell.run}: head must be {cells[0].config.head!r} like that of {cells[0].run}, "
-                f"got {cell.config.head!r}"
-            )
-        if cell.config.figure != cells[0].config.figure:
-            raise UserError(
-                f"{cell.run}: metric must be {cells[0].config.figure!r} like that of "
-                f"{cells[0].run}, got {cell.config.figure!r}"
-            )
+    for name in ("head", "figure"):
+        first, *others = ((cell.run, getattr(cell.config, name)) for cell in cells)
+        for run, got in others:
+            if got != first[1]:
+                what = "metric" if name == "figure" else name
+                raise UserError(
+                    f"{run}: {what} must be {first[1]!r} like that of {first[0]}, got {got!r}"
+                )
     if not any(cell.zero_shot for cell in cells):
         raise UserError(
             f"{', '.join(map(str, folders))}: no figure of a language that was not trained on"
@@ -237,6 +235,7 @@ def scatter_record(prop: Property, points: Sequence[Row]) -> Record:
         "Plot and correlation: languages that the model was not trained on. An arrow leads from "
         "the training language. Names that do not fit in the plot are left out.",
     ]
+    title = f"{metric} against the {prop.xlabel}"
     few = f"Not given for fewer than {LEAST} points, or if all are equal."
     table = Table({**lines, f"{metric} (%)": "value"}, "", {"measure": metric})
     found = Table({"encoder": "row"}, where={"measure": list(CORRELATIONS)}, order=CORRELATIONS)
@@ -247,13 +246,7 @@ def scatter_record(prop: Property, points: Sequence[Row]) -> Record:
             for row in (*points, *_correlations(points))
         ],
         (
-            Section(
-                f"{metric} against the {prop.xlabel}",
-                table,
-                chart,
-                [*notes, *prop.notes],
-                name="plot",
-            ),
+            Section(title, table, chart, [*notes, *prop.notes], name="plot"),
             Section("Correlation", found, notes=[few], name="correlation"),
         ),
         source=prop.source,
@@ -333,8 +326,10 @@ def measure_overlap(cell: FinishedFigure) -> tuple[Point, dict[str, Path]]:
                 f"{path}: no such file; the files of the run {cell.run} are relative to the folder "
                 "where it was started"
             )
-    read = functools.partial(_read, cell, data)
-    train, tested = [read(lang, path) for lang, path in trained], read(cell.lang, test)
+    how = cell.config.head, cell.config.columns, data
+    *train, tested = (
+        read_entities(path, *how, lang) for lang, path in [*trained, (cell.lang, test)]
+    )
     first = frozenset().union(*(one.subwords for one in train))
     overlap = jaccard(first, tested.subwords)
     details = {
@@ -344,16 +339,8 @@ def measure_overlap(cell: FinishedFigure) -> tuple[Point, dict[str, Path]]:
         "in test": len(tested.subwords),
         "unknown (%)": 100 * tested.unknown,
     }
-    roles = {f"train {path}": path for _, path in trained}
-    return Point(cell, overlap, details), {
-        **roles,
-        f"test {test}": test,
-        f"data {data}": data / "meta.json",
-    }
-
-
-def _read(cell: FinishedFigure, data: Path, lang: str, path: Path) -> Entities:
-    return read_entities(path, cell.config.head, cell.config.columns, data, lang)
+    roles = {f"train {path}": path for _, path in trained} | {f"test {test}": test}
+    return Point(cell, overlap, details), roles | {f"data {data}": data / "meta.json"}
 
 
 def run_overlap(args: argparse.Namespace) -> str:
@@ -410,7 +397,15 @@ def read_features(path: str | Path) -> dict[str, list[str]]:
         cells = [cell.strip() for cell in line.split("\t")]
         place = f"{path}:{number}"
         if not names:
-            names = _header(place, cells)
+            if cells[0] != KEY or len(cells) < 2:
+                raise UserError(
+                    f"{place}: the first row must be {KEY!r} and names of features, "
+                    f"tab-separated, got {line!r}"
+                )
+            for name in cells:
+                if not name or cells.count(name) > 1:
+                    raise UserError(f"{place}: features must have different names, got {name!r}")
+            names = cells
             continue
         lang, values = cells[0], cells[1:]
         if len(cells) != len(names):
@@ -428,19 +423,6 @@ def read_features(path: str | Path) -> dict[str, list[str]]:
     if not table:
         raise UserError(f"{path}: contains no languages")
     return table
-
-
-def _header(place: str, cells: list[str]) -> list[str]:
-    if cells[0] != KEY or len(cells) < 2:
-        got = "\t".join(cells)
-        raise UserError(
-            f"{place}: the first row must be {KEY!r} and names of features, tab-separated, "
-            f"got {got!r}"
-        )
-    for name in cells:
-        if not name or cells.count(name) > 1:
-            raise UserError(f"{place}: features must have different names, got {name!r}")
-    return cells
 
 
 def measure_word_order(

@@ -27,7 +27,7 @@ from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.engine.training_log import read_curves
 from fairseq_xling.interop.encoder import Encoder as LoadedEncoder
 from fairseq_xling.interop.token_translation import shifting
-from fairseq_xling.papers.transfer.zero_shot import Test, parse_alphas, parse_tests
+from fairseq_xling.papers.transfer.parsing import Test, parse_alphas, parse_tests
 from fairseq_xling.tasks.predict import Predictor
 
 

@@ -17,9 +17,16 @@ from fairseq_xling.core.named_files import HeldOut
 from fairseq_xling.core.options import option, reads
 from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.data.meta import check_test_set, split_order
+from fairseq_xling.data.meta import split_order
 from fairseq_xling.engine import training_log
 from fairseq_xling.engine.precision import device_options
+from fairseq_xling.papers.transfer.parsing import (
+    PAPER,
+    Test,
+    parse_alphas,
+    parse_tests,
+    refuse_twice,
+)
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section
 from fairseq_xling.reports.rows import Row, distinct, figures, select
@@ -38,35 +45,6 @@ from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Run, Study
 from fairseq_xling.workflow.settled import device_option, precision_option
 
 Files = tuple[tuple[str, Path], ...]  # (language, file)
-# Liu et al. (2020), Section 4.3, choose 1.5, .9, .7, .3 and .5 for five languages: steps of .1.
-PAPER = "0.1:2.0:0.1"
-_MOST = 1000  # each is a pass over the dev file
-
-
-def parse_alphas(text: str) -> tuple[float, ...]:
-    """Numbers separated by commas, or ``FIRST:LAST:STEP``, both ends included; ascending.
-
-    >>> parse_alphas("0.5,0.3,1"), parse_alphas("0.1:0.5:0.2")
-    ((0.3, 0.5, 1.0), (0.1, 0.3, 0.5))
-    >>> len(parse_alphas(PAPER)), 0.7 in parse_alphas(PAPER)
-    (20, True)
-    """
-    try:
-        if ":" in text:
-            first, last, step = map(float, text.split(":"))
-            count = math.floor((last - first) / step + 1e-6) + 1
-            # Multiples of a step such as 0.1 would otherwise end in 0.30000000000000004.
-            found = [round(first + k * step, 9) for k in range(count if count <= _MOST else 0)]
-        else:
-            found = [float(piece) for piece in text.split(",")]
-    except (ValueError, ArithmeticError):
-        found = []
-    if not found or not all(map(math.isfinite, found)) or len(set(found)) < len(found):
-        raise UserError(
-            "`--shift-alphas` must be different numbers, or FIRST:LAST:STEP with at most "
-            f"{_MOST} steps, got {text!r}"
-        )
-    return tuple(sorted(found))
 
 
 def _preset(head: str, lrs: str, sizes: str, epochs: int, **more: Any) -> dict[str, Any]:
@@ -185,22 +163,12 @@ class Options(WithSeeds):
         given = getattr(self, name)
         found = parse_files(_flag(name), ",".join(given)) if given else []
         if once:
-            _refuse_twice(_flag(name), [lang for lang, _ in found])
+            refuse_twice(_flag(name), [lang for lang, _ in found])
         return tuple(found)
 
 
 def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _refuse_twice(flag: str, labels: Sequence[str], advice: str = "") -> None:
-    for label in labels:
-        if labels.count(label) > 1:
-            name, _, lang = label.rpartition(".")
-            where = f" in the set {name}" if name else ""
-            raise UserError(
-                f"`{flag}` has two files of language {lang!r}{where}{advice.format(lang=lang)}"
-            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -270,54 +238,9 @@ def data_folder(o: Options, name: str) -> Path:
     """The data folder of the encoder called ``name``."""
     named = [_named("--data", text, Path(text).name) for text in o.data]
     folders = dict(named)
-    if len(folders) < len(named):
-        raise UserError(f"`--data` names one folder twice, got {', '.join(o.data)}")
     if name not in folders and len(folders) > 1:
         raise UserError(f"`--data` must say which folder is {name!r}'s, as in {name}=DATA")
     return folders.get(name, named[0][1])
-
-
-@dataclasses.dataclass(frozen=True)
-class Test:
-    """A test file: under ``lang`` in the table, read as language ``reads`` by the model.
-
-    ``name`` is that of the test set, where a language has several.
-    """
-
-    lang: str
-    reads: str
-    path: Path
-    name: str = "test"
-
-    @property
-    def label(self) -> str:
-        """What it is called in results, as on the command line.
-
-        >>> Test("de", "de", Path("a")).label, Test("de", "de", Path("a"), "test1").label
-        ('de', 'test1.de')
-        """
-        return self.lang if self.name == "test" else f"{self.name}.{self.lang}"
-
-
-def parse_tests(flag: str, texts: Sequence[str]) -> tuple[Test, ...]:
-    """Files to test on, ``LANG=FILE`` or, of a further test set, ``test1.LANG=FILE``.
-
-    >>> [(test.name, test.lang) for test in parse_tests("--test", ["de=a", "test1.de=b,fr=c"])]
-    [('test', 'de'), ('test1', 'de'), ('test', 'fr')]
-    """
-    tests: list[Test] = []
-    for piece in filter(None, (piece.strip() for piece in ",".join(texts).split(","))):
-        key, equals, path = piece.partition("=")
-        name, dot, lang = key.partition(".")
-        if dot and equals:
-            check_test_set(f"`{flag}` {key}", name)
-            piece = f"{lang}={path}"
-        else:
-            name = "test"
-        tests += [Test(lang, lang, path, name) for lang, path in parse_files(flag, piece)]
-    advice = "; name a further set, as in test1.{lang}=FILE"
-    _refuse_twice(flag, [test.label for test in tests], advice)
-    return tuple(tests)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -327,7 +250,7 @@ class TrainSet:
     Attributes:
         name: for file names; redundant with the other fields.
         how: whether files are translations: ``translate-train``, ``translate-test``, or nothing.
-        row: the text of its row in the table after the encoder's name.
+        row: of the table, after the encoder's name, unless that is ``how``.
     """
 
     name: str
@@ -355,13 +278,12 @@ def zero_shot(o: Options) -> list[TrainSet]:
     sets = [TrainSet("zero-shot", train, valid, tests)]
     if translated := parse_tests("--translate-test", o.translate_test):
         own = tuple(dataclasses.replace(test, reads=trained[0]) for test in translated)
-        sets.append(TrainSet("zero-shot", train, valid, own, *["translate-test"] * 2))
+        sets.append(TrainSet("zero-shot", train, valid, own, "translate-test"))
     for lang, path in o.files("translate_train", once=True):
         own = tuple(test for test in tests if test.lang == lang)
         if not own:
             raise UserError(f"`--translate-train` {lang}: there is no `--test` of this language")
-        new = ((lang, path),)
-        sets.append(TrainSet(f"train-{lang}", new, valid, own, *["translate-train"] * 2))
+        sets.append(TrainSet(f"train-{lang}", ((lang, path),), valid, own, "translate-train"))
     return sets
 
 
@@ -444,9 +366,7 @@ class ZeroShot(Study):
             raise unknown_name("`--metric`", o.metric, known)
         find_format(head.format, o.format)
         parse_columns(o.columns)
-        size = len(grid(o))
-        if o.best > size:
-            raise UserError(f"`--best` must be at most the {size} settings to try, got {o.best}")
+        grid(o)
         if o.warmup >= 1:
             raise UserError(f"`--warmup` must be a share below 1, got {o.warmup}")
         parse_alphas(o.shift_alphas)
@@ -478,8 +398,9 @@ class ZeroShot(Study):
                 for setting, seed in itertools.product(grid(o), o.seed_list)
             }
             about = {
-                **{"name": ", ".join(filter(None, (encoder.name, one.row))), "how": one.how},
-                **{"encoder": encoder.name, "trained": one.name, "sources": one.sources},
+                **{"name": ", ".join(filter(None, (encoder.name, one.row or one.how)))},
+                **{"how": one.how, "encoder": encoder.name, "trained": one.name},
+                "sources": one.sources,
                 # The order is that of the command; results sort their keys.
                 "languages": list(dict.fromkeys(languages)),
             }
@@ -496,9 +417,10 @@ class ZeroShot(Study):
             }
             held = [(test.lang, test.path) for test in one.tests]
             if o.shift_layer and not one.how:
-                values["shift"] = {"layer": o.shift_layer, "sentences": o.shift_sentences}
-                values["shift"] |= {"alpha": o.shift_alpha, "alphas": o.shift_alphas}
-                values["shift"]["dev"] = {lang: path for lang, path in dev}
+                values["shift"] = {
+                    **{"layer": o.shift_layer, "sentences": o.shift_sentences, "dev": dict(dev)},
+                    **{"alpha": o.shift_alpha, "alphas": o.shift_alphas},
+                }
                 held += dev
             name = "-".join(filter(None, (encoder.name, one.name, one.how)))
             result = run.function(

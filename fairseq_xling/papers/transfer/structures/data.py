@@ -2,7 +2,7 @@
 trees and candidates to learn or predict."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from fairseq_xling.core.ranges import (
     check_fields,
     numbers,
 )
-from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.papers.transfer.structures.features import (
     POOLS,
@@ -363,34 +363,22 @@ class Variant:
     changes: dict[str, Any] = field(default_factory=dict)
 
 
-ablations: Registry[Callable[[MatrixConfig, tuple[str, ...]], list[Variant]]] = Registry("ablation")
-
-
-@ablations.register("features")
-def leave_out(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
-    """Without each feature."""
-    if len(chosen) < 2:
-        return []
-    return [Variant(f"without {x}", tuple(one for one in chosen if one != x)) for x in chosen]
-
-
-@ablations.register("layers")
-def layers(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
-    """0 to 3 layers, besides the configured number."""
-    return [Variant(f"L = {n}", chosen, {"layers": n}) for n in range(4) if n != config.layers]
-
-
-@ablations.register("prune")
-def prune(config: MatrixConfig, chosen: tuple[str, ...]) -> list[Variant]:
-    """The path between the mentions alone, one edge around it, and the whole sentence."""
-    kinds = {-1: "whole sentence", 0: "path alone", 1: "path and 1 edge"}
-    return [Variant(x, chosen, {"prune": n}) for n, x in kinds.items() if n != config.prune]
-
-
 def variants(config: MatrixConfig, names: Sequence[str]) -> list[Variant]:
-    """The configured model, then those of the ablations ``names``."""
+    """The configured model, then those of the ablations ``names``: without each feature, with 0 to
+    3 layers, and of the path between the mentions alone, one edge around it, or all words."""
     chosen = parse_features(config.features)
-    found = [Variant("", chosen)]
+    without = chosen if len(chosen) > 1 else ()
+    pruned = {-1: "whole sentence", 0: "path alone", 1: "path and 1 edge"}
+    known = {
+        "features": [
+            Variant(f"without {x}", tuple(one for one in chosen if one != x)) for x in without
+        ],
+        "layers": [
+            Variant(f"L = {n}", chosen, {"layers": n}) for n in range(4) if n != config.layers
+        ],
+        "prune": [Variant(x, chosen, {"prune": n}) for n, x in pruned.items() if n != config.prune],
+    }
     for name in names:
-        found += ablations[name](config, chosen)
-    return found
+        if name not in known:
+            raise unknown_name("ablation", name, list(known))
+    return [Variant("", chosen), *(one for name in names for one in known[name])]

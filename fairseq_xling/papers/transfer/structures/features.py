@@ -43,41 +43,17 @@ class Feature:
 
 
 features: Registry[Feature] = Registry("feature")
-Names = Callable[[Sentence], Sequence[str]]
-
-
-def feature(name: str, of_tree: bool) -> Callable[[Names], Names]:
-    """Registers the function below as `Feature` ``name``."""
-
-    def add(names: Names) -> Names:
-        features.register(name)(Feature(names, of_tree))
-        return names
-
-    return add
-
-
-@feature("pos", of_tree=True)
-def pos(sentence: Sentence) -> Sequence[str]:
-    """The part of speech, as the file has it; UPOS where languages are to share it."""
-    return sentence.upos
-
-
-@feature("entity", of_tree=False)
-def entity(sentence: Sentence) -> Sequence[str]:
-    """The type of the mention that covers the word."""
-    return covering(sentence.entities, len(sentence.words))
-
-
-@feature("relation", of_tree=True)
-def relation(sentence: Sentence) -> Sequence[str]:
-    """The relation to the head, its universal part: ``nmod`` of ``nmod:poss``."""
-    return [name.partition(":")[0] for name in sentence.deprels]
-
-
-@feature("trigger", of_tree=False)
-def trigger(sentence: Sentence) -> Sequence[str]:
-    """The type of the event whose trigger covers the word."""
-    return covering(sentence.triggers, len(sentence.words))
+for _name, _feature in {
+    # As the file has it; UPOS where languages are to share it.
+    "pos": Feature(lambda one: one.upos, of_tree=True),
+    # Of the mention that covers the word.
+    "entity": Feature(lambda one: covering(one.entities, len(one.words)), of_tree=False),
+    # To the head, its universal part: ``nmod`` of ``nmod:poss``.
+    "relation": Feature(lambda one: [x.partition(":")[0] for x in one.deprels], of_tree=True),
+    # Of the event whose trigger covers the word.
+    "trigger": Feature(lambda one: covering(one.triggers, len(one.words)), of_tree=False),
+}.items():
+    features.register(_name)(_feature)
 
 
 def covering(mentions: Sequence[Mention], size: int) -> list[str]:

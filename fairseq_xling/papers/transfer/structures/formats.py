@@ -59,6 +59,11 @@ formats: Registry[type[Format]] = Registry("format")
 NO_RELATION = "no_relation"
 
 
+def _refuse_segment(path: Path, segment: str) -> None:
+    if segment:
+        raise UserError(f"`--segment` must be empty, since {path} has words, got {segment!r}")
+
+
 @formats.register("tacred")
 class Tacred(Format):
     """The JSON list of TACRED (Zhang et al. 2017), which preprocessors of ACE write as well.
@@ -77,8 +82,7 @@ class Tacred(Format):
     @staticmethod
     def read(path: Path, segment: str) -> Iterator[Sentence]:
         """See `Format`; entries are numbered from 1 in messages, for they have no lines."""
-        if segment:
-            raise UserError(f"`--segment` must be empty, since {path} has words, got {segment!r}")
+        _refuse_segment(path, segment)
         entries = _entries(path)
         lines = _first_lines(path, len(entries))
         for number, (entry, line) in enumerate(zip(entries, lines, strict=True), start=1):
@@ -104,27 +108,20 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 def _first_lines(path: Path, count: int) -> list[int]:
     """The line on which each entry begins."""
     text, decoder = read_text(path, "json"), json.JSONDecoder()
-    place, line, found = text.index("[") + 1, 1, []
-    line += text.count("\n", 0, place)
+    end, line, found = text.index("[") + 1, 1 + text.count("\n", 0, text.index("[")), []
     for _ in range(count):
-        start = place
+        place = end
         while text[place] in " \t\r\n,":
             place += 1
-        line += text.count("\n", start, place)
-        found.append(line)
+        found.append(line + text.count("\n", end, place))
+        line = found[-1]
         _, end = decoder.raw_decode(text, place)
         line += text.count("\n", place, end)
-        place = end
     return found
 
 
 def _sentence(path: Path, line: int, number: int, entry: Any) -> Sentence:
     where = f"{path}:{line}: entry {number}"
-
-    def values(key: str, kind: type) -> tuple[Any, ...]:
-        found = get_value(where, entry, key, list) if key in entry else []
-        return tuple(check_kind(where, one, f"`{key}`", kind) for one in found)
-
     get_value(where, entry, "token", list)
     sides = []
     for side in ("subj", "obj"):
@@ -137,15 +134,13 @@ def _sentence(path: Path, line: int, number: int, entry: Any) -> Sentence:
             )
         sides.append(Mention(start, end + 1, kind))
     label = get_value(where, entry, "relation", str) if "relation" in entry else NO_RELATION
+    kinds = {"token": str, "stanford_pos": str, "stanford_head": int, "stanford_deprel": str}
     return check(
         Sentence(
             str(path),
             line,
             str(entry.get("id", number)),
-            values("token", str),
-            values("stanford_pos", str),
-            values("stanford_head", int),
-            values("stanford_deprel", str),
+            *(_list(where, entry, key, kind) for key, kind in kinds.items()),
             tuple(sides),
             relations=() if label == NO_RELATION else (Link(0, 1, label),),
             pairs=((0, 1),),
@@ -176,8 +171,7 @@ class JsonLines(Format):
 
     @staticmethod
     def read(path: Path, segment: str) -> Iterator[Sentence]:
-        if segment:
-            raise UserError(f"`--segment` must be empty, since {path} has words, got {segment!r}")
+        _refuse_segment(path, segment)
         number = 0
         for number, line in enumerate(read_lines(path), start=1):
             with one_row():
@@ -204,15 +198,13 @@ def _values(links: Sequence[Link], keys: tuple[str, str, str]) -> list[dict[str,
 def _json_lines_sentence(path: Path, number: int, value: Any) -> Sentence:
     where = f"{path}:{number}"
     get_value(where, value, "words", list)
+    kinds = {"words": str, "upos": str, "heads": int, "deprels": str}
     return check(
         Sentence(
             str(path),
             number,
             str(value.get("id", number)),
-            _list(where, value, "words", str),
-            _list(where, value, "upos", str),
-            _list(where, value, "heads", int),
-            _list(where, value, "deprels", str),
+            *(_list(where, value, key, kind) for key, kind in kinds.items()),
             _mentions(where, value, "entities"),
             _mentions(where, value, "triggers"),
             _links(where, value, "relations", _RELATION),
@@ -370,9 +362,6 @@ def marked_sentence(
     return check(sentence), whole
 
 
-_COMMENT = "Comment"
-
-
 @converters.register("relations")
 def relations(path: Path, columns: Mapping[str, str]) -> Rows:
     check_columns(tuple(columns), "relation")
@@ -396,7 +385,7 @@ def relations(path: Path, columns: Mapping[str, str]) -> Rows:
 def _semeval(path: Path) -> Iterator[Sentence]:
     cut = segmentations["pre"]
     for number, lines in groups(path):
-        if len(lines) not in (2, 3) or not all(line.startswith(_COMMENT) for line in lines[2:]):
+        if len(lines) not in (2, 3) or not all(line.startswith("Comment") for line in lines[2:]):
             raise UserError(
                 f"{path}:{number}: must be a text, a relation and perhaps a comment, got "
                 f"{len(lines)} lines"

@@ -8,6 +8,7 @@ with the next, and within a training with the last epoch on disk.
 import argparse
 import dataclasses
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ from fairseq_xling.core.files import exclusive, read_json, same_place, sha256, w
 from fairseq_xling.core.folders import claim
 from fairseq_xling.core.options import part_of
 from fairseq_xling.core.provenance import provenance
-from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.papers.transfer.structures.data import (
+    FitSettings,
     MatrixConfig,
+    ModelSettings,
     Reader,
     TrainConfig,
     Variant,
@@ -40,7 +42,6 @@ from fairseq_xling.papers.transfer.structures.matrix import (
     measurements,
     read_others,
 )
-from fairseq_xling.papers.transfer.structures.networks import networks
 from fairseq_xling.papers.transfer.structures.sentence import tasks
 from fairseq_xling.papers.transfer.structures.training import (
     MODEL,
@@ -67,14 +68,6 @@ def named_tests(given: Sequence[tuple[str, Path]]) -> dict[str, tuple[str, Path]
     endings = [Path(path.name.removesuffix(".gz")).suffix for _, path in given]
     names = output_names(given, "")
     return {x + end: one for x, end, one in zip(names, endings, given, strict=True)}
-
-
-def by_language(given: Sequence[tuple[str, Path]]) -> Mapping[str, list[Path]]:
-    """The files of each language, in order."""
-    found: dict[str, list[Path]] = {}
-    for lang, path in given:
-        found.setdefault(lang, []).append(path)
-    return found
 
 
 def run_train(args: argparse.Namespace) -> None:
@@ -199,28 +192,27 @@ class Job:
 
     Attributes:
         row: the training set, languages joined by ``+``.
-        network, variant: the model; seed: of the training.
-        name: of its files.
+        network, variant: the model, with its settings; seed: of the training, with its own.
+        name: of its files; different trainings have different ones.
     """
 
     row: str
     network: str
     variant: Variant
     seed: int
+    model: ModelSettings
+    fit: FitSettings
     name: str
-
-    @property
-    def what(self) -> str:
-        """For progress."""
-        return " ".join(filter(None, (self.row, self.network, self.variant.name, str(self.seed))))
 
 
 def run_matrix(args: argparse.Namespace) -> None:
     """See `fairseq_xling.papers.transfer.commands.struct`."""
     config = load_config(MatrixConfig, args)
     device = usable_device(config.device)
-    places = by_language(files("--train", config.train))
-    dev = by_language(files("--valid", config.valid))
+    places, dev = {}, {}  # files of each language, in order
+    for into, given in ((places, config.train), (dev, config.valid)):
+        for lang, path in files("--train" if into is places else "--valid", given):
+            into.setdefault(lang, []).append(path)
     tests = named_tests(files("--test", config.test))
     if not places or not tests:
         raise UserError(f"`--{'test' if places else 'train'}` must be given")
@@ -228,7 +220,7 @@ def run_matrix(args: argparse.Namespace) -> None:
     used = {f"train {x}{n}": p for x, own in places.items() for n, p in enumerate(own)}
     used |= {f"valid {x}{n}": p for x, own in dev.items() for n, p in enumerate(own)}
     jobs = _jobs(config, rows, {name: sha256(path) for name, path in used.items()})
-    models = [(one.variant.features, _model(config, one)) for one in jobs]
+    models = [(one.variant.features, one.model) for one in jobs]
     others = read_others(config.compare)
     source = config.source()
     library = Library(config.reader(models), source)
@@ -239,14 +231,26 @@ def run_matrix(args: argparse.Namespace) -> None:
     claim(output, {"task": config.task, "words": source.about()})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         for job in jobs:
+            path = output / "trained" / f"{job.name}.safetensors"
+            if path.is_file():
+                continue
             own = [[(x, p) for x in rows[job.row] for p in which[x]] for which in (places, dev)]
-            _train(job, own[0], own[1], config, library, device, output)
+            what = " ".join(filter(None, (job.row, job.network, job.variant.name, str(job.seed))))
+            state = path.with_name(f"{job.name}.state.safetensors")
+            of = config.task, job.variant.features, job.model, job.fit, device, state, what
+            trained, done = train(library, *own, *of)
+            record = {"epoch": done.best, "dev_f1": done.curve, "inputs": trained.network.inputs}
+            write_json(path.with_name(f"{job.name}.json"), record)
+            write_model(path, trained)
         digests = {name: sha256(path) for name, (_, path) in tests.items()}
         results = [_tested(job, config, library, tests, digests, device, output) for job in jobs]
-        always = {
-            row: _always([(x, p) for x in langs for p in places[x]], library, tests)
-            for row, langs in rows.items()
-        }
+        gold = {name: library.labels(place) for name, place in tests.items()}
+        always = {}
+        for row, langs in rows.items():
+            trained_on = [(x, path) for x in langs for path in places[x]]
+            label = majority([one for place in trained_on for one in library.labels(place)])
+            f1 = {name: micro_scores([label] * len(own), own).f1 for name, own in gold.items()}
+            always[row] = {"label": label, "f1": f1}
         used |= {f"test {name}": path for name, (_, path) in tests.items()}
         compared = zip(others, config.compare, strict=True)
         used |= {f"compare {name}": Path(run) / RESULTS for name, run in compared}
@@ -284,54 +288,21 @@ def _rows(
 def _jobs(
     config: MatrixConfig, rows: Mapping[str, Sequence[str]], digests: Mapping[str, str]
 ) -> list[Job]:
-    chosen = [one.strip() for one in config.networks.split(",") if one.strip()]
-    for name in chosen or [""]:
-        if name not in networks:
-            raise unknown_name("network", name, list(networks))
-    ablated = [one.strip() for one in config.ablate.split(",") if one.strip()]
-    found = []
-    for number, network in enumerate(chosen):
-        for variant in variants(config, ablated if number == 0 else []):
-            for row in rows:
-                for seed in parse_seeds("--seeds", config.seeds):
-                    job = Job(row, network, variant, seed, "")
-                    found.append(dataclasses.replace(job, name=_name(job, config, digests)))
-    return found
-
-
-def _name(job: Job, config: MatrixConfig, digests: Mapping[str, str]) -> str:
-    """The name of a job's files: different trainings have different ones."""
+    networks, ablated = (
+        [one.strip() for one in text.split(",") if one.strip()]
+        for text in (config.networks, config.ablate)
+    )
     read = (config.format, config.segment, config.trees, config.pool, sorted(digests.items()))
-    of = (job.row, job.variant.features, _model(config, job), config.fit(job.seed), read)
-    digest = hashlib.sha256(repr(of).encode()).hexdigest()[:8]
-    return f"{job.row}-{job.network}-seed{job.seed}-{digest}"
-
-
-def _model(config: MatrixConfig, job: Job) -> Any:
-    return config.model(job.network, **job.variant.changes)
-
-
-def _train(
-    job: Job,
-    places: Sequence[Place],
-    dev: Sequence[Place],
-    config: MatrixConfig,
-    library: Library,
-    device: torch.device,
-    output: Path,
-) -> None:
-    """Train, if that is not done yet."""
-    path = output / "trained" / f"{job.name}.safetensors"
-    if path.is_file():
-        return
-    settings = config.fit(job.seed)
-    trained, done = train(
-        library, places, dev, config.task, job.variant.features, _model(config, job), settings,
-        device, output / "trained" / f"{job.name}.state.safetensors", job.what,
-    )  # fmt: skip
-    record = {"epoch": done.best, "dev_f1": done.curve, "inputs": trained.network.inputs}
-    write_json(output / "trained" / f"{job.name}.json", record)
-    write_model(path, trained)
+    found = []
+    for number, network in enumerate(networks or [""]):
+        varied = variants(config, ablated if number == 0 else [])
+        seeds = parse_seeds("--seeds", config.seeds)
+        for variant, row, seed in itertools.product(varied, rows, seeds):
+            model, fit = config.model(network, **variant.changes), config.fit(seed)
+            of = (row, variant.features, model, fit, read)
+            name = f"{row}-{network}-seed{seed}-{hashlib.sha256(repr(of).encode()).hexdigest()[:8]}"
+            found.append(Job(row, network, variant, seed, model, fit, name))
+    return found
 
 
 def _tested(
@@ -359,13 +330,3 @@ def _tested(
     about = {"row": job.row, "network": job.network, "variant": job.variant.name, "seed": job.seed}
     write_json(path, {**about, **record, "scores": scores})
     return read_json(path)  # as a later call reads it
-
-
-def _always(
-    places: Sequence[Place], library: Library, tests: Mapping[str, Place]
-) -> dict[str, Any]:
-    """The most frequent label of a training set, and the F1 of always predicting it."""
-    label = majority([label for place in places for label in library.labels(place)])
-    gold = {name: library.labels(place) for name, place in tests.items()}
-    scores = {name: micro_scores([label] * len(own), own).f1 for name, own in gold.items()}
-    return {"label": label, "f1": scores}

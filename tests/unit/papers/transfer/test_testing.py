@@ -12,8 +12,8 @@ from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.papers.transfer import testing as module
+from fairseq_xling.papers.transfer.parsing import PAPER, Test, parse_alphas
 from fairseq_xling.papers.transfer.testing import Trained, best_on_dev, choose, language_mean
-from fairseq_xling.papers.transfer.zero_shot import PAPER, Test, parse_alphas
 
 ALPHAS = parse_alphas(PAPER)
 
