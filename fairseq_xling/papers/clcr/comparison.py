@@ -29,9 +29,9 @@ from fairseq_xling.papers.clcr.run import (
 )
 from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.pivot import Table
-from fairseq_xling.reports.record import Chart, Record, Section, read_record
+from fairseq_xling.reports.record import Record, Section, read_record
 from fairseq_xling.reports.rows import GIVEN, Row, arranged, by_seed, distinct, select
-from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Study
+from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Study, words
 from fairseq_xling.workflow.step import Step
 
 # Trainings by what their names begin with.
@@ -78,16 +78,9 @@ class TaskOptions(Options):
 
 
 class Comparison(Study):
-    """The base of the studies.
-
-    Attributes:
-        first: the first column; figure_title: of the figure.
-        measures: what of `ClcrRun.train` the table is made of.
-    """
+    """The base of the studies; ``measures`` is what of `ClcrRun.train` the table is made of."""
 
     paper, presets, files, run_type = "clcr", PRESETS, ONE_FIGURE, ClcrRun
-    first: ClassVar[str]
-    figure_title: ClassVar[str]
     measures: ClassVar[tuple[str, ...]] = ("model", "log", "labels")
 
     def parts(self, run: ClcrRun, o: Any) -> Iterator[tuple[Any, ClcrRun]]:
@@ -97,14 +90,6 @@ class Comparison(Study):
     def further(self, rows: Sequence[Row], cell: Cell) -> Iterable[Row]:
         """Further figures of a seed, from its rows of `read_model`."""
         return ()
-
-    def notes(self, rows: Sequence[Row], o: Any) -> Iterator[str]:
-        """The notes of the table."""
-        raise NotImplementedError(type(self).__name__)
-
-    def chart(self, columns: Sequence[str]) -> Chart:
-        """The figure; ``columns`` are those of the table."""
-        raise NotImplementedError(type(self).__name__)
 
     def check(self, o: Any) -> Any:
         from fairseq_xling.papers.clcr.sequence_variants import rows
@@ -129,10 +114,7 @@ class Comparison(Study):
         return o
 
     def plan(self, run: ClcrRun, o: Any) -> None:
-        how = [f"--{name}" for name in ("format", "columns")]
-        how = [
-            word for name in how for word in (name, getattr(o, name[2:])) if getattr(o, name[2:])
-        ]
+        how = words({"--format": o.format, "--columns": o.columns})
         encoded = []
         for file in o.labelled:
             stem = f"texts/{_stem(file)}.{file.lang}"
@@ -155,8 +137,21 @@ class Comparison(Study):
                     sequences += own.encode(found, seed, text).values()
                 kinds = {key: key.partition(" ")[0] for key in found}
                 files |= {f"{seed} {x}": found[x] for x in found if kinds[x] in self.measures}
-            if o.labelled:
-                files["classified"] = own.add(_classify(own, o, how, sequences))
+            if encoded:
+                place = run.folder / own.label
+                folders = place / "sequences" / "{seed}"
+                command = [
+                    "fairseq-xling",
+                    "clcr",
+                    "classify",
+                    *to_argv(o, "train", "valid", "test"),
+                ]
+                for row in o.row_list:
+                    command += ["--vectors", f"{row}={folders / row}/{{name}}.{{side}}.{{lang}}"]
+                command += [*how, *to_argv(o, "seeds", "device")]
+                command += ["--output", str(place / "classified"), *o.words("classify_args")]
+                to = {"inputs": sequences, "outputs": [place / "classified"], "resumable": True}
+                files["classified"] = run.add(Step(f"{own.label}-classify", [command], **to))
             source, target = o.languages
             own.measured(files, row=called, source=source, target=target)
 
@@ -196,33 +191,19 @@ class Comparison(Study):
         record, pair = super().record(rows, options), " and ".join(options.languages)
         return dataclasses.replace(record, title=f"{record.title}, {pair}")
 
-    def sections(self, rows: Sequence[Row], options: Any) -> Iterator[Section]:
-        columns = [name for name in distinct(rows, "column") if name]
-        digits = {name: 3 for name in columns if not name.endswith((" (%)", " (s)"))}
-        digits |= {name: 0 for name in columns if name.endswith(" (s)")}
-        table = Table({self.first: "row"}, "column", {"column": GIVEN}, digits={"*": 1, **digits})
-        yield Section("Table", table, notes=list(self.notes(rows, options)), name="table")
-        yield Section(self.figure_title, chart=self.chart(columns), name="plot")
+
+def table_section(rows: Sequence[Row], first: str, notes: Sequence[str]) -> Section:
+    """The table, whose first column is called ``first``."""
+    columns = [name for name in distinct(rows, "column") if name]
+    digits = {"*": 1} | {name: 0 for name in columns if name.endswith(" (s)")}
+    digits |= {name: 3 for name in columns if not name.endswith((" (%)", " (s)"))}
+    table = Table({first: "row"}, "column", {"column": GIVEN}, digits=digits)
+    return Section("Table", table, notes=notes, name="table")
 
 
 def _stem(file: LabelledFile) -> str:
     """The name of a labelled file without its ending and language, as in a pattern of folders."""
     return str(places_of(file.path, file.lang, 0)["name"])
-
-
-def _classify(run: ClcrRun, o: Any, how: Sequence[str], sequences: Sequence[Path]) -> Step:
-    """A classifier of every row, trained in one language and tested in both."""
-    place = run.folder / run.label
-    command = ["fairseq-xling", "clcr", "classify", *to_argv(o, "train", "valid", "test")]
-    for row in o.row_list:
-        folders = place / "sequences" / "{seed}" / row / "{name}.{side}.{lang}"
-        command += ["--vectors", f"{row}={folders}"]
-    command += [*how, *to_argv(o, "seeds", "device"), "--output", str(place / "classified")]
-    command += o.words("classify_args")
-    outputs = [place / "classified"]
-    return Step(
-        f"{run.label}-classify", [command], inputs=sequences, outputs=outputs, resumable=True
-    )
 
 
 def _trained(rows: Sequence[Row], pair: Sequence[str]) -> Iterator[Row]:
@@ -233,11 +214,10 @@ def _trained(rows: Sequence[Row], pair: Sequence[str]) -> Iterator[Row]:
     for kind in ("hard", "relative"):
         values = [last[f"{kind} {' '.join(way)}"] for way in (pair, pair[::-1])]
         figures[kind] = None if None in values else statistics.fmean(values)
-    for row in select(rows, {"task": PIVOTS}):
-        if row["measure"].startswith("F1"):
-            figures["f1"] = 100 * row["value"]
-        elif row["measure"] == "pivots":
-            figures["pivots"] = row["value"]
+    pivots = {row["measure"]: row["value"] for row in select(rows, {"task": PIVOTS})}
+    figures["pivots"] = pivots["pivots"]
+    for value in (value for name, value in pivots.items() if name.startswith("F1")):
+        figures["f1"] = 100 * value
     for name, value in figures.items():
         yield {"measure": name, **SHOWN.get(name, {}), "value": value}
 
@@ -268,8 +248,8 @@ def differences(rows: Iterable[Row], after: Any, before: Any, equal: bool = True
         sides = [own[x] for x in seeds], [other[x] for x in seeds]
         if row == after and seeds and (equal or sides[0] != sides[1]):
             name = DISTANCE if column == RELATIVE else column.removesuffix(" (%)")
-            words = in_words(paired_difference(*sides), *_UNITS.get(name, ("points", 1)))
-            said.append(f"{name} {words}")
+            difference = in_words(paired_difference(*sides), *_UNITS.get(name, ("points", 1)))
+            said.append(f"{name} {difference}")
     return "; ".join(said)
 
 

@@ -13,11 +13,12 @@ from fairseq_xling.papers.clcr.comparison import (
     Comparison,
     TaskOptions,
     differences,
+    table_section,
     zero_shot_note,
 )
 from fairseq_xling.papers.clcr.run import ClcrRun
 from fairseq_xling.papers.trelm.data import keep_pairs
-from fairseq_xling.reports.record import Chart
+from fairseq_xling.reports.record import Chart, Section
 from fairseq_xling.reports.rows import Row, distinct, select
 from fairseq_xling.studies.ablations import STUDIES
 
@@ -43,7 +44,6 @@ class ClcrPairs(Comparison):
     help = "distance, pivots, accuracy and time of CLCR by the number of sentence pairs"
     title, source = "CLCR by the number of sentence pairs", "CLCR, 4.3"
     lead = "The same training on nested subsets of the sentence pairs."
-    first, figure_title = "pairs", "By size"
 
     def parts(self, run: ClcrRun, o: PairsOptions) -> Iterator[tuple[int, ClcrRun]]:
         for size in o.size_list:
@@ -53,29 +53,27 @@ class ClcrPairs(Comparison):
             subset = run.function(f"subset-{size}", keep_pairs, values=values, to=to)
             yield size, run.row(f"pairs-{size}", data=str(subset))
 
-    def chart(self, columns: Sequence[str]) -> Chart:
-        """Distances, pivots, accuracies, seconds: those that were measured."""
-        chart = Chart("curve", {"column": columns}, "line", "row", panel="panel", ylabel="{panel}")
-        return dataclasses.replace(chart, xlabel="sentence pairs", chance="{chance is}", log="x")
-
-    def notes(self, rows: Sequence[Row], o: PairsOptions) -> Iterator[str]:
-        many = len(o.seed_list) > 1
-        yield (
-            f"{'Mean ± standard deviation over seeds' if many else 'Seed'} {o.seeds}. "
-            "Subsets are nested; encoders, and the text to validate on, are the same in every row."
-        )
-        yield (
+    def sections(self, rows: Sequence[Row], options: PairsOptions) -> Iterator[Section]:
+        many = len(options.seed_list) > 1
+        notes = [
+            f"{'Mean ± standard deviation over seeds' if many else 'Seed'} {options.seeds}. "
+            "Subsets are nested; encoders, and the text to validate on, are the same in every row.",
             "D is that of validation text, the mean of both directions; hard: to each word's best "
-            "partner alone; relative: divided by the spread of the target's states, chance 1."
-        )
-        if not o.threshold:
-            yield (
-                f"F1 of pseudo-gold pivots against the word alignment of {o.tune_on}, on which "
-                "their threshold was tuned."
+            "partner alone; relative: divided by the spread of the target's states, chance 1.",
+        ]
+        if not options.threshold:
+            notes.append(
+                f"F1 of pseudo-gold pivots against the word alignment of {options.tune_on}, on "
+                "which their threshold was tuned."
             )
-        yield "Seconds are the wall time of the trainings; T with its phases of the encoders."
-        yield from zero_shot_note("", rows)
-        yield from gains(rows)
+        notes.append(
+            "Seconds are the wall time of the trainings; T with its phases of the encoders."
+        )
+        yield table_section(rows, "pairs", [*notes, *zero_shot_note("", rows), *gains(rows)])
+        columns = [name for name in distinct(rows, "column") if name]
+        chart = Chart("curve", {"column": columns}, "line", "row", panel="panel", ylabel="{panel}")
+        how = {"xlabel": "sentence pairs", "chance": "{chance is}", "log": "x"}
+        yield Section("By size", chart=dataclasses.replace(chart, **how), name="plot")
 
 
 def gains(rows: Sequence[Row]) -> Iterator[str]:

@@ -14,11 +14,12 @@ from fairseq_xling.papers.clcr.comparison import (
     Comparison,
     TaskOptions,
     differences,
+    table_section,
     zero_shot_note,
 )
 from fairseq_xling.papers.clcr.measures import keypoints, order
 from fairseq_xling.papers.clcr.run import ClcrRun
-from fairseq_xling.reports.record import Chart
+from fairseq_xling.reports.record import Chart, Section
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, select
 from fairseq_xling.studies.ablations import STUDIES
 from fairseq_xling.workflow.recipe import Cell
@@ -102,7 +103,6 @@ class ClcrReadings(Comparison):
     help = "what CLCR leaves open: attention, annealed phases, encoder of key-points, order"
     title, source = "Readings of what CLCR leaves open", "CLCR, Sections 3.1 to 3.3"
     lead = "The same training, with one point read in another way."
-    first, figure_title = "reading", "By reading"
     measures = (*Comparison.measures, "table")
 
     def parts(self, run: ClcrRun, o: ReadingsOptions) -> Iterator[tuple[str, ClcrRun]]:
@@ -125,27 +125,24 @@ class ClcrReadings(Comparison):
             value = select(own, {"order": own[0]["order"]})[-1]["value"]
             yield {"measure": ORDER, "column": ORDER, "value": value}
 
-    def chart(self, columns: Sequence[str]) -> Chart:
-        """A panel for every column but the times."""
-        drawn = [name for name in columns if not name.endswith(" (s)")]
-        return Chart("bars", {"column": drawn}, panel="column", ylabel="{column}")
-
-    def notes(self, rows: Sequence[Row], o: ReadingsOptions) -> Iterator[str]:
-        for name in distinct(rows, "row"):
-            yield f"{name}: {READINGS[name].title}."
-        yield (
-            f"Mean ± standard deviation over {'seeds' if len(o.seed_list) > 1 else 'seed'} "
-            f"{o.seeds}; a reading shares with the defaults what is trained before it differs."
-        )
-        yield (
+    def sections(self, rows: Sequence[Row], options: ReadingsOptions) -> Iterator[Section]:
+        seeds = f"{'seeds' if len(options.seed_list) > 1 else 'seed'} {options.seeds}"
+        notes = [
+            *(f"{name}: {READINGS[name].title}." for name in distinct(rows, "row")),
+            f"Mean ± standard deviation over {seeds}; a reading shares with the defaults what is "
+            "trained before it differs.",
             "D is that of validation text, the mean of both directions; relative: divided by the "
             "spread of the target's states, chance 1. E is the accuracy of key-points against "
-            f"pseudo-gold pivots of validation text, where words with p above {o.delta} "
-            "are kept; entropy: the mean of p's, 1 is chance. BLEU-2: precision of pairs of words "
-            "in the found order, of the language that is reordered."
-        )
-        yield from zero_shot_note(" of T, T+E and T+E+R", rows)
-        yield from changes(rows)
+            f"pseudo-gold pivots of validation text, where words with p above {options.delta} are "
+            "kept; entropy: the mean of p's, 1 is chance. BLEU-2: precision of pairs of words in "
+            "the found order, of the language that is reordered.",
+            *zero_shot_note(" of T, T+E and T+E+R", rows),
+            *changes(rows),
+        ]
+        yield table_section(rows, "reading", notes)
+        drawn = [x for x in distinct(rows, "column") if x and not x.endswith(" (s)")]
+        chart = Chart("bars", {"column": drawn}, panel="column", ylabel="{column}")
+        yield Section("By reading", chart=chart, name="plot")
 
 
 def changes(rows: Sequence[Row]) -> Iterator[str]:
