@@ -20,7 +20,7 @@ from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.core.files import read_json
 from fairseq_xling.engine.training_log import read_curves
 from fairseq_xling.papers.clcr.modules.extract import SHARES
-from fairseq_xling.papers.clcr.plan import DISTANCES, PIVOTS
+from fairseq_xling.papers.clcr.run import DISTANCES, PIVOTS
 from fairseq_xling.reports.pivot import OverSeeds, Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, read_record, write_record
 from fairseq_xling.reports.rows import GIVEN, Row, figures, select

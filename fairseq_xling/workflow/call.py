@@ -20,7 +20,9 @@ def command(function: Callable[..., None], values: Mapping[str, Any]) -> list[st
     words = ["python", "-m", __name__, f"{function.__module__}:{function.__name__}"]
     for name, value in values.items():
         for key, each in _flat(name, value):
-            plain = isinstance(each, Path) or (isinstance(each, str) and not _is_json(each))
+            if isinstance(each, Path):  # with a mark of a path, by which it is known as an input
+                each = str(each) if "/" in str(each) else f"./{each}"
+            plain = isinstance(each, str) and not _is_json(each)
             words.append(f"{key}={each if plain else json.dumps(each)}")
     return words
 

@@ -23,7 +23,9 @@ from fairseq_xling.engine.extensions import take_folders
 from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.workflow import launch
 
-# Of fairseq's programs: folders that are written, and code, which counts as such.
+# Options of fairseq's programs: of files; of folders that are written, and code, which counts as
+# such.
+_READ = ("--path", "--restore-file", "--finetune-from-model")
 _UNREAD = ("--save-dir", "--results-path", "--tensorboard-logdir", "--log-file", "--user-dir")
 
 
@@ -76,9 +78,10 @@ def named_files(command: Sequence[str]) -> Iterator[tuple[str, bool]]:
             there = all(Path(text).is_dir() for text in listed)
             yield from ((str(path), False) for path in (verb.reads(args) if there else listed))
         return
-    for before, word in itertools.pairwise(["", *words]):
-        # Numbers and names are no files, even where there is one of that name.
-        if before not in _UNREAD and re.search(r"/|\w\.[A-Za-z]\w*$", word):
+    for before, word in itertools.pairwise([program, *words]):
+        # Other words are numbers and names, even where there is a file of that name.
+        named = before in (program, *_READ) or re.search(r"/|\w\.[A-Za-z]\w*$", word)
+        if named and before not in _UNREAD and not word.startswith("-"):
             yield word, False
 
 

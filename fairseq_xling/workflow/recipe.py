@@ -46,10 +46,12 @@ class Cell:
         about: columns of the frame that all its rows share, such as ``row`` and ``seed``.
         files: that were written, by what they are; they become inputs of the table. A folder stands
             for the results in it.
+        options: of the run that measured it.
     """
 
     about: Mapping[str, Any]
     files: Mapping[str, Path]
+    options: Any = None
 
 
 def words(*given: Any) -> list[str]:
@@ -101,7 +103,7 @@ class Run:
         """Add a step.
 
         Args:
-            kind: its name, but for a label.
+            kind: its name, but for a label; or with "{label}", which stands for it in all texts.
             given: its command, as of `words`; THEN begins another. In a word, "{out}" stands for
                 the output, "{out1}" and so on for those of ``also``, "{name}" for its name.
             to: the output, in the folder of the run, "{name}" as above; also: further ones.
@@ -110,9 +112,10 @@ class Run:
         """
         plain = how.pop("first_unlabelled", False)
 
-        def build(name: str) -> Step:
-            outputs = [self.folder / one.replace("{name}", name) for one in (to, *also)]
-            marks = {"{name}": name, "{out}": outputs[0]}
+        def build(name: str, label: str) -> Step:
+            marks: dict[str, Any] = {"{name}": name, "{label}": label}
+            outputs = [self.folder / _filled(one, marks) for one in (to, *also)]
+            marks["{out}"] = outputs[0]
             marks |= {f"{{out{n}}}": path for n, path in enumerate(outputs[1:], start=1)}
             commands: list[list[str]] = []
             for then, part in itertools.groupby(given, lambda one: one is THEN):
@@ -120,7 +123,7 @@ class Run:
                     commands.append([_filled(word, marks) for word in words(*part)])
             return Step(name, commands, outputs=outputs, **how)
 
-        return self.add(build(self._name(kind, build, plain)))
+        return self.add(build(self._name(kind, build, plain), self.label))
 
     def function(self, kind: str, function: Callable[..., None], *, to: str, **how: Any) -> Path:
         """Add a step that is a Python function of a module, as a command that can be repeated.
@@ -143,7 +146,7 @@ class Run:
 
     def measured(self, files: Mapping[str, Path], **about: Any) -> Cell:
         """Note what ``files`` are about."""
-        self.cells.append(Cell(about, files))
+        self.cells.append(Cell(about, files, self.options))
         return self.cells[-1]
 
     def labelled(self, label: str) -> "Run":
@@ -158,13 +161,15 @@ class Run:
         chosen = Plan([*self.steps.values(), wanted]).needed(_NOBODY)
         return [step for step in self.steps.values() if step.name in chosen]
 
-    def _name(self, kind: str, build: Callable[[str], Step], plain: bool) -> str:
-        step = build(_NOBODY)
+    def _name(self, kind: str, build: Callable[[str, str], Step], plain: bool) -> str:
+        step = build(_NOBODY, _NOBODY)
         about = [step.commands, dict(step.settings), step.inputs, step.outputs]
         key = kind, json.dumps(about, sort_keys=True, default=str)
         if key not in self._known:
             first = plain and not any(known == kind for known, _ in self._known)
             name = kind if first or not self.label else f"{kind}-{self.label}"
+            if "{label}" in kind:
+                name = kind.replace("{label}", self.label)
             if name in self._known.values():
                 raise ValueError(f"two steps are called {name!r}")
             self._known[key] = name
@@ -185,6 +190,7 @@ class Study:
         title, source, lead: of the page; help: what the list of studies says.
         presets: values of the options by name, where they have a field ``preset``.
         files: that the table's step leaves; a column in braces stands for each of its values.
+        last: name of that step.
         run_type: what `plan` is called with; one with steps of its own, such as trainings.
     """
 
@@ -196,6 +202,7 @@ class Study:
     options: ClassVar[type]
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     files: ClassVar[tuple[str, ...]] = ("table.md", "table.csv", RESULTS, "report.html")
+    last: ClassVar[str] = "table"
     run_type: ClassVar[type[Run]] = Run
 
     # ---- what a study says
@@ -268,7 +275,7 @@ class Study:
         names = dict.fromkeys(name.format(**cell.about) for name in self.files for cell in cells)
         about = [{**cell.about, "files": list(cell.files)} for cell in cells]
         table = Step(
-            "table",
+            self.last,
             call=lambda: self.write(folder, options, cells, steps),
             settings={"options": dataclasses.asdict(options), "study": self.name, "cells": about},
             inputs=files,

@@ -22,8 +22,8 @@ from fairseq_xling.data.mmap import TokenFile, write_items
 
 
 def keep_pairs(
-    data: Path,
-    output: Path,
+    data: Path | str,
+    output: Path | str,
     pair: Sequence[str],
     count: int,
     seed: int,
@@ -33,7 +33,7 @@ def keep_pairs(
 
     A smaller draw is a subset of a larger one, for the same seed.
     """
-    folder = DataFolder(data)
+    data, output, folder = Path(data), Path(output), DataFolder(data)
     sides = folder.parallel("train", *pair)
     total = len(sides[0])
     if count > total:

@@ -27,7 +27,8 @@ class Study(Protocol):
 STUDIES: Registry[type[Study]] = Registry(
     "study",
     __name__,
-    "fairseq_xling.papers.clcr.ablations_study",
+    "fairseq_xling.papers.clcr.pairs",
+    "fairseq_xling.papers.clcr.readings",
     "fairseq_xling.papers.emerging.mapped_layers",
     "fairseq_xling.papers.emerging.sharing",
     "fairseq_xling.papers.emerging.similarity",

@@ -77,7 +77,7 @@ def test_a_function_gets_the_values_that_its_command_was_made_of():
     words = call.command(write, VALUES)
     assert words[:4] == ["python", "-m", "fairseq_xling.workflow.call", f"{__name__}:write"]
     found = call.arguments(shlex.split(shlex.join(words))[4:])
-    strings = {"path": "a b.txt", "files": {"de": ["x.txt"], "id": ["7"]}}
+    strings = {"path": "./a b.txt", "files": {"de": ["./x.txt"], "id": ["7"]}}
     assert found == {**VALUES, **strings}
 
 

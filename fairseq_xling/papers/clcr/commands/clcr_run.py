@@ -24,8 +24,6 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.core.extras import OF_PAGES, check_installed
 
     check_installed("`fairseq-xling clcr run`", *OF_PAGES)
-    from fairseq_xling.papers.clcr.plan import run_clcr
-    from fairseq_xling.workflow.launcher import configured_output
+    from fairseq_xling.papers.clcr.run import Clcr
 
-    args.output = configured_output(args, "clcr")
-    run_clcr(args, everything=True)
+    Clcr().run(args)

@@ -15,15 +15,13 @@ GROUP = "CLCR"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.papers.clcr.config import ClcrRunConfig
+    from fairseq_xling.papers.clcr.options import Options
     from fairseq_xling.workflow.launcher import add_configured_run
 
-    add_configured_run(parser, ClcrRunConfig, "clcr")
+    add_configured_run(parser, Options, "clcr")
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.papers.clcr.plan import run_clcr
-    from fairseq_xling.workflow.launcher import configured_output
+    from fairseq_xling.papers.clcr.run import Clcr
 
-    args.output = configured_output(args, "clcr")
-    run_clcr(args, everything=False)
+    Clcr().run(args, everything=False)

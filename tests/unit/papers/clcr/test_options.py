@@ -3,7 +3,7 @@
 import argparse
 import dataclasses
 
-from fairseq_xling.papers.clcr.config import PRESETS, ClcrRunConfig
+from fairseq_xling.papers.clcr.options import PRESETS, Options
 from fairseq_xling.workflow.options import load_config
 
 # What differs from a run without it; of the rest the paper reports nothing.
@@ -18,11 +18,11 @@ PAPER = {
 
 def test_the_preset_of_the_paper_is_this_in_every_field():
     given = argparse.Namespace(config=None, preset="paper")
-    found = dataclasses.asdict(load_config(ClcrRunConfig, given, PRESETS))
-    assert found == {**dataclasses.asdict(ClcrRunConfig()), **PAPER}
+    found = dataclasses.asdict(load_config(Options, given, PRESETS))
+    assert found == {**dataclasses.asdict(Options()), **PAPER}
 
 
 def test_options_take_precedence_over_the_preset():
     given = argparse.Namespace(config=None, preset="paper", attention_score="exclusive")
-    config = load_config(ClcrRunConfig, given, PRESETS)
+    config = load_config(Options, given, PRESETS)
     assert (config.attention_score, config.layer) == ("exclusive", "9")
