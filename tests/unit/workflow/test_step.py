@@ -288,3 +288,20 @@ def test_the_time_of_a_run_is_that_of_its_steps_and_of_none_that_has_not_begun(
         stamp.finish() if ends else stamp.tick()
     assert seconds_taken(tmp_path, steps) == 0.8  # not 0.7999999999999999
     assert seconds_taken(tmp_path, steps[2:]) == 0.0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fairseq-train", "text", "--seed", "1"],
+        ["fairseq-train", "data", "--restore-file", "text"],
+        ["fairseq-xling", "eval", "bli", "a", "b", "--dictionary", "text", "--output", "o"],
+        ["python", "-m", "fairseq_xling.workflow.call", "m:f", "path=./text", "seed=1"],
+    ],
+)
+def test_a_file_without_a_folder_in_a_command_is_an_input(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("a")
+    Path("1").write_text("no file of a command's")
+    plan = Plan([Step("a", [command])])
+    assert Path("text") in plan.outside["a"] and Path("1") not in plan.outside["a"]
