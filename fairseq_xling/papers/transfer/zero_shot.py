@@ -238,6 +238,8 @@ def data_folder(o: Options, name: str) -> Path:
     """The data folder of the encoder called ``name``."""
     named = [_named("--data", text, Path(text).name) for text in o.data]
     folders = dict(named)
+    if len(folders) < len(named):
+        raise UserError(f"`--data` names one folder twice, got {', '.join(o.data)}")
     if name not in folders and len(folders) > 1:
         raise UserError(f"`--data` must say which folder is {name!r}'s, as in {name}=DATA")
     return folders.get(name, named[0][1])

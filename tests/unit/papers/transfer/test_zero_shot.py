@@ -184,6 +184,7 @@ def test_encoders_have_names_and_a_folder(config):
         ({"encoder": ("none.pt",)}, "`--encoder` none.pt: no such checkpoint"),
         ({"encoder": ("=models/best.pt",)}, "`--encoder` must look like NAME=PATH, got"),
         ({"encoder": ("models/best.pt",) * 2}, "two encoders are called 'models'; name them"),
+        ({"data": ("a=data", "a=models")}, "`--data` names one folder twice, got a=data, a=models"),
         (
             {"encoder": ("x=models/best.pt",), "data": ("a=data", "b=data")},
             "`--data` must say which folder is 'x''s, as in x=DATA",
