@@ -368,7 +368,9 @@ class ZeroShot(Study):
             raise unknown_name("`--metric`", o.metric, known)
         find_format(head.format, o.format)
         parse_columns(o.columns)
-        grid(o)
+        size = len(grid(o))
+        if o.best > size:
+            raise UserError(f"`--best` must be at most the {size} settings to try, got {o.best}")
         if o.warmup >= 1:
             raise UserError(f"`--warmup` must be a share below 1, got {o.warmup}")
         parse_alphas(o.shift_alphas)

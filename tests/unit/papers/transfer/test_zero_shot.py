@@ -133,6 +133,7 @@ def test_settings_that_hang_together_pass(config):
             {"batch_sizes": "4,x"},
             "`--batch-sizes` must be different whole numbers above 0, got '4,x'",
         ),
+        ({"best": 2}, "`--best` must be at most the 1 settings to try, got 2"),
         ({"warmup": 1.0}, "`--warmup` must be a share below 1, got 1.0"),
         (
             {"shift_layer": 2},
