@@ -107,7 +107,9 @@ class Options:
         "train", "split whose tokens are a language's, for the convert rate", metavar="SPLIT"
     )
     tokenizer: str | None = option(
-        None, "sacrebleu's (default: 13a, zh for zh, char for ja)", metavar="TOKENIZER"
+        None,
+        "sacrebleu's (default: 13a; zh for Chinese, char for other languages without spaces)",
+        metavar="TOKENIZER",
     )
     max_tokens: int = shared.max_tokens()
     device: str = shared.device()
