@@ -16,7 +16,7 @@ GENERATED = re.compile(
     r"project/(changelog|contributing|security)\.md"
 )
 # Why a block may not run, as the pages say it.
-REASONS = {"needs two GPUs", "needs a cluster"}
+REASONS = {"needs two GPUs", "needs a cluster", "needs optimum"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
