@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fairseq_xling.cli import main as fairseq_xling
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.papers.clcr.classify_config import write_texts
+from fairseq_xling.papers.clcr.labelled import write_texts
 from fairseq_xling.papers.clcr.labels import Labels
 from fairseq_xling.papers.clcr.sequence_variants import rows
 

@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,16 @@ from fairseq_xling.core.folders import claim
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import machine
 from fairseq_xling.engine.devices import usable_device
-from fairseq_xling.papers.clcr.classify_config import (
+from fairseq_xling.papers.clcr.labelled import (
     SIDES,
     TRAIN,
     VALID,
     ClassifyConfig,
     LabelledFile,
-    RowFolders,
-    folder,
     labelled_files,
     labelled_pairs,
-    parse_rows,
 )
+from fairseq_xling.papers.clcr.rows import RowFolders, parse_rows
 from fairseq_xling.papers.clcr.sequences import (
     META,
     Sequences,
@@ -50,7 +49,7 @@ from fairseq_xling.tasks.esim import Esim, EsimOptions, Trained, fit_pairs
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.verbs.parts.probe import shown
-from fairseq_xling.workflow.options import load_config
+from fairseq_xling.workflow.options import load_config, parse_seeds
 
 FILES = (RESULTS, "table.md", "table.csv", "plot.svg", "report.html")
 
@@ -114,40 +113,39 @@ Labelled = tuple[LabelledFile, list[str | None]]
 
 def run_classify(args: argparse.Namespace) -> None:
     """See `fairseq_xling.papers.clcr.commands.clcr_classify`."""
-    config = load_config(ClassifyConfig, args)
-    options = config.esim()
-    rows = parse_rows("--vectors", config.vectors, ("side",))
-    usable_device(config.device)
-    files = labelled_files(config)
-    labelled = [(file, _labels(file, config)) for file in files]
+    o, output = load_config(ClassifyConfig, args), Path(args.output)
+    sizes = [field.name for field in dataclasses.fields(EsimOptions) if field.name != "seed"]
+    given, seeds = {name: getattr(o, name) for name in sizes}, parse_seeds("--seeds", o.seeds)
+    options = [EsimOptions(**given, seed=seed) for seed in seeds]
+    rows = parse_rows("--vectors", o.vectors, ("side",))
+    usable_device(o.device)
+    files = labelled_files(o.train, o.valid, o.test)
+    labelled: list[Labelled] = []
+    for file in files:
+        labels = [item.label for item in labelled_pairs(file.path, o.format, o.columns)]
+        if file.name in (TRAIN, VALID) and not any(labels):
+            raise UserError(f"{file.path}: has no labels to learn from")
+        labelled.append((file, labels))
     names = sorted({label for label in labelled[0][1] if label is not None})
     if len(names) < 2:
         raise UserError(
             f"{files[0].path}: must have at least 2 labels, got {', '.join(names) or 0}"
         )
-    seeds = [one.seed for one in options]
+    used: dict[str, Path] = {file.name: file.path for file in files}
     for row in rows:
         for seed in row.differing(seeds):
             _open(row, labelled, names, seed)  # raises for missing or damaged files
-    beside = rows_beside(config, files[2:])
-    output = Path(args.output)
+            for file, side in product(files, SIDES):
+                folder = row.folder(file.path, file.lang, seed, side=side)
+                used[f"{row.name} {file.name} {side}, seed {seed}"] = folder / META
+    beside = rows_beside(o, files[2:])
+    runs = [*o.beside, *named_runs(o.baseline).values()]
+    used |= {f"run {run}": Path(run) / RESULTS for run in runs}
     claim(output, {"files": {file.name: sha256(file.path) for file in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
-        found = [
-            _result(row, labelled, names, one, config, output) for row in rows for one in options
-        ]
-        used: dict[str, Path] = {file.name: file.path for file in files}
-        used |= {
-            f"{row.name} {file.name} {side}, seed {seed}": folder(row, file, side, seed) / META
-            for row in rows
-            for seed in row.differing(seeds)
-            for file in files
-            for side in SIDES
-        }
-        runs = [*config.beside, *named_runs(config.baseline).values()]
-        used |= {f"run {run}": Path(run) / RESULTS for run in runs}
+        found = [_result(row, labelled, names, one, o, output) for row in rows for one in options]
         measured = measurements(files, found, _majority(labelled), beside)
-        record = made(classify_record(measured, config), used)
+        record = made(classify_record(measured, o), used)
         write_run(output, record)
         table, *_ = parts(record)
         print(text_table(*table.shown))
@@ -155,11 +153,9 @@ def run_classify(args: argparse.Namespace) -> None:
         print(f"written to {output}: {', '.join(FILES)}, predictions/")
 
 
-def _labels(file: LabelledFile, config: ClassifyConfig) -> list[str | None]:
-    found = [item.label for item in labelled_pairs(file.path, config.format, config.columns)]
-    if file.name in (TRAIN, VALID) and not any(found):
-        raise UserError(f"{file.path}: has no labels to learn from")
-    return found
+def _folders(row: RowFolders, file: LabelledFile, seed: int) -> list[tuple[str, Path]]:
+    """The sequences of both sides of a labelled file."""
+    return [(side, row.folder(file.path, file.lang, seed, side=side)) for side in SIDES]
 
 
 def _open(
@@ -169,8 +165,7 @@ def _open(
     numbers = {name: number for number, name in enumerate(names)}
     found: list[Pairs] = []
     for file, known in labelled:
-        folders = [folder(row, file, side, seed) for side in SIDES]
-        sides = [sequences_of(one, file.lang, file.path) for one in folders]
+        sides = [sequences_of(x, file.lang, file.path) for _, x in _folders(row, file, seed)]
         labels = np.array([numbers.get(label or "", -1) for label in known], dtype=np.int64)
         found.append(Pairs(*sides, labels))
         check_same_width(found[0].premises, found[-1].premises)
@@ -182,17 +177,18 @@ def _result(
     labelled: Sequence[Labelled],
     names: Sequence[str],
     options: EsimOptions,
-    config: ClassifyConfig,
+    o: ClassifyConfig,
     output: Path,
 ) -> dict[str, Any]:
     """The scores of one training, from its file if it exists; predictions are next to it."""
-    origin = {
-        f"{file.name} {side}": sha256(folder(row, file, side, options.seed) / META)
+    folders = {
+        f"{file.name} {side}": folder
         for file, _ in labelled
-        for side in SIDES
+        for side, folder in _folders(row, file, options.seed)
     }
-    read = (config.columns, config.format)  # determines which labels are learnt
-    text = repr((row.name, dataclasses.asdict(options), sorted(origin.items()), read))
+    origin = sorted((name, sha256(folder / META)) for name, folder in folders.items())
+    # The last two determine which labels are learnt.
+    text = repr((row.name, dataclasses.asdict(options), origin, (o.columns, o.format)))
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     name = f"{row.code}-seed{options.seed}-{digest}"
     path = output / "trained" / f"{name}.json"
@@ -205,39 +201,26 @@ def _result(
             bar.set_postfix_str(f"dev {100 * accuracy:.1f} %", refresh=False)
             bar.update()
 
-        trained = fit_esim(*pairs[:2], len(names), options, config.device, passed)
+        trained = fit_esim(*pairs[:2], len(names), options, o.device, passed)
     result: dict[str, Any] = {
-        "row": row.name,
-        "seed": options.seed,
-        "options": dataclasses.asdict(options),
-        "epoch": trained.epoch,
-        "dev": [100 * accuracy for accuracy in trained.curve],
-        "accuracy": {},
-        "vectors": {},
-        "empty": {},
+        **{"row": row.name, "seed": options.seed, "options": dataclasses.asdict(options)},
+        **{"epoch": trained.epoch, "dev": [100 * accuracy for accuracy in trained.curve]},
+        **{"accuracy": {}, "vectors": {}, "empty": {}},
     }
+    form, columns = find_format("tsv", o.format), parse_columns(o.columns)
     for (file, labels), own in zip(labelled[1:], pairs[1:], strict=True):
         predicted = [names[number] for number in trained.predict(own)]
         result["vectors"][file.name] = float(own.sizes.mean()) / 2
         empty = (own.premises.counts == 0).sum() + (own.hypotheses.counts == 0).sum()
         result["empty"][file.name] = int(empty)
-        scored = [(p, label) for p, label in zip(predicted, labels, strict=True) if label]
+        scored = [p == label for p, label in zip(predicted, labels, strict=True) if label]
         if scored:
-            right = sum(p == label for p, label in scored)
-            result["accuracy"][file.name] = 100 * right / len(scored)
-        if file.name != VALID:
-            _write(file, predicted, config, output / "predictions" / name)
+            result["accuracy"][file.name] = 100 * sum(scored) / len(scored)
+        if file.name != VALID:  # predictions instead of the labels of the file
+            place = output / "predictions" / name / file.name.removesuffix(".gz")
+            form.write(place, list(form.read(file.path, columns)), predicted, columns)
     write_json(path, result)
     return read_json(path)  # as a later call reads it
-
-
-def _write(
-    file: LabelledFile, predicted: Sequence[str], config: ClassifyConfig, output: Path
-) -> None:
-    """Predictions in the format of the file, instead of its labels."""
-    form, columns = find_format("tsv", config.format), parse_columns(config.columns)
-    items = list(form.read(file.path, columns))
-    form.write(output / file.name.removesuffix(".gz"), items, predicted, columns)
 
 
 def _majority(labelled: Sequence[Labelled]) -> tuple[str, Mapping[str, float]]:

@@ -10,14 +10,9 @@ from typing import Any, ClassVar
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option, reads, to_argv
-from fairseq_xling.papers.clcr.classify_config import (
-    SIDES,
-    ClassifyConfig,
-    LabelledFile,
-    labelled_files,
-    places_of,
-)
+from fairseq_xling.papers.clcr.labelled import SIDES, LabelledFile, labelled_files
 from fairseq_xling.papers.clcr.options import PRESETS, Options
+from fairseq_xling.papers.clcr.rows import places_of
 from fairseq_xling.papers.clcr.run import (
     DISTANCES,
     PIVOTS,
@@ -74,7 +69,7 @@ class TaskOptions(Options):
         """The labelled files; none without a classifier. Errors as `labelled_files`."""
         if not (self.train or self.valid or self.test):
             return []
-        return labelled_files(ClassifyConfig(train=self.train, valid=self.valid, test=self.test))
+        return labelled_files(self.train, self.valid, self.test)
 
 
 class Comparison(Study):
@@ -203,7 +198,7 @@ def table_section(rows: Sequence[Row], first: str, notes: Sequence[str]) -> Sect
 
 def _stem(file: LabelledFile) -> str:
     """The name of a labelled file without its ending and language, as in a pattern of folders."""
-    return str(places_of(file.path, file.lang, 0)["name"])
+    return places_of(file.path, file.lang)["name"]
 
 
 def _trained(rows: Sequence[Row], pair: Sequence[str]) -> Iterator[Row]:

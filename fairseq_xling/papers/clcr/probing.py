@@ -20,7 +20,7 @@ from fairseq_xling.core.files import exclusive, sha256
 from fairseq_xling.core.folders import claim
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine.devices import usable_device
-from fairseq_xling.papers.clcr.classify_config import RowFolders, parse_rows, places_of
+from fairseq_xling.papers.clcr.rows import RowFolders, parse_rows
 from fairseq_xling.papers.clcr.sequences import META, Sequences, sequences_of
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters
@@ -135,7 +135,7 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
         ]  # fmt: skip
         used = {"data": data.path / "meta.json", **{file.name: file.path for file in files}}
         used |= {
-            f"{row.name} {file.name}, seed {seed}": _folder(row, file, seed) / META
+            f"{row.name} {file.name}, seed {seed}": row.folder(file.path, file.lang, seed) / META
             for row in rows
             for seed in row.differing(seeds)
             for file in files
@@ -155,20 +155,16 @@ def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> Non
         file.placed = place(examples, codecs[file.lang], "characters")
 
 
-def _folder(row: RowFolders, file: File, seed: int) -> Path:
-    return row.folder(**places_of(file.path, file.lang, seed))
-
-
 def _open(row: RowFolders, file: File, seed: int) -> Spans:
     if file.placed is None:
         raise ValueError(f"{file.path} was not placed")
-    sequences = sequences_of(_folder(row, file, seed), file.lang, file.path)
+    folder = row.folder(file.path, file.lang, seed)
+    sequences = sequences_of(folder, file.lang, file.path)
     return sequence_spans(sequences, file.placed, file.labels)
 
 
 def _code(row: RowFolders, files: list[File], options: ProbeOptions) -> str:
     """A name for files: different probes have different names."""
-    text = repr(
-        (row.name, options, [sha256(_folder(row, file, options.seed) / META) for file in files])
-    )
+    folders = [row.folder(file.path, file.lang, options.seed) for file in files]
+    text = repr((row.name, options, [sha256(one / META) for one in folders]))
     return f"{row.code}-seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

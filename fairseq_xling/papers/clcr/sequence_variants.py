@@ -39,9 +39,9 @@ from fairseq_xling.core.registry import Registry, unknown_name
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
 from fairseq_xling.models.ordering.beam import MOST_WIDTH
-from fairseq_xling.papers.clcr.classify_config import RowOptions
 from fairseq_xling.papers.clcr.modules.order import Chosen, in_text_order
 from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
+from fairseq_xling.papers.clcr.rows import RowOptions
 from fairseq_xling.papers.clcr.sequences import META, is_written, write_sequences
 from fairseq_xling.text.blocks import BLOCK_SENTENCES
 from fairseq_xling.text.encoder import TextEncoder

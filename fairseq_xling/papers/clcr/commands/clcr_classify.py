@@ -24,7 +24,7 @@ GROUP = "CLCR"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.papers.clcr.classify_config import ClassifyConfig
+    from fairseq_xling.papers.clcr.labelled import ClassifyConfig
     from fairseq_xling.workflow.options import add_options
 
     parser.add_argument("--output", required=True, metavar=NEW_FOLDER, help="folder of the run")

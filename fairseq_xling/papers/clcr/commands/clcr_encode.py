@@ -29,7 +29,7 @@ _SAMPLE = 1000  # lines whose words are looked up
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.papers.clcr.classify_config import RowOptions
+    from fairseq_xling.papers.clcr.rows import RowOptions
 
     add = parser.add_argument
     add_trained(parser)
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.papers.clcr.classify_config import RowOptions
+    from fairseq_xling.papers.clcr.rows import RowOptions
     from fairseq_xling.papers.clcr.sequence_variants import encode, rows
     from fairseq_xling.papers.clcr.sequences import Sequences
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
-    from fairseq_xling.papers.clcr.classify_config import write_texts
+    from fairseq_xling.papers.clcr.labelled import write_texts
 
     count = write_texts(Path(args.source), args.output, args.format, args.columns)
     print(f"{args.output}.premise, {args.output}.hypothesis: {count:,} sentences each")

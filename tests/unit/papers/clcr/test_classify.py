@@ -11,7 +11,7 @@ from fairseq_xling.papers.clcr.classify import (
     named_runs,
     rows_beside,
 )
-from fairseq_xling.papers.clcr.classify_config import ClassifyConfig, LabelledFile
+from fairseq_xling.papers.clcr.labelled import ClassifyConfig, LabelledFile
 from fairseq_xling.reports.record import RESULTS, Record, write_record
 from tests.records import table
 

@@ -5,9 +5,9 @@ import pytest
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP
-from fairseq_xling.papers.clcr.classify_config import RowOptions
 from fairseq_xling.papers.clcr.modules import Sizes
 from fairseq_xling.papers.clcr.modules.order import OrderModule
+from fairseq_xling.papers.clcr.rows import RowOptions
 from fairseq_xling.papers.clcr.sequence_variants import encode_block, rows
 from tests.toy_clcr import DIM, FILLERS, PIVOTS, toy, toy_pairs
 
