@@ -260,7 +260,8 @@ def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     # A file to test on is not looked at before the test: all is trained, then its row is named.
     done = run(*evaluation(study, "run", *options, "--test", f"de={bad}"), check=False)
     assert done.returncode == 1
-    assert f"{bad}:2: must have 3 columns" in done.stdout.strip().splitlines()[-1]
+    assert f"| fairseq-xling: error: {bad}:2: must have 3 columns" in done.stdout
+    assert "step 'test-ours-zero-shot' failed" in done.stdout.strip().splitlines()[-1]
     assert done.stdout.count("done in") == 4
     done = run(*evaluation(study, "run", *options, "--test", f"de={nli(study, 'test', 'de')}"))
     assert done.stdout.count(": done before") == 4
