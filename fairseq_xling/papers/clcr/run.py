@@ -27,7 +27,7 @@ from fairseq_xling.reports.page import write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
 from fairseq_xling.reports.rows import Row, distinct, select
-from fairseq_xling.studies.optimiser import optimisation
+from fairseq_xling.studies.optimiser import check_optimiser, optimisation
 from fairseq_xling.verbs.parts.output import as_text
 from fairseq_xling.workflow.launcher import configured_output, run_steps
 from fairseq_xling.workflow.options import load_config
@@ -86,6 +86,7 @@ def check(o: Options) -> Options:
     from fairseq_xling.papers.clcr.modules.extract import parse_rates
     from fairseq_xling.papers.clcr.sequence_variants import rows
 
+    check_optimiser(o)
     if not o.data:
         raise UserError("`--data` must name a data folder with parallel text")
     folder = DataFolder(o.data)
