@@ -9,7 +9,7 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.trelm.autoregressive import (
-    autoregressive_step,
+    autoregressive_command,
     link_translation_data,
 )
 from fairseq_xling.reports.record import read_record
@@ -141,13 +141,9 @@ def test_the_ordinary_translation_model_reads_the_same_sets(study, tmp_path):
     """fairseq's own task refuses a folder with a validation set that is neither used nor waived."""
     links, save = tmp_path / "links", tmp_path / "save"
     link_translation_data(study.data, links, ("en", "de"))
-    step = autoregressive_step(
-        *("peer", links, save, tmp_path / "log", ("en", "de"), lambda: 1.0),
-        **{"layers": 1, "dim": 16, "max_tokens": 512, "lr": 1e-3, "seed": 1},
-    )
-    (command,) = step.commands
-    program = command.index("fairseq-train")
-    in_process("train", *command[program + 1 :], "--max-update", "1")
+    words = autoregressive_command(links, ("en", "de"), 1, 16, 512, 1)[1:]
+    command = [save if word == "{out}" else word for word in words]
+    in_process("train", *command, "--cpu", "--max-update", "1")
     output = in_process(
         *("generate", links, *COMMON, "--task", "translation", "-s", "en", "-t", "de"),
         *("--path", save / "checkpoint_last.pt", "--gen-subset", "test1", "--max-len-b", "10"),

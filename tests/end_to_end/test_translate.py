@@ -22,9 +22,8 @@ from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.inputs import InputSummary
-from fairseq_xling.papers.trelm.migration import add_migration
-from fairseq_xling.papers.trelm.plan import StepGraph
-from fairseq_xling.papers.trelm.preparation import plan_migration
+from fairseq_xling.papers.trelm.migration import Migration
+from fairseq_xling.workflow.recipe import Run
 from tests.end_to_end.engine import BIN, in_process, launch, run
 from tests.word_by_word import make_word_by_word
 
@@ -164,17 +163,16 @@ def test_a_migration_translates_a_relabelled_language_in_both_directions(relabel
         orderings="identity",
         translate_both=True,
     )
-    shape, splits = EncoderShape(2, 16, 16, 2, 40), frozenset({"test"})
-    inputs = InputSummary(shape, frozenset(), splits, (("en", "xx"),))
-    graph = StepGraph(tmp_path)
-    planned = plan_migration(graph, config, inputs, "xx", 1)
-    add_migration(planned)
-    outcome = planned.artifacts
+    shape = EncoderShape(2, 16, 16, 2, 40)
+    inputs = InputSummary(shape, frozenset(), {"test": ()}, (("en", "xx"),))
+    run = Run(tmp_path, config)
+    outcome = Migration(run, config, inputs, "xx", 1, relabelled.data)
+    outcome.migrate()
     for phase in ("forward", "backward"):
         relabelled.teach(outcome.checkpoints[phase], backward=phase == "backward")
     for name, reads, writes in (("identity", "en", "xx"), ("identity, backward", "xx", "en")):
         path = outcome.translations[name]
-        program, *words = graph[path.parent.name].commands[0]
+        program, *words = run.steps[path.parent.name].commands[0]
         assert program == "fairseq-generate"
         in_process("generate", *words)
         samples = read_samples(path)

@@ -5,22 +5,21 @@ Stock fairseq: a Transformer (Vaswani et al., 2017) on the same token files. Tre
 compared with its beam search.
 """
 
-import dataclasses
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.sampled_bleu import read_samples, score, tokenizer_for
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.data.folder import DataFolder
+from fairseq_xling.engine import training_log
 from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE
-from fairseq_xling.papers.trelm.migration import Direction, add_translation, directions
-from fairseq_xling.papers.trelm.plan import MigrationPlan
-from fairseq_xling.studies.training_command import resumable_training
-from fairseq_xling.workflow.step import Step, seconds_taken
+from fairseq_xling.papers.trelm.migration import Migration
+from fairseq_xling.workflow.step import seconds_taken
 
 NAME = AUTOREGRESSIVE
 _MAX_TOKENS = 4096
@@ -30,121 +29,116 @@ _MAX_EPOCHS = 500
 _TUNE_SPLIT = "valid"  # that a length penalty is chosen on
 
 
-def add_autoregressive(plan: MigrationPlan) -> None:
+def add_autoregressive(one: Migration) -> None:
     """Train it in each direction; its beam search becomes one of the translations."""
-    for direction in directions(plan):
-        folder, model = train_autoregressive(plan, direction)
-        whose = f"{NAME}-{direction.prefix}{plan.code}"
-        add_beam_search(plan, direction, folder, model, NAME, whose)
+    for back in one.directions:
+        folder, model = train_autoregressive(one, back)
+        add_beam_search(one, back, folder, model, NAME, f"{NAME}-{'back-' * back}{one.code}")
 
 
 def add_beam_search(
-    plan: MigrationPlan, direction: Direction, folder: Path, model: Path, what: str, whose: str
+    one: Migration, back: bool, folder: Path, model: Path, what: str, whose: str
 ) -> None:
     """What an autoregressive ``model`` writes for every split to translate, with beam 5 and the
-    best of the length penalties to try; ``whose`` it is, in the names of their steps."""
-    config = plan.config
-    text = ("--remove-bpe", "sentencepiece", "--batch-size", str(_GENERATE_BATCH))
+    best of `--autoregressive-lenpens`; ``whose`` it is, in the names of their steps.
 
-    def search(split: str, options: Sequence[str], name: str) -> Step:
-        return beam_search(plan, folder, model, direction.pair, split, (*text, *options), name)
+    fairseq divides the log-probability of a translation by its length to this power; above 1 it
+    favours long ones (Wu et al., 2016, have a similar term).
+    """
+    config = one.config
 
-    record = None
-    if config.lenpen_list and _TUNE_SPLIT in plan.inputs.parallel:
-        written = direction.pair[1]
-        chosen = config.bleu_tokenizer if written == plan.target else ""
-        record = add_length_penalty(plan, whose, tokenizer_for(written, chosen), search)
+    def search(split: str, *more: str) -> list[Any]:
+        options = ["--remove-bpe", "sentencepiece", "--batch-size", _GENERATE_BATCH, *more]
+        return beam_search(one, back, folder, model, split, *options)
 
-    def translate(split: str, name: str) -> Step:
-        step = search(split, (), name)
-        if record is None:
-            return step
-        late = functools.partial(chosen_penalty, record)
-        return dataclasses.replace(step, late=late, inputs=[*step.inputs, record])
-
+    late: dict[str, Any] = {}
+    if config.lenpen_list and _TUNE_SPLIT in one.inputs.parallel:
+        folders = [
+            one.run(
+                f"lenpen-{whose}-{value:g}",
+                search(_TUNE_SPLIT, "--lenpen", f"{value:g}"),
+                to="translations/{name}",
+            )
+            for value in config.lenpen_list
+        ]
+        written = one.pair(back)[1]
+        values = {
+            "values": config.lenpen_list,
+            "files": [found / f"generate-{_TUNE_SPLIT}.txt" for found in folders],
+            "tokenizer": tokenizer_for(written, "" if back else config.bleu_tokenizer),
+            "output": "{out}",
+        }
+        record = one.run.function(
+            f"lenpen-{whose}", choose_penalty, values=values, to="results/{name}.json"
+        )
+        late = {"late": functools.partial(chosen_penalty, record), "inputs": [record]}
     for split in config.translate_list:
-        build = functools.partial(translate, split)
-        add_translation(plan, direction, what, split, build, f"{what}, beam 5")
+        one.translate(back, what, split, search(split), f"{what}, beam 5", **late)
 
 
-def train_autoregressive(plan: MigrationPlan, direction: Direction) -> tuple[Path, Path]:
+def train_autoregressive(one: Migration, back: bool) -> tuple[Path, Path]:
     """Its data folder and its checkpoint.
 
     It is trained for as long as everything took that the model of this direction is built on,
     except the data folder, or until it no longer improves (`--autoregressive-patience`). It has
     half of the source's layers in its encoder and half in its decoder.
     """
-    config, inputs, run = plan.config, plan.inputs, plan.run
-    ours = plan.artifacts.checkpoints[direction.phase]
-    spent = [step for step in plan.graph.needed([ours]) if not step.name.startswith("prepare-")]
-    folder = linked_data(plan, plan.artifacts.data, direction)
-
-    def train(name: str) -> Step:
-        options = () if "valid" in inputs.parallel else ("--disable-validation",)
-        if config.autoregressive_patience:
-            options = until_it_stops_improving(config.autoregressive_patience)
-        step = autoregressive_step(
-            name,
-            folder,
-            run / "models" / name,
-            run / "logs" / f"{name}.log",
-            direction.pair,
-            None if config.autoregressive_patience else lambda: seconds_taken(run, spent),
-            layers=max(1, inputs.shape.layers // 2),
-            dim=inputs.shape.dim,
-            max_tokens=config.max_tokens or _MAX_TOKENS,
-            lr=_LR,
-            seed=plan.artifacts.seed,
-            shared=len(inputs.dictionaries) == 1,
-            options=[*options, *config.words("autoregressive_args")],
-            device=config.device,
-        )
-        if config.autoregressive_patience:
-            return step
+    config, shape, validates = one.config, one.inputs.shape, "valid" in one.inputs.parallel
+    folder = linked_data(one, one.data, back)
+    how: dict[str, Any] = {}
+    if config.autoregressive_patience:
+        options = until_it_stops_improving(config.autoregressive_patience)
+    else:
+        ours, run = one.checkpoints["backward" if back else "forward"], one.run.folder
+        spent = [step for step in one.run.needed([ours]) if not step.name.startswith("prepare-")]
+        options = [] if validates else ["--disable-validation"]
         # It must not start before its time limit is known.
-        return dataclasses.replace(step, inputs=[*step.inputs, ours])
-
-    trained = plan.add(f"{NAME}-{direction.prefix}{plan.code}", train)
-    best = "best" if "valid" in inputs.parallel else "last"
-    return folder, run / "models" / trained / f"checkpoint_{best}.pt"
-
-
-def linked_data(plan: MigrationPlan, data: Path, direction: Direction) -> Path:
-    """The parallel text of ``data`` as fairseq's ``translation`` task expects it, by links."""
-    return plan.make(
-        f"{NAME}-data-{direction.prefix}{plan.target}",
-        "data/{}",
-        call=lambda folder: link_translation_data(data, folder, direction.pair),
-        settings={"pair": list(direction.pair)},
-        inputs=[data],
-        plain=True,
+        how = {"late": lambda: hours(seconds_taken(run, spent)), "inputs": [ours]}
+    trained = one.run(
+        f"{NAME}-{'back-' * back}{one.code}",
+        autoregressive_command(
+            *(folder, one.pair(back), max(1, shape.layers // 2), shape.dim),
+            *(config.max_tokens or _MAX_TOKENS, one.seed, len(one.inputs.dictionaries) == 1),
+        ),
+        options,
+        config.words("autoregressive_args"),
+        ["--cpu"] if config.device == "cpu" else [],
+        to="models/{name}",
+        also=["logs/{name}.log"],
+        resumable=True,
+        progress=functools.partial(training_log.progress, updates=0),
+        **how,
     )
+    return folder, trained / f"checkpoint_{'best' if validates else 'last'}.pt"
+
+
+def hours(seconds: float) -> list[str]:
+    """The option that limits a training to this time."""
+    return ["--stop-time-hours", str(seconds / 3600)]
+
+
+def linked_data(one: Migration, data: Path, back: bool) -> Path:
+    """The parallel text of ``data`` as fairseq's ``translation`` task expects it, by links."""
+    kind = f"{NAME}-data-{'back-' * back}".removesuffix("-")
+    return one.derived(kind, data, link_translation_data, pair=one.pair(back))
 
 
 def beam_search(
-    plan: MigrationPlan,
-    folder: Path,
-    model: Path,
-    pair: tuple[str, str],
-    split: str,
-    options: Sequence[str],
-    name: str,
-) -> Step:
-    """fairseq-generate with beam 5, into the folder ``translations/name`` of the run."""
-    output = plan.run / "translations" / name
-    command = [
-        *("fairseq-generate", str(folder), "--user-dir", str(USER_DIR), "--path", str(model)),
-        *("--task", "translation"),
-        *("-s", pair[0], "-t", pair[1], "--gen-subset", split, "--beam", "5"),
-        *("--required-batch-size-multiple", "1", "--results-path", str(output), *options),
-        *(("--cpu",) if plan.config.device == "cpu" else ()),
+    one: Migration, back: bool, folder: Path, model: Path, split: str, *options: Any
+) -> list[Any]:
+    """fairseq-generate with beam 5."""
+    source, target = one.pair(back)
+    return [
+        *("fairseq-generate", folder, "--user-dir", USER_DIR, "--path", model),
+        *("--task", "translation", "-s", source, "-t", target, "--gen-subset", split),
+        *("--beam", 5, "--required-batch-size-multiple", 1, "--results-path", "{out}", *options),
+        *(("--cpu",) if one.config.device == "cpu" else ()),
     ]
-    return Step(name, commands=[command], inputs=[folder, model], outputs=[output])
 
 
-def link_translation_data(data: Path, folder: Path, pair: tuple[str, str]) -> None:
-    """Link token files and dictionaries of ``data`` into ``folder`` under fairseq's names."""
-    source = DataFolder(data)
+def link_translation_data(data: Path | str, output: Path | str, pair: Sequence[str]) -> None:
+    """Link token files and dictionaries of ``data`` into ``output`` under fairseq's names."""
+    data, folder, source = Path(data), Path(output), DataFolder(data)
     stored = {
         split: "-".join(found)
         for split in source.splits
@@ -169,60 +163,40 @@ def _link(there: Path, here: Path) -> None:
     here.symlink_to(os.path.relpath(there.resolve(), here.parent.resolve()))
 
 
-def autoregressive_step(
-    name: str,
+def autoregressive_command(
     folder: Path,
-    save: Path,
-    log: Path,
     pair: tuple[str, str],
-    seconds: Callable[[], float] | None,
-    *,
     layers: int,
     dim: int,
     max_tokens: int,
-    lr: float,
     seed: int,
     shared: bool = True,
-    options: Sequence[str] = (),
-    device: str = "cpu",
-) -> Step:
-    """Train it for ``seconds()``, known when the step begins; or by what ``options`` say.
+) -> list[Any]:
+    """Train it into ``{out}``, without a limit.
 
     Args:
         folder: made by `link_translation_data`.
-        save: where checkpoints go.
         layers: of the encoder and of the decoder, each.
         shared: whether both languages have one dictionary.
     """
-    command = [
-        *("fairseq-train", str(folder), "--task", "translation", "--arch", "transformer"),
+    return [
+        *("fairseq-train", folder, "--task", "translation", "--arch", "transformer"),
         # Nothing of ours trains; it makes checkpoints whole and loadable on today's torch.
-        *("--user-dir", str(USER_DIR)),
-        *("--source-lang", pair[0], "--target-lang", pair[1]),
+        *("--user-dir", USER_DIR, "--source-lang", pair[0], "--target-lang", pair[1]),
         # fairseq refuses a folder with valid1 that is not validated on.
         "--ignore-unused-valid-subsets",
         "--share-all-embeddings" if shared else "--share-decoder-input-output-embed",
-        *("--encoder-layers", str(layers), "--decoder-layers", str(layers)),
-        *("--encoder-embed-dim", str(dim), "--decoder-embed-dim", str(dim)),
-        *("--encoder-ffn-embed-dim", str(4 * dim), "--decoder-ffn-embed-dim", str(4 * dim)),
-        *("--encoder-attention-heads", "4", "--decoder-attention-heads", "4", "--dropout", "0.1"),
-        *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1"),
-        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", "1.0"),
-        *("--lr", str(lr), "--lr-scheduler", "inverse_sqrt", "--warmup-updates", "400"),
-        *("--max-tokens", str(max_tokens), "--required-batch-size-multiple", "1"),
-        *("--save-dir", str(save), "--no-epoch-checkpoints", "--num-workers", "0"),
-        *("--seed", str(seed), "--log-format", "json", "--log-interval", "50"),
-        *("--no-progress-bar", *options, *(("--cpu",) if device == "cpu" else ())),
+        *("--encoder-layers", layers, "--decoder-layers", layers),
+        *("--encoder-embed-dim", dim, "--decoder-embed-dim", dim),
+        *("--encoder-ffn-embed-dim", 4 * dim, "--decoder-ffn-embed-dim", 4 * dim),
+        *("--encoder-attention-heads", 4, "--decoder-attention-heads", 4, "--dropout", 0.1),
+        *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1),
+        *("--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--clip-norm", 1.0),
+        *("--lr", _LR, "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 400),
+        *("--max-tokens", max_tokens, "--required-batch-size-multiple", 1),
+        *("--save-dir", "{out}", "--no-epoch-checkpoints", "--num-workers", 0),
+        *("--seed", seed, "--log-format", "json", "--log-interval", 50, "--no-progress-bar"),
     ]
-    return resumable_training(
-        name,
-        command,
-        [folder],
-        save,
-        log,
-        updates=0,
-        late=None if seconds is None else lambda: ["--stop-time-hours", str(seconds() / 3600)],
-    )
 
 
 def until_it_stops_improving(epochs: int) -> list[str]:
@@ -236,47 +210,13 @@ def until_it_stops_improving(epochs: int) -> list[str]:
     ]
 
 
-def add_length_penalty(
-    plan: MigrationPlan,
-    whose: str,
-    tokenizer: str,
-    search: Callable[[str, Sequence[str], str], Step],
-) -> Path:
-    """Search with each of `--autoregressive-lenpens`; returns the file that names the best one.
-
-    fairseq divides the log-probability of a translation by its length to this power; above 1 it
-    favours long ones (Wu et al., 2016, have a similar term).
-
-    Args:
-        whose: the model, in the names of the steps.
-        tokenizer: sacrebleu's, of the language that it writes.
-        search: the step of a split, further options and a name.
-    """
-    values = plan.config.lenpen_list
-    names = [
-        plan.add(
-            f"lenpen-{whose}-{value:g}",
-            functools.partial(search, _TUNE_SPLIT, ("--lenpen", f"{value:g}")),
-        )
-        for value in values
-    ]
-    files = [plan.run / "translations" / name / f"generate-{_TUNE_SPLIT}.txt" for name in names]
-    return plan.make(
-        f"lenpen-{whose}",
-        "results/{}.json",
-        call=lambda output: choose_penalty(values, files, tokenizer, output),
-        settings={"values": list(values), "tokenizer": tokenizer},
-        inputs=files,
-    )
-
-
 def chosen_penalty(record: Path) -> list[str]:
-    """The option of fairseq-generate that `add_length_penalty` has found."""
+    """The option of fairseq-generate that `choose_penalty` has found."""
     return ["--lenpen", f"{read_json(record)['chosen']:g}"]
 
 
 def choose_penalty(
-    values: Sequence[float], files: Sequence[Path], tokenizer: str, output: Path
+    values: Sequence[float], files: Sequence[Path | str], tokenizer: str, output: Path | str
 ) -> None:
     """Write the value of the highest BLEU, the one nearest to fairseq's 1 among equals."""
     scores = [score(read_samples(file), tokenizer) for file in files]

@@ -44,7 +44,6 @@ STAGES = ("commonality", "transfer", "language")
 class Stage:
     """The settings of one training stage; ``transfer`` covers both directions."""
 
-    name: str
     steps: int
     lr: float
     objectives: str
@@ -292,7 +291,7 @@ class TrelmConfig(TargetTasks, WithSeeds):
     def stage(self, name: str) -> Stage:
         """``commonality``, ``transfer`` or ``language``."""
         values = {part: getattr(self, f"{name}_{part}") for part in ("steps", "lr", "objectives")}
-        return Stage(name, **values, args=self.words(f"{name}_args"))
+        return Stage(**values, args=self.words(f"{name}_args"))
 
     def words(self, field: str) -> tuple[str, ...]:
         """The options in a field that contains several as one text."""

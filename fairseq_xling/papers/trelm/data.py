@@ -54,14 +54,19 @@ def keep_pairs(
 
 
 def keep_sentences(
-    data: Path, output: Path, languages: Sequence[str], count: int, seed: int, option: str
+    data: Path | str,
+    output: Path | str,
+    languages: Sequence[str],
+    count: int,
+    seed: int,
+    option: str,
 ) -> None:
     """``data`` with ``count`` monolingual training sentences of each of ``languages``, drawn at
     random; text of other languages is unchanged.
 
     A smaller draw is a subset of a larger one, for the same seed.
     """
-    folder = DataFolder(data)
+    data, output, folder = Path(data), Path(output), DataFolder(data)
     files = {lang: folder.mono("train", lang) for lang in languages}
     for lang, file in files.items():
         if count > len(file):
@@ -85,9 +90,9 @@ def _drawn(total: int, count: int, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).permutation(total)[:count])
 
 
-def pairs_into_mono(data: Path, output: Path, pair: Sequence[str], lang: str) -> None:
+def pairs_into_mono(data: Path | str, output: Path | str, pair: Sequence[str], lang: str) -> None:
     """``data`` with the training pairs' ``lang`` side at the end of its monolingual text."""
-    folder = DataFolder(data)
+    data, output, folder = Path(data), Path(output), DataFolder(data)
     mono = folder.mono("train", lang)
     side = folder.parallel("train", *pair)[list(pair).index(lang)]
     stem = f"mono/train.{lang}"

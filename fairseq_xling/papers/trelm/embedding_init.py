@@ -1,13 +1,11 @@
 """Methods to get vectors for the subwords of a migration's vocabulary (`--embeddings`).
 
-A method declares the kind of its vectors, and the step that makes them.
+A method declares the kind of its vectors, and the command that makes them.
 """
 
-import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,33 +13,10 @@ from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.mapping.vectors_file import Vectors, count_ids, write_vectors
 from fairseq_xling.papers.trelm.config import TrelmConfig
-from fairseq_xling.workflow.step import Step
+from fairseq_xling.workflow import call
 
-_TRAINED_SEED = _DRAWN_SEED = 1
-VECTORS = "vectors/{}.safetensors"  # of a step, in the folder of the run
-
-
-@dataclass(frozen=True)
-class VectorRequest:
-    """What the vectors are for.
-
-    Attributes:
-        run: folder of the run.
-        config: the settings.
-        width: of the source encoder.
-        data: data folder.
-        pair: the source's language and the target.
-        languages: those of the dictionary whose text is read.
-        source_vectors: file of the source's embeddings, for methods that are ``at_source``.
-    """
-
-    run: Path
-    config: TrelmConfig
-    width: int
-    data: Path
-    pair: tuple[str, str]
-    languages: Sequence[str]
-    source_vectors: Path | None = None
+_SEED = 1
+VECTORS = "vectors/{name}.safetensors"  # of a step, in the folder of the run
 
 
 class EmbeddingInit(Protocol):
@@ -50,9 +25,25 @@ class EmbeddingInit(Protocol):
     # Vectors know nothing: unless they are to be mapped, `init` draws embeddings itself.
     drawn: bool
     at_source: bool  # vectors are in the source's embedding space, and the method reads it
+    resumable: bool  # the command resumes, and notes what it has done in a JSON beside the vectors
 
-    def step(self, request: VectorRequest, name: str) -> Step:
-        """Writes ``run/vectors/NAME.safetensors``."""
+    def command(
+        self,
+        config: TrelmConfig,
+        data: Path,
+        pair: tuple[str, str],
+        languages: Sequence[str],
+        width: int,
+        fixed: Path | None,
+    ) -> list[Any]:
+        """The words that write the vectors to ``{out}``.
+
+        Args:
+            pair: the source's language and the target.
+            languages: those of the dictionary whose text is read.
+            width: of the source encoder.
+            fixed: file of the source's embeddings, for methods that are ``at_source``.
+        """
 
 
 embedding_inits: Registry[EmbeddingInit] = Registry("`--embeddings`")
@@ -69,25 +60,19 @@ def trained_init(chosen: str) -> str:
 class SkipGram:
     """Trained on the text (TreLM, Appendix A.5), or given: `fairseq-xling embed train`."""
 
-    drawn = False
-    at_source = False
+    drawn, at_source, resumable = False, False, True
     method: tuple[str, ...] = ()
 
     @classmethod
-    def step(cls, request: VectorRequest, name: str) -> Step:
-        config, output = request.config, request.run / VECTORS.format(name)
-        how = ["--dim", str(request.width), *cls.method]
-        how += ["--epochs", str(config.embed_epochs), "--threads", str(config.embed_threads)]
-        if config.vectors:
-            how = ["--vec", config.vectors]
-        command = [
-            *("fairseq-xling", "embed", "train", str(request.data), "--output", str(output)),
-            *("--languages", ",".join(request.languages), *how),
-            *("--seed", str(_TRAINED_SEED), *config.words("embed_args")),
+    def command(cls, config, data, pair, languages, width, fixed) -> list[Any]:
+        how = ["--dim", width, *cls.method]
+        how += ["--epochs", config.embed_epochs, "--threads", config.embed_threads]
+        return [
+            *("fairseq-xling", "embed", "train", data, "--output", "{out}"),
+            *("--languages", ",".join(languages)),
+            *(["--vec", config.vectors] if config.vectors else how),
+            *("--seed", _SEED, *config.words("embed_args")),
         ]
-        inputs = [request.data, *([Path(config.vectors)] if config.vectors else [])]
-        outputs = [output, Path(f"{output}.json")]
-        return Step(name, commands=[command], inputs=inputs, outputs=outputs, resumable=True)
 
 
 @embedding_inits.register("fasttext")
@@ -101,39 +86,26 @@ class FastText(SkipGram):
 class Linked:
     """Means of the source's embeddings of aligned words: `fairseq-xling embed link`."""
 
-    drawn = False
-    at_source = True
+    drawn, at_source, resumable = False, True, False
 
     @staticmethod
-    def step(request: VectorRequest, name: str) -> Step:
-        output = request.run / VECTORS.format(name)
-        command = [
-            *("fairseq-xling", "embed", "link", str(request.data), "--output", str(output)),
-            *("--pair", "-".join(request.pair), "--language", request.languages[-1]),
-            *("--source-vectors", str(request.source_vectors)),
+    def command(config, data, pair, languages, width, fixed) -> list[Any]:
+        return [
+            *("fairseq-xling", "embed", "link", data, "--output", "{out}"),
+            *("--pair", "-".join(pair), "--language", languages[-1], "--source-vectors", fixed),
         ]
-        inputs = [request.data, request.source_vectors]
-        return Step(name, commands=[command], inputs=inputs, outputs=[output])
 
 
 @embedding_inits.register("random")
 class Random:
     """Drawn, each from N(0, 1/D) (TreLM, Table 5: a row that maps random vectors)."""
 
-    drawn = True
-    at_source = False
+    drawn, at_source, resumable = True, False, False
 
     @staticmethod
-    def step(request: VectorRequest, name: str) -> Step:
-        output = request.run / VECTORS.format(name)
-        settings = {"languages": list(request.languages), "dim": request.width, "seed": _DRAWN_SEED}
-        return Step(
-            name,
-            call=functools.partial(write_random_vectors, request.data, output, **settings),
-            settings=settings,
-            inputs=[request.data],
-            outputs=[output],
-        )
+    def command(config, data, pair, languages, width, fixed) -> list[Any]:
+        values = {"data": data, "output": "{out}", "languages": languages, "dim": width}
+        return call.command(write_random_vectors, {**values, "seed": _SEED})
 
 
 def write_random_vectors(

@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from fairseq_xling.papers.trelm.embedding_init import embedding_inits
 from fairseq_xling.studies.optimiser import check_optimiser
 from fairseq_xling.studies.task_options import check_tasks
 from fairseq_xling.text.options import PrepareOptions, parse_segmentation
-from fairseq_xling.text.sources import Sources, parse_sources
+from fairseq_xling.text.sources import parse_sources
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.workflow.options import load_config, parse_seeds
 
@@ -115,14 +115,13 @@ def _check_text(config: TrelmConfig) -> None:
 def _check_training(config: TrelmConfig) -> None:
     if not (config.batch_size or config.max_tokens):
         raise UserError("`--batch-size` or `--max-tokens` must be above 0")
-    stages = [config.stage(name) for name in STAGES]
-    if not any(stage.steps for stage in stages):
+    stages = {name: config.stage(name) for name in STAGES}
+    if not any(stage.steps for stage in stages.values()):
         raise UserError("nothing to train: `--commonality-steps` and the others are all 0")
-    for stage in stages:
+    for name, stage in stages.items():
         if 0 < stage.steps <= config.warmup:
             raise UserError(
-                f"`--warmup` must be less than `--{stage.name}-steps` {stage.steps}, "
-                f"got {config.warmup}"
+                f"`--warmup` must be less than `--{name}-steps` {stage.steps}, got {config.warmup}"
             )
     for name in names_in(config.transfer_objectives):
         if name in objectives and objectives[name].reorders and not config.trilayer:
@@ -141,10 +140,10 @@ def _check_training(config: TrelmConfig) -> None:
         raise UserError("`--slot-layers` is a translator's: give `--translator-steps`")
     if config.teacher_original and not config.teacher:
         raise UserError("`--teacher-original` needs a `--teacher`")
-    for stage in stages:
-        with about(f"`--{stage.name}-objectives`"):
-            for name in names_in(stage.objectives):
-                objectives.check(name)
+    for name, stage in stages.items():
+        with about(f"`--{name}-objectives`"):
+            for one in names_in(stage.objectives):
+                objectives.check(one)
 
 
 def _check_translator(config: TrelmConfig) -> None:
@@ -218,16 +217,15 @@ class InputSummary:
     Attributes:
         shape: the source encoder's sizes.
         mono: (split, language) of all monolingual text.
-        parallel: splits with parallel text.
+        parallel: splits with parallel text, and the files of both languages; none with an existing
+            data folder.
         dictionaries: the languages of each dictionary; one group if all share one.
-        files: all text files; none with an existing data folder.
     """
 
     shape: EncoderShape
     mono: frozenset[tuple[str, str]]
-    parallel: frozenset[str]
+    parallel: Mapping[str, Sequence[Path]]
     dictionaries: tuple[tuple[str, ...], ...]
-    files: tuple[Path, ...] = ()
 
     def validates(self, languages: Iterable[str], mono_text: bool, pairs: bool) -> bool:
         """Whether there is validation text for objectives that read these."""
@@ -267,31 +265,27 @@ def _of_folder(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) 
     for lang in pair:
         folder.dictionary_path(lang)  # raises for an unknown language
     mono = {(split, lang) for split, found in folder.meta.get("mono", {}).items() for lang in found}
-    splits = {
-        split
+    splits: dict[str, Sequence[Path]] = {
+        split: ()
         for split in folder.meta.get("parallel", {})
         if set(pair) in map(set, folder.pairs(split))
     }
     paths = [folder.dictionary_path(lang) for lang in pair]
-    return InputSummary(shape, frozenset(mono), frozenset(splits), _groups(pair, paths))
+    return InputSummary(shape, frozenset(mono), splits, _groups(pair, paths))
 
 
 def _of_files(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) -> InputSummary:
-    sources = sources_of(config, pair)
-    parallel = {split for split, key in sources.parallel if set(key) == set(pair)}
-    mode = modes[config.vocab]()
-    names = [mode.dictionary_name(lang) for lang in pair]
-    files = [file for files in sources.by_role().values() for file in files]
-    check_files(*files)
-    groups = _groups(pair, names)
-    return InputSummary(shape, frozenset(sources.mono), frozenset(parallel), groups, tuple(files))
-
-
-def sources_of(config: TrelmConfig, pair: tuple[str, str]) -> Sources:
-    """The text files of a language pair; errors as `parse_sources`."""
     given = (config.mono, config.parallel, config.alignment)
     of_pair = [[text for text in texts if named_languages(text) <= set(pair)] for texts in given]
-    return parse_sources(pair, *of_pair, folder=config.text or None)
+    sources = parse_sources(pair, *of_pair, folder=config.text or None)
+    parallel = {
+        split: [dict(zip(langs, files, strict=True))[lang] for lang in pair]
+        for (split, langs), files in sources.parallel.items()
+        if set(langs) == set(pair)
+    }
+    names = [modes[config.vocab]().dictionary_name(lang) for lang in pair]
+    check_files(*(file for files in sources.by_role().values() for file in files))
+    return InputSummary(shape, frozenset(sources.mono), parallel, _groups(pair, names))
 
 
 def _groups(pair: tuple[str, str], owners: list) -> tuple[tuple[str, ...], ...]:

@@ -9,253 +9,531 @@ model knows which words a source word becomes, but has to be told their order; w
 as a lattice the same weights learn to write whole sentences in one pass: a translator.
 """
 
+import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+import shlex
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling import USER_DIR
-from fairseq_xling.models.emissions import emissions
+from fairseq_xling.engine import training_log
+from fairseq_xling.engine.precision import device_options
+from fairseq_xling.mapping.methods import METHODS
+from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.objectives import objectives
-from fairseq_xling.papers.trelm.config import SCRATCH, Stage, TrelmConfig, names_in
-from fairseq_xling.papers.trelm.plan import BuildStep, MigrationPlan, add_bpw, model_options
-from fairseq_xling.papers.trelm.preparation import (
-    add_first_weights,
-    commonality_folder,
-    language_folder,
-    transfer_folder,
+from fairseq_xling.papers.trelm.config import (
+    NO_MAP,
+    TARGET,
+    Stage,
+    TrelmConfig,
+    named_languages,
+    names_in,
 )
-from fairseq_xling.workflow.step import Step
+from fairseq_xling.papers.trelm.data import keep_pairs, keep_sentences, pairs_into_mono
+from fairseq_xling.papers.trelm.embedding_init import VECTORS, embedding_inits, trained_init
+from fairseq_xling.papers.trelm.initialise import size_options
+from fairseq_xling.papers.trelm.inputs import InputSummary
+from fairseq_xling.studies.corpus_steps import eval_command
+from fairseq_xling.studies.gold_tasks import transfer_mean, transfer_step
+from fairseq_xling.studies.optimiser import optimisation
+from fairseq_xling.text.vocabularies import modes
+from fairseq_xling.workflow.recipe import Run
 
+_SUBSET_SEED = 1  # one order of the pairs for all sizes, so that subsets are nested
 # fairseq-generate's own default is a single sentence if no limit is given.
 _GENERATE_TOKENS = 8192
-TRANSLATOR = "translator"
 
 
-def add_migration(plan: MigrationPlan) -> None:
-    """Add the phases one after another, their evaluation, and translations with the two halves."""
-    add_first_weights(plan)
-    _add_commonality(plan)
-    _add_transfer(plan)
-    _add_language(plan)
-    add_bpw(plan)
-    if not _translates(plan):
-        return
-    config = plan.config
-    # Nothing but CdLM teaches another order than the sentence's own.
-    orderings = config.ordering_list if config.predicts_translations else ["identity"]
-    for direction in directions(plan):
-        for split in config.translate_list:
-            for ordering in orderings:
-                build = functools.partial(
-                    translate_step,
-                    plan,
-                    plan.artifacts.checkpoints[direction.phase],
-                    direction.pair,
-                    split,
-                    ordering,
-                )
-                add_translation(plan, direction, ordering, split, build)
-
-
-def _translates(plan: MigrationPlan) -> bool:
-    """Whether there is a model and a text to translate with."""
-    config, there = plan.config, plan.inputs.parallel.issuperset(plan.config.translate_list)
-    asked = config.predicts_translations or (config.translate_both and config.trilayer)
-    return there and "forward" in plan.artifacts.checkpoints and asked
-
-
-def _add_commonality(plan: MigrationPlan) -> None:
-    if plan.config.commonality_steps:
-        _train(plan, "commonality", "commonality", commonality_folder(plan), plan.pair)
-
-
-def _add_transfer(plan: MigrationPlan) -> None:
-    if not plan.config.transfer_steps:
-        return
-    data, start = transfer_folder(plan), plan.last
-    for phase, pair in (("forward", plan.pair), ("backward", plan.pair[::-1])):
-        options = ["--directions", "-".join(pair), "--mono-text", "parallel"]
-        heads = plan.config.auxiliary if plan.config.predicts_translations else ""
-        _train(plan, phase, "transfer", data, plan.pair[1:], options, heads, start=start)
-    checkpoints = plan.artifacts.checkpoints
-    halves = [checkpoints[phase] for phase in ("forward", "backward")]
-    checkpoints["combined"] = plan.make(
-        f"combine-{plan.code}",
-        "models/{}.pt",
-        command=lambda output: ["fairseq-xling", "combine", *halves, "--output", output],
-        inputs=halves,
-    )
-
-
-def _add_language(plan: MigrationPlan) -> None:
-    if plan.config.language_steps:
-        heads, instead = "", {}
-        if plan.config.nsp:  # it is also MLM, over two segments
-            heads, instead = "nsp", {"mlm": "nsp"}
-        data = language_folder(plan)
-        _train(plan, "language", "language", data, plan.pair[1:], (), heads, instead)
-
-
-def _train(
-    plan: MigrationPlan,
-    phase: str,
-    stage_name: str,
-    data: Path,
-    mono_languages: Sequence[str],
-    options: Sequence[str] = (),
-    heads: str = "",
-    instead: Mapping[str, str] | None = None,
-    start: Path | None = None,
-) -> None:
-    """Train on ``data`` from ``start`` or the last checkpoint; ``instead`` replaces objectives."""
-    stage = plan.config.stage(stage_name)
-    chosen = [(instead or {}).get(name, name) for name in names_in(stage.objectives)]
-    reads = {objectives[name].reads for name in chosen}
-    own_text = "--mono-text" not in options and reads != {"parallel"}
-    options = [
-        *model_options(plan.config, plan.inputs.shape),
-        *("--trelm-phase", phase, "--objectives", ",".join(chosen)),
-        *("--mono-languages", ",".join(mono_languages), *options),
-        *(("--auxiliary", heads) if heads else ()),
-        *(("--alternate",) if plan.config.separate else ("--mix-in-batch",)),
-    ]
-    pairs = not own_text or "parallel" in reads
-    validate = plan.inputs.validates(mono_languages, own_text, pairs)
-    start = start or plan.last
-    plan.train_phase(phase, stage, options, data=data, start=start, validate=validate)
-
-
-@dataclass(frozen=True)
-class Direction:
-    """One way to translate.
+@dataclasses.dataclass
+class Migration:
+    """One migration: its steps, and the files that they leave. Methods add steps.
 
     Attributes:
-        phase: whose model translates: ``forward`` or ``backward``.
-        pair: the language that is read, and the one that is written.
-        prefix: of the names of its steps.
-        suffix: of its names in tables.
+        run: of the row that it is of.
+        config: the settings of that row; inputs: about its source encoder and its text.
+        target, seed: which one it is.
+        data: its data folder.
+        vectors: the files of vectors that its embeddings are initialised from.
+        checkpoints: by phase, in their order; the last is the migrated model.
+        logs: of the phases that are trainings; updates: their numbers of steps.
+        bpw: bits per word of all checkpoints, as `fairseq-xling eval` writes them.
+        translations: the text that fairseq-generate writes, by ordering, with the split's name for
+            all splits but the first; backward: the names of those that write the source language.
+        tasks: the folders of its tasks by name.
+        head_options: of the training of a head on it, and head_inputs: the files that these name.
+        map_sentences: how many training pairs maps of its states are fitted on, if any are.
+        distances: of its aligned words, as `fairseq-xling eval aligned` writes them, if measured.
     """
 
-    phase: str
-    pair: tuple[str, str]
-    prefix: str = ""
-    suffix: str = ""
+    run: Run
+    config: TrelmConfig
+    inputs: InputSummary
+    target: str
+    seed: int
+    data: Path = Path()
+    vectors: list[Path] = dataclasses.field(default_factory=list)
+    checkpoints: dict[str, Path] = dataclasses.field(default_factory=dict)
+    logs: dict[str, Path] = dataclasses.field(default_factory=dict)
+    updates: dict[str, int] = dataclasses.field(default_factory=dict)
+    bpw: Path = Path()
+    translations: dict[str, Path] = dataclasses.field(default_factory=dict)
+    backward: list[str] = dataclasses.field(default_factory=list)
+    tasks: dict[str, Path] = dataclasses.field(default_factory=dict)
+    head_options: list[str] = dataclasses.field(default_factory=list)
+    head_inputs: list[Path] = dataclasses.field(default_factory=list)
+    map_sentences: int = 0
+    distances: Path | None = None
 
+    @property
+    def code(self) -> str:
+        """Target and seed, at the end of its steps' names."""
+        return f"{self.target}-{self.seed}"
 
-def forward(plan: MigrationPlan) -> Direction:
-    """From the source language to the target."""
-    return Direction("forward", plan.pair)
+    @property
+    def last(self) -> Path:
+        """The last checkpoint so far."""
+        return list(self.checkpoints.values())[-1]
 
+    @property
+    def results(self) -> list[Path]:
+        """All files that a report reads."""
+        found = [self.bpw, *self.translations.values(), *self.tasks.values(), *self.logs.values()]
+        return found if self.distances is None else [*found, self.distances]
 
-def directions(plan: MigrationPlan) -> list[Direction]:
-    """Forward, and with `--translate-both` also backward."""
-    back = Direction("backward", plan.pair[::-1], prefix="back-", suffix=", backward")
-    return [forward(plan), back] if plan.config.translate_both else [forward(plan)]
+    def pair(self, back: bool = False) -> tuple[str, str]:
+        """The language that the forward, or the backward, model reads, and the one it writes."""
+        pair = self.config.source_lang, self.target
+        return pair[::-1] if back else pair
 
+    # ---- data folders
 
-def translation_name(config: TrelmConfig, what: str, split: str) -> str:
-    """``what`` translates ``split``, in tables: the first split to translate goes unsaid.
-
-    >>> config = TrelmConfig(translate_split="test,test1")
-    >>> [translation_name(config, "oracle", split) for split in config.translate_list]
-    ['oracle', 'oracle, test1']
-    """
-    return what if split == config.translate_list[0] else f"{what}, {split}"
-
-
-def add_translation(
-    plan: MigrationPlan,
-    direction: Direction,
-    what: str,
-    split: str,
-    build: BuildStep,
-    title: str = "",
-) -> None:
-    """Add a step that translates ``split``, and what it writes to the translations.
-
-    Args:
-        what: translates, in the step's name; title: the same in tables, if it is another.
-        build: the step of a name, which writes into the folder ``translations/name`` of the run.
-    """
-    config, artifacts = plan.config, plan.artifacts
-    which = "" if split == config.translate_list[0] else f"{split}-"
-    name = plan.add(f"translate-{direction.prefix}{which}{what}-{plan.code}", build)
-    title = translation_name(config, f"{title or what}{direction.suffix}", split)
-    artifacts.translations[title] = plan.run / "translations" / name / f"generate-{split}.txt"
-    if direction.pair[1] != plan.target:
-        artifacts.backward.append(title)
-
-
-def translate_step(
-    plan: MigrationPlan,
-    model: Path,
-    pair: tuple[str, str],
-    split: str,
-    ordering: str,
-    name: str,
-    options: Sequence[str] = (),
-) -> Step:
-    """fairseq-generate with one of our models, into the folder ``translations/name`` of the run."""
-    config, data, folder = plan.config, plan.artifacts.data, plan.run / "translations" / name
-    command = [
-        *("fairseq-generate", str(data), "--user-dir", str(USER_DIR), "--task", "cdlm"),
-        *("--path", str(model), "--gen-subset", split),
-        *("-s", pair[0], "-t", pair[1], "--ordering", ordering),
-        *("--max-tokens", str(_GENERATE_TOKENS), "--results-path", str(folder)),
-        *(("--cpu",) if config.device == "cpu" else ()),
-        *options,
-        *config.words("generate_args"),
-    ]
-    return Step(name, commands=[command], inputs=[data, model], outputs=[folder])
-
-
-def add_translator(plan: MigrationPlan, teach: Callable[[MigrationPlan], Path]) -> None:
-    """Train a translator, all of its weights; what it writes is one of the translations, and with
-    `--slot-beam` what it finds by a search over its slots another.
-
-    Args:
-        teach: adds what makes the folder that it trains on.
-    """
-    config, emission = plan.config, plan.config.emission
-    stage = Stage(
-        *(TRANSLATOR, config.translator_steps, config.translator_lr, "translation"),
-        config.words("translator_args"),
-    )
-    upsample = config.upsample or emissions[emission].upsample
-    options = [
-        *model_options(config, plan.inputs.shape),
-        *("--emission", emission, "--upsample", str(upsample)),
-        *(("--slot-layers", str(config.slot_layers)) if config.slot_layers else ()),
-        *(("--glancing", str(config.glancing)) if config.glancing else ()),
-        *("--objectives", stage.objectives, "--directions", "-".join(plan.pair)),
-    ]
-    forward_model = plan.artifacts.checkpoints["forward"]
-    # Not the best by loss, which rises again while translations become better (on captions 2.5 %
-    # more loss, 1.1 BLEU better).
-    model = plan.train(
-        TRANSLATOR,
-        stage,
-        options,
-        data=teach(plan),
-        start=None if config.translator_start == SCRATCH else forward_model,
-        validate=plan.inputs.validates((), False, True),
-        checkpoint="last",
-    )
-    _add_slot_translations(plan, model, emission, emission)
-    if config.slot_beam > 1:
-        beam = str(config.slot_beam)
-        title = f"{emission}, beam {beam}"
-        _add_slot_translations(plan, model, f"{emission}-beam", title, ("--slot-beam", beam))
-
-
-def _add_slot_translations(
-    plan: MigrationPlan, model: Path, what: str, title: str, options: Sequence[str] = ()
-) -> None:
-    """What ``model`` writes for every split to translate."""
-    direction = forward(plan)
-    for split in plan.config.translate_list:
-        build = functools.partial(
-            translate_step, plan, model, direction.pair, split, "identity", options=options
+    def prepare(self, kind: str) -> Path:
+        """A data folder of the settings' text."""
+        config, pair = self.config, self.pair()
+        texts = {
+            f"--{name}": [one for one in getattr(config, name) if named_languages(one) <= {*pair}]
+            for name in ("mono", "parallel", "alignment")
+        }
+        kept = config.source_vocabulary
+        return self.run(
+            kind,
+            ["fairseq-xling", "prepare", "{out}", "--languages", ",".join(pair)],
+            {"--from": config.text, **texts},
+            {"--tokenizer": [f"{lang}={kept}" for lang in pair] if kept else []},
+            ["--vocab", config.vocab, "--vocab-type", config.vocab_type],
+            ["--vocab-size", config.vocab_size // len(modes[config.vocab]().groups(pair))],
+            ["--aligner", config.aligner],
+            {"--segment": config.segment_of(self.target)},
+            config.words("prepare_args"),
+            to="data/{name}",
+            resumable=True,
+            first_unlabelled=True,
         )
-        add_translation(plan, direction, what, split, build, title)
+
+    def derived(
+        self,
+        kind: str,
+        data: Path,
+        make: Callable[..., None],
+        to: str = "data/{name}",
+        **values: Any,
+    ) -> Path:
+        """What the function ``make`` derives from ``data``."""
+        return self.run.function(
+            f"{kind}-{self.target}",
+            make,
+            values={"data": data, "output": "{out}", **values},
+            to=to,
+            inputs=[data],
+            first_unlabelled=True,
+        )
+
+    def limited(self, kind: str, stage: str, languages: Sequence[str], data: Path) -> Path:
+        """``data``, or with as many sentences of ``languages`` as a phase reads."""
+        count = getattr(self.config, f"{stage}_limit")
+        if not count:
+            return data
+        how = {"count": count, "seed": _SUBSET_SEED, "option": f"--{stage}-limit"}
+        return self.derived(kind, data, keep_sentences, languages=languages, **how)
+
+    def transfer_folder(self) -> Path:
+        """The data, or a folder with fewer of its sentence pairs (`--parallel-limit`)."""
+        count = self.config.parallel_limit
+        if not count:
+            return self.data
+        how = {"count": count, "seed": _SUBSET_SEED}
+        return self.derived("subset", self.data, keep_pairs, pair=self.pair(), **how)
+
+    def all_text_folder(self) -> Path:
+        """The data, or a folder with what the phases read in all: what a model from scratch reads
+        instead. The target's sentences are those of the phase that has more of them."""
+        config, (source, target) = self.config, self.pair()
+        data = self.limited("source-text", "commonality", [source], self.transfer_folder())
+        sizes = {
+            "commonality": config.commonality_limit or math.inf,
+            "language": config.language_limit or math.inf,
+        }
+        return self.limited("target-text", max(sizes, key=lambda one: sizes[one]), [target], data)
+
+    # ---- vectors and first weights
+
+    def initialise(self) -> None:
+        """The checkpoint that training starts from, and the vectors that it is made from."""
+        config = self.config
+        for languages in () if config.keep_vocabulary else self.inputs.dictionaries:
+            file = self._vectors(languages)
+            self.vectors += [file] if file else []
+        words = {"--vectors": self.vectors, "--copy-shared": config.copy_shared}
+        if config.keep_vocabulary:
+            words = {"--embeddings": "source"}
+        self.checkpoints["init"] = self.init(f"init-{self.code}", words, ["--seed", self.seed])
+
+    def init(self, kind: str, *words: Any) -> Path:
+        """The source encoder as a checkpoint for the data folder; ``words`` are options of the
+        embeddings of its words."""
+        config, shape = self.config, self.inputs.shape
+        return self.run(
+            kind,
+            *self._init_source(),
+            ["--data", self.data, "--output", "{out}", "--arch", config.arch],
+            ["--languages", ",".join(self.pair())],
+            trilayer_options(config),
+            {"--separate": config.separate},
+            ["--max-positions", config.max_positions or shape.max_positions],
+            ["--num-segments", num_segments(config, shape)],
+            *words,
+            config.words("init_args"),
+            to="models/{name}.pt",
+        )
+
+    def _init_source(self) -> tuple[Any, ...]:
+        config = self.config
+        where = {
+            "--source-data": config.source_data,
+            "--source-language": config.source_language,
+        }
+        return ["fairseq-xling", "init", config.source], where
+
+    def _vectors(self, languages: Sequence[str]) -> Path | None:
+        """Vectors of one dictionary's subwords, mapped if requested; ``None`` if they are drawn by
+        `init`."""
+        config, target = self.config, self.target
+        method, mapped = embedding_inits[config.embeddings], config.mapping != NO_MAP
+        if method.drawn and not mapped:
+            return None
+        which = f"{target}-{languages[0]}" if len(self.inputs.dictionaries) > 1 else target
+        if len(languages) > 1 and config.embed_languages == TARGET:
+            languages = (target,)
+        fixed = None
+        if method.at_source or mapped:
+            fixed = self.run(
+                *("source-vectors", *self._init_source(), "--source-vectors {out}"),
+                to=VECTORS,
+                first_unlabelled=True,
+            )
+        made = self._embed(f"embed-{which}", languages, fixed)
+        return self._map(f"map-{which}", made, fixed) if mapped else made
+
+    def word_vectors(self) -> dict[str, Path]:
+        """Vectors of whole words of both languages in one space, by language: the target's are
+        mapped to the source's (RositaWORD, TreLM, Table 9)."""
+        target, mapping = self.target, self.config.mapping
+        config = dataclasses.replace(
+            self.config, vocab="separate", vocab_type="word", aligner="none", prepare_args="",
+            vectors="", keep_vocabulary=False, embeddings=trained_init(self.config.embeddings),
+            mapping=TrelmConfig.mapping if mapping == NO_MAP else mapping,
+        )  # fmt: skip
+        own = dataclasses.replace(self, config=config)
+        own.data = own.prepare(f"prepare-words-{target}")
+        made = {lang: own._embed(f"embed-words-{target}-{lang}", [lang]) for lang in self.pair()}
+        fixed = made[config.source_lang]
+        return {**made, target: own._map(f"map-words-{target}", made[target], fixed)}
+
+    def _embed(self, kind: str, languages: Sequence[str], fixed: Path | None = None) -> Path:
+        """Vectors by the method of the settings; ``fixed`` are those of the source."""
+        method = embedding_inits[self.config.embeddings]
+        width = self.inputs.shape.dim
+        return self.run(
+            kind,
+            method.command(self.config, self.data, self.pair(), languages, width, fixed),
+            to=VECTORS,
+            also=[f"{VECTORS}.json"] if method.resumable else [],
+            resumable=method.resumable,
+            first_unlabelled=True,
+        )
+
+    def _map(self, kind: str, moving: Path, fixed: Path | None) -> Path:
+        config = self.config
+        return self.run(
+            kind,
+            ["fairseq-xling", "map", config.mapping, "--source-vectors", fixed],
+            ["--vectors", moving, "--output", "{out}"],
+            {"--seeds": config.map_seeds if METHODS[config.mapping]().seeded else ""},
+            ["--refine", config.map_refine],
+            {"--keep-failed": config.map_keep_failed},
+            ["--device", config.device, *config.words("map_args")],
+            to=VECTORS,
+            also=[f"{VECTORS}.json"],
+            resumable=True,
+            first_unlabelled=True,
+        )
+
+    # ---- trainings
+
+    def train(
+        self,
+        phase: str,
+        stage: Stage,
+        *options: Any,
+        validate: bool,
+        data: Path | None = None,
+        start: Path | None = None,
+        checkpoint: str = "",
+        title: str = "",
+        task: str = "cdlm",
+        criterion: str = "unified_lm",
+    ) -> Path:
+        """A training, which resumes where it was stopped; returns its checkpoint.
+
+        Args:
+            phase: of the step's name; title: the same in tables, if it is another.
+            options: of the model, its objectives and their text.
+            validate: whether the data folder has validation text for the objectives.
+            data: folder to train on, if not the migration's.
+            start: checkpoint to start from, if not from scratch.
+            checkpoint: ``last`` or ``best`` (default: by the settings).
+        """
+        config, every = self.config, min(self.config.every, stage.steps)
+        folder = self.run(
+            f"{phase}-{self.code}",
+            ["fairseq-train", data or self.data, "--user-dir", USER_DIR],
+            ["--task", task, "--criterion", criterion, "--languages", ",".join(self.pair())],
+            *options,
+            {"--finetune-from-model": start},
+            optimisation(config, stage.steps, stage.lr, config.warmup),
+            {"--batch-size": config.batch_size, "--max-tokens": config.max_tokens},
+            ["--update-freq", config.update_freq],
+            ["--max-update", stage.steps, "--epoch-updates", every],
+            "--save-dir {out} --no-epoch-checkpoints",
+            {"--disable-validation": not validate},
+            ["--seed", self.seed, "--num-workers", 0, "--log-format", "json"],
+            ["--log-interval", max(1, every // 4)],
+            device_options(config.precision, config.device),
+            config.words("train_args"),
+            stage.args,
+            to="models/{name}",
+            also=["logs/{name}.log"],
+            resumable=True,
+            progress=functools.partial(training_log.progress, updates=stage.steps),
+        )
+        self.logs[title or phase] = self.run.log(folder)
+        return folder / f"checkpoint_{checkpoint or config.checkpoint}.pt"
+
+    def train_phase(
+        self, phase: str, stage: Stage, *options: Any, title: str = "", **how: Any
+    ) -> None:
+        """`train`, whose checkpoint is one of the migration's."""
+        self.checkpoints[title or phase] = self.train(phase, stage, *options, title=title, **how)
+        self.updates[title or phase] = stage.steps
+
+    def _phase(
+        self,
+        phase: str,
+        stage: Stage,
+        data: Path,
+        mono: Sequence[str],
+        start: Path,
+        *options: Any,
+        heads: str = "",
+    ) -> None:
+        """A phase of the paper on ``data``, with monolingual text of the languages ``mono``."""
+        reads = {objectives[name].reads for name in names_in(stage.objectives)}
+        own_text = not options and reads != {"parallel"}
+        self.train_phase(
+            phase,
+            stage,
+            model_options(self.config, self.inputs.shape),
+            ["--trelm-phase", phase, "--objectives", stage.objectives],
+            ["--mono-languages", ",".join(mono), *options],
+            {"--auxiliary": heads},
+            ["--alternate" if self.config.separate else "--mix-in-batch"],
+            data=data,
+            start=start,
+            validate=self.inputs.validates(mono, own_text, bool(options) or "parallel" in reads),
+        )
+
+    def migrate(self) -> None:
+        """The phases one after another, their evaluation, and translations with the two halves."""
+        config, data, target = self.config, self.data, [self.target]
+        self.initialise()
+        stage = config.stage("commonality")
+        if stage.steps:
+            text = self.limited("commonality-text", "commonality", self.pair(), data)
+            self._phase("commonality", stage, text, self.pair(), self.last)
+        stage, start = config.stage("transfer"), self.last
+        if stage.steps:
+            text = self.transfer_folder()
+            heads = config.auxiliary if config.predicts_translations else ""
+            for phase, back in (("forward", False), ("backward", True)):
+                options = ["--directions", "-".join(self.pair(back)), "--mono-text", "parallel"]
+                self._phase(phase, stage, text, target, start, *options, heads=heads)
+            halves = [self.checkpoints[phase] for phase in ("forward", "backward")]
+            self.checkpoints["combined"] = self.run(
+                *(f"combine-{self.code}", "fairseq-xling combine", *halves, "--output {out}"),
+                to="models/{name}.pt",
+            )
+        stage = config.stage("language")
+        if stage.steps:
+            text = self.limited("language-text", "language", target, data)
+            if config.extra_mono:
+                text = self.derived(
+                    "extra", text, pairs_into_mono, pair=self.pair(), lang=self.target
+                )
+            chosen = names_in(stage.objectives)
+            if config.nsp:  # it is also MLM, over two segments
+                chosen = ["nsp" if name == "mlm" else name for name in chosen]
+            stage = dataclasses.replace(stage, objectives=",".join(chosen))
+            heads = "nsp" if config.nsp else ""
+            self._phase("language", stage, text, target, self.last, heads=heads)
+        self.measure_bits()
+        self._translate_in_orderings()
+
+    def measure_bits(self) -> None:
+        """The evaluation of all checkpoints, with the same masks for each."""
+        config = self.config
+        self.bpw = self.run(
+            f"bpw-{self.code}",
+            eval_command(
+                list(self.checkpoints.values()),
+                *(self.data, config.source_lang, [self.target], "--measure", "bpw"),
+                *("--bpw-split", config.bpw_split, "--device", config.device, "--output", "{out}"),
+            ),
+            to="results/{name}.json",
+        )
+
+    # ---- translations and tasks
+
+    def _translate_in_orderings(self) -> None:
+        config = self.config
+        there = self.inputs.parallel.keys() >= set(config.translate_list)
+        asked = config.predicts_translations or (config.translate_both and config.trilayer)
+        if not (there and "forward" in self.checkpoints and asked):
+            return
+        # Nothing but CdLM teaches another order than the sentence's own.
+        orderings = config.ordering_list if config.predicts_translations else ["identity"]
+        for back in self.directions:
+            model = self.checkpoints["backward" if back else "forward"]
+            for split in config.translate_list:
+                for ordering in orderings:
+                    self.translate(
+                        back, ordering, split, self.generate(model, back, split, ordering)
+                    )
+
+    @property
+    def directions(self) -> list[bool]:
+        """Those to translate: not backward, and with `--translate-both` also backward."""
+        return [False, True] if self.config.translate_both else [False]
+
+    def translate(
+        self, back: bool, what: str, split: str, command: list[Any], title: str = "", **how: Any
+    ) -> None:
+        """Translate ``split`` by ``command``; what it writes is one of the translations.
+
+        Args:
+            what: translates, in the step's name; title: the same in tables, if it is another.
+            how: attributes of the step.
+        """
+        further = "" if split == self.config.translate_list[0] else split
+        middle = "back-" * back + f"{further}-" * bool(further)
+        kind = f"translate-{middle}{what}-{self.code}"
+        folder = self.run(kind, command, to="translations/{name}", **how)
+        title = (title or what) + ", backward" * back + f", {further}" * bool(further)
+        self.translations[title] = folder / f"generate-{split}.txt"
+        if back:
+            self.backward.append(title)
+
+    def generate(
+        self, model: Path, back: bool, split: str, ordering: str, *options: str
+    ) -> list[Any]:
+        """fairseq-generate with one of our models."""
+        config, (source, target) = self.config, self.pair(back)
+        return [
+            *("fairseq-generate", self.data, "--user-dir", USER_DIR, "--task", "cdlm"),
+            *("--path", model, "--gen-subset", split, "-s", source, "-t", target),
+            *("--ordering", ordering, "--max-tokens", _GENERATE_TOKENS, "--results-path", "{out}"),
+            *(("--cpu",) if config.device == "cpu" else ()),
+            *options,
+            *config.words("generate_args"),
+        ]
+
+    def add_tasks(self) -> None:
+        """A step for each task in the target language, which reads the last checkpoint.
+
+        There is no zero-shot transfer in TreLM (Tables 1 to 3, 9 and 10).
+        """
+        config = self.config
+        given = config.words("task_args")
+        if self.head_options:
+            given = train_args(given, self.head_options)
+        options = ["--device", config.device, "--precision", config.precision, *given]
+        for name, task in config.task_table.items():
+            text, encoders = Path(config.text), {"model": (self.last, self.data)}
+            step = transfer_step(
+                "", task, Path("{out}"), text, [self.target], encoders, str(self.seed), options
+            )
+            self.tasks[name] = self.run(
+                f"task-{name}-{self.code}",
+                step.commands[0],
+                to="tasks/{name}",
+                inputs=self.head_inputs,
+                resumable=True,
+                progress=step.progress,
+            )
+
+    def task_figures(self) -> dict[str, float]:
+        """The figures of finished tasks in the target, in percent, by title."""
+        return {
+            title: transfer_mean(self.tasks[name], self.target, figure=figure)
+            for name, task in self.config.task_table.items()
+            for title, figure in task.figures.items()
+        }
+
+
+def model_options(config: TrelmConfig, shape: EncoderShape) -> list[str]:
+    """The options of a model that `fairseq-xling init` makes from a source of ``shape``."""
+    positions = config.max_positions or shape.max_positions
+    return [
+        *("--arch", config.arch, *size_options(shape, positions, num_segments(config, shape))),
+        *(("--separate", config.separate) if config.separate else ()),
+        *trilayer_options(config),
+    ]
+
+
+def trilayer_options(config: TrelmConfig) -> list[str]:
+    """The options of the TRILayer, or of leaving it out."""
+    if not config.trilayer:
+        return ["--no-trilayer"]
+    return ["--copy-embeddings"] if config.copy_embeddings else []
+
+
+def num_segments(config: TrelmConfig, shape: EncoderShape) -> int:
+    """Rows of the segment table: the source's, and at least two for next sentence prediction."""
+    return max(shape.num_segments, 2 if config.nsp else 0)
+
+
+def train_args(words: Sequence[str], more: list[str]) -> list[str]:
+    """Options of `eval transfer` with ``more`` in their `--train-args`.
+
+    >>> train_args(("--epochs", "1", "--train-args=--lr 1"), ["--map", "a b"])
+    ['--epochs', '1', '--train-args', "--lr 1 --map 'a b'"]
+    """
+    found, own, rest = [], shlex.join(more), iter(words)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if name == "--train-args":
+            own = f"{value if equals else next(rest, '')} {own}"
+        else:
+            found.append(word)
+    return [*found, "--train-args", own]

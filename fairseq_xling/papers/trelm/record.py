@@ -12,7 +12,7 @@ from fairseq_xling.core.files import atomic_write
 from fairseq_xling.engine.training_log import UNDRAWN
 from fairseq_xling.interop.sources import folder_family
 from fairseq_xling.papers.trelm.config import TrelmConfig
-from fairseq_xling.papers.trelm.plan import Artifacts
+from fairseq_xling.papers.trelm.migration import Migration
 from fairseq_xling.papers.trelm.results import (
     BITS,
     PAPER,
@@ -57,10 +57,10 @@ _SHOWN = {"bits": 3, "translation": 2, "task": 2, "distance": 3}
 
 
 def write_migrations(
-    run: Path, config: TrelmConfig, artifacts: Sequence[Artifacts], steps: Sequence[Step]
+    run: Path, config: TrelmConfig, migrations: Sequence[Migration], steps: Sequence[Step]
 ) -> None:
     """Write `RUN_FILES` into ``run``."""
-    rows, places = measure(config, ((None, one) for one in artifacts), "run")
+    rows, places = measure(((None, one) for one in migrations), "run")
     facts = {"source family": folder_family(config.source), **places}
     record = run_record(rows, dataclasses.asdict(config), facts)
     write_run(run, with_steps(made(record, {}), run, steps))
@@ -229,15 +229,15 @@ def write_study(
     study: Study,
     run: Path,
     config: TrelmConfig,
-    artifacts: Sequence[tuple[Variation, list[Artifacts]]],
+    migrations: Sequence[tuple[Variation, list[Migration]]],
     steps: Sequence[Step],
 ) -> None:
     """Write `STUDY_FILES` into ``run``."""
-    every = ((row.code, one) for row, many in artifacts for one in many)
-    rows, places = measure(config, every, study.title)
-    variations = [dataclasses.asdict(dataclasses.replace(row, add=None)) for row, _ in artifacts]
+    every = ((row.code, one) for row, many in migrations for one in many)
+    rows, places = measure(every, study.title)
+    variations = [dataclasses.asdict(dataclasses.replace(row, add=None)) for row, _ in migrations]
     if study.axis:
-        sizes = {row.code: study.size(row) for row, _ in artifacts}
+        sizes = {row.code: study.size(row) for row, _ in migrations}
         variations = [{**one, "size": sizes[one["code"]]} for one in variations]
     source = f"{PAPER}, {study.help.rpartition('TreLM, ')[2]}"
     record = study_record(

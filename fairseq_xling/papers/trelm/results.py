@@ -14,8 +14,7 @@ from fairseq_xling.analysis.translation_faults import faults
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
 from fairseq_xling.engine.training_log import curve_words, read_curves, read_records
-from fairseq_xling.papers.trelm.config import TrelmConfig
-from fairseq_xling.papers.trelm.plan import Artifacts, task_figures
+from fairseq_xling.papers.trelm.migration import Migration
 from fairseq_xling.reports.record import is_record, read_record
 from fairseq_xling.reports.rows import Row, distinct, select
 
@@ -38,7 +37,7 @@ _NOT_COUNTED = ("backward", "translator")
 
 
 def measure(
-    config: TrelmConfig, artifacts: Iterable[tuple[str | None, Artifacts]], study: str
+    migrations: Iterable[tuple[str | None, Migration]], study: str
 ) -> tuple[list[Row], dict[str, Any]]:
     """What migrations measured, each by the row that it is of, and where each has its data folder
     and its checkpoints.
@@ -51,10 +50,11 @@ def measure(
     """
     rows: list[Row] = []
     places, maps = {}, {}
-    about = {"paper": "trelm", "study": study, "source": config.source_lang}
-    for code, one in artifacts:
+    about = {"paper": "trelm", "study": study}
+    for code, one in migrations:
+        about["source"] = one.config.source_lang
         of = {"row": code, "target": one.target, "seed": one.seed}
-        own = list(read_artifacts(config, one))
+        own = list(_read(one))
         updates = sum(row["value"] for row in part(own, "cost") if row["measure"] == "steps")
         known = {name: value for name, value in of.items() if value is not None}
         known |= {"updates": updates} if updates else {}
@@ -74,41 +74,41 @@ def measure(
     return rows, places
 
 
-def read_artifacts(config: TrelmConfig, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
+def _read(one: Migration) -> Iterator[dict[str, Any]]:
     """The measurements of one migration as rows of a record."""
-    there = [name for name in artifacts.translations if name not in artifacts.backward]
-    tokenizer = tokenizer_for(artifacts.target, config.bleu_tokenizer)
-    scores, samples = _read_translations(config, artifacts, there, tokenizer)
-    tokenizer = tokenizer_for(config.source_lang)
-    back, samples_back = _read_translations(config, artifacts, artifacts.backward, tokenizer)
-    costs = {phase: read_cost(log) for phase, log in artifacts.logs.items()}
-    last = {"phase": list(artifacts.checkpoints)[-1], "language": artifacts.target}
-    yield from _bits(config, artifacts)
-    yield from _scored({name: (scores | back)[name] for name in artifacts.translations})
-    for title, value in task_figures(config, artifacts).items():
+    there = [name for name in one.translations if name not in one.backward]
+    tokenizer = tokenizer_for(one.target, one.config.bleu_tokenizer)
+    scores, samples = _read_translations(one, there, tokenizer)
+    tokenizer = tokenizer_for(one.config.source_lang)
+    back, samples_back = _read_translations(one, one.backward, tokenizer)
+    costs = {phase: read_cost(log) for phase, log in one.logs.items()}
+    last = {"phase": list(one.checkpoints)[-1], "language": one.target}
+    yield from _bits(one)
+    yield from _scored({name: (scores | back)[name] for name in one.translations})
+    for title, value in one.task_figures().items():
         yield {**last, "kind": "task", "measure": title, "value": value, "unit": "%"}
-    yield from _distances(artifacts.distances) if artifacts.distances else ()
+    yield from _distances(one.distances) if one.distances else ()
     yield from _costs(costs)
     yield from _costs_for_people(costs)
-    yield from _text_sizes(artifacts.data)
-    for phase in sorted(artifacts.logs):
-        yield from _losses(phase, artifacts)
+    yield from _text_sizes(one.data)
+    for phase in sorted(one.logs):
+        yield from _losses(phase, one)
     yield from _samples(samples, "forward")
     yield from _samples(samples_back, "backward")
 
 
-def _bits(config: TrelmConfig, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
+def _bits(one: Migration) -> Iterator[dict[str, Any]]:
     """Of each language after each phase, the target first; ``side`` is the source, or target."""
-    rows = read_record(artifacts.bpw).rows
+    rows = read_record(one.bpw).rows
     checkpoints = distinct(rows, "row")
-    for phase, called in zip(artifacts.checkpoints, checkpoints, strict=True):
-        for lang in (artifacts.target, config.source_lang):
-            for one in select(rows, {"row": called, "target": lang}):
+    for phase, called in zip(one.checkpoints, checkpoints, strict=True):
+        for lang in (one.target, one.config.source_lang):
+            for row in select(rows, {"row": called, "target": lang}):
                 (first,) = select(rows, {"row": checkpoints[0], "target": lang})
                 yield {
-                    **{"kind": "bits", "phase": phase, "steps": artifacts.updates.get(phase, 0)},
-                    **{"language": lang, "measure": BITS, "value": one["value"]},
-                    "side": "target" if lang == artifacts.target else lang,
+                    **{"kind": "bits", "phase": phase, "steps": one.updates.get(phase, 0)},
+                    **{"language": lang, "measure": BITS, "value": row["value"]},
+                    "side": "target" if lang == one.target else lang,
                     "chance": first["chance"],
                 }
 
@@ -138,16 +138,16 @@ def _distances(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _read_translations(
-    config: TrelmConfig, artifacts: Artifacts, names: Sequence[str], tokenizer: str
+    one: Migration, names: Sequence[str], tokenizer: str
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """The scores of some of the translations by name, and what they write for some sentences."""
-    texts = {name: read_samples(artifacts.translations[name]) for name in names}
+    texts = {name: read_samples(one.translations[name]) for name in names}
     scores = {
         name: score(samples, tokenizer) | faults(samples, tokenizer)
         for name, samples in texts.items()
     }
-    file = f"generate-{config.translate_list[0]}.txt"
-    first = {name: texts[name] for name in names if artifacts.translations[name].name == file}
+    file = f"generate-{one.config.translate_list[0]}.txt"
+    first = {name: texts[name] for name in names if one.translations[name].name == file}
     return scores, _shown(first)
 
 
@@ -212,9 +212,9 @@ def map_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"kind": "map", "measure": name, "value": value, "chance": found["chance"]}
 
 
-def _losses(phase: str, artifacts: Artifacts) -> Iterator[dict[str, Any]]:
+def _losses(phase: str, one: Migration) -> Iterator[dict[str, Any]]:
     for text, tag in (("train", "train_inner"), ("valid", "valid")):
-        for name, points in sorted(read_curves(artifacts.logs[phase], tag).items()):
+        for name, points in sorted(read_curves(one.logs[phase], tag).items()):
             of = {"kind": "loss", "phase": phase, "split": text, "measure": name}
             for steps, value in points if name.endswith("loss") else ():
                 yield {**of, "curve": curve_words(name, text), "steps": steps, "value": value}

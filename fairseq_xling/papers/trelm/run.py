@@ -1,14 +1,14 @@
 """`fairseq-xling trelm run` and the studies of TreLM: their steps, and their execution.
 
-`inputs` reads and checks the settings. `preparation` plans the data folder, the vectors and the
-first weights, `migration` the phases of training (its docstring is the overview), `plan` what both
-add steps with; `autoregressive`, `teacher` and `transfers` plan models to compare with.
-`results` reads what the steps leave, `record` says how it is shown.
+`inputs` reads and checks the settings, `migration` has the steps (its docstring is the overview);
+`autoregressive`, `teacher` and `transfers` those of models to compare with. `results` reads what
+they leave, `record` says how it is shown.
 """
 
 import argparse
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -24,9 +24,7 @@ from fairseq_xling.papers.trelm.inputs import (
     read_shape,
     summarize_inputs,
 )
-from fairseq_xling.papers.trelm.migration import add_migration, add_translator
-from fairseq_xling.papers.trelm.plan import MigrationPlan, StepGraph, add_tasks
-from fairseq_xling.papers.trelm.preparation import plan_migration
+from fairseq_xling.papers.trelm.migration import Migration
 from fairseq_xling.papers.trelm.record import (
     RUN_FILES,
     STUDY_FILES,
@@ -34,8 +32,9 @@ from fairseq_xling.papers.trelm.record import (
     write_study,
 )
 from fairseq_xling.papers.trelm.study import Study, Variation
-from fairseq_xling.papers.trelm.teacher import taught_folder
+from fairseq_xling.papers.trelm.teacher import add_translator
 from fairseq_xling.workflow.launcher import run_steps
+from fairseq_xling.workflow.recipe import Run
 from fairseq_xling.workflow.settled import settle_config
 from fairseq_xling.workflow.step import Step
 
@@ -50,31 +49,31 @@ def run_trelm(args: argparse.Namespace) -> None:
     run_steps(run, steps, config.jobs, args, settled, shown="summary.txt")
 
 
-def trelm_steps(run: Path, config: TrelmConfig, inputs: dict[str, InputSummary]) -> list[Step]:
+def trelm_steps(folder: Path, config: TrelmConfig, inputs: dict[str, InputSummary]) -> list[Step]:
     """All steps of a run, the report last; ``inputs`` by target language."""
-    graph = StepGraph(run)
-    plans = _migrations(graph, config, inputs, with_baselines)
-    artifacts, steps = [plan.artifacts for plan in plans], list(graph.steps.values())
+    run = Run(folder, config)
+    found = _migrations(run, config, inputs, with_baselines)
+    steps = list(run.steps.values())
     report = Step(
         "report",
-        call=functools.partial(write_migrations, run, config, artifacts, steps),
+        call=functools.partial(write_migrations, folder, config, found, steps),
         settings={"config": result_settings(config), "kind": "trelm-run"},
-        inputs=[path for one in artifacts for path in one.results],
-        outputs=[run / name for name in RUN_FILES],
+        inputs=[path for one in found for path in one.results],
+        outputs=[folder / name for name in RUN_FILES],
     )
     return [*steps, report]
 
 
-def with_baselines(plan: MigrationPlan) -> None:
-    """`add_migration`, with a translator and an autoregressive model if they are asked for."""
-    config = plan.config
-    add_migration(plan)
-    if not (plan.artifacts.translations and config.predicts_translations):
+def with_baselines(one: Migration) -> None:
+    """A migration, with a translator and an autoregressive model if they are asked for."""
+    config = one.config
+    one.migrate()
+    if not (one.translations and config.predicts_translations):
         return
     if config.autoregressive or config.teacher == AUTOREGRESSIVE:
-        add_autoregressive(plan)
+        add_autoregressive(one)
     if config.translator_steps:
-        add_translator(plan, taught_folder)
+        add_translator(one)
 
 
 def run_study(study: Study, args: argparse.Namespace) -> None:
@@ -91,7 +90,7 @@ def run_study(study: Study, args: argparse.Namespace) -> None:
 
 def study_steps(
     study: Study,
-    run: Path,
+    folder: Path,
     config: TrelmConfig,
     rows: list[Variation],
     chosen: list[Variation],
@@ -101,8 +100,8 @@ def study_steps(
 
     All rows are planned, so that a step's name does not depend on which of them are run.
     """
-    graph = StepGraph(run)
-    plans: dict[str, list[MigrationPlan]] = {}
+    run = Run(folder, config)
+    found: dict[str, list[Migration]] = {}
     for row in rows:
         if row.needs_text and config.data:
             continue
@@ -110,41 +109,41 @@ def study_steps(
         own = shape if changed.source == config.source else read_shape(changed)
         inputs = {target: summarize_inputs(changed, target, own) for target in changed.targets}
         add = row.add or with_baselines
-        plans[row.code] = _migrations(graph, changed, inputs, add, row.code)
-    found = [(row, [plan.artifacts for plan in plans[row.code]]) for row in chosen]
-    results = [path for _, many in found for one in many for path in one.results]
-    steps = graph.needed(results)
+        found[row.code] = _migrations(run.labelled(row.code), changed, inputs, add)
+    migrations = [(row, found[row.code]) for row in chosen]
+    results = [path for _, many in migrations for one in many for path in one.results]
+    steps = run.needed(results)
     table = Step(
         "table",
-        call=functools.partial(write_study, study, run, config, found, steps),
+        call=functools.partial(write_study, study, folder, config, migrations, steps),
         settings={
             "config": result_settings(config),
             "kind": "trelm-study",
             "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
         },
         inputs=results,
-        outputs=[run / name for name in STUDY_FILES],
+        outputs=[folder / name for name in STUDY_FILES],
     )
     return [*steps, table]
 
 
 def _migrations(
-    graph: StepGraph,
+    run: Run,
     config: TrelmConfig,
     inputs: Mapping[str, InputSummary],
-    add: Callable[[MigrationPlan], None],
-    label: str = "",
-) -> list[MigrationPlan]:
+    add: Callable[[Migration], None],
+) -> list[Migration]:
     """A migration, or what ``add`` plans instead, for each target and seed, and then its tasks."""
-    plans = []
-    for target in config.targets:
-        for seed in config.seed_list:
-            plan = plan_migration(graph, config, inputs[target], target, seed, label)
-            add(plan)
-            plans.append(plan)
-    for plan in plans:
-        add_tasks(plan)
-    return plans
+    found = []
+    for target, seed in itertools.product(config.targets, config.seed_list):
+        one = Migration(run, config, inputs[target], target, seed, Path(config.data))
+        if not config.data:
+            one.data = one.prepare(f"prepare-{target}")
+        add(one)
+        found.append(one)
+    for one in found:
+        one.add_tasks()
+    return found
 
 
 def row_config(config: TrelmConfig, row: Variation) -> TrelmConfig:

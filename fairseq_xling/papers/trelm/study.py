@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairseq_xling.papers.trelm.config import TrelmConfig
-    from fairseq_xling.papers.trelm.plan import MigrationPlan
+    from fairseq_xling.papers.trelm.migration import Migration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Variation:
     name: str
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     paper: float | None = None
-    add: Callable[["MigrationPlan"], None] | None = None
+    add: Callable[["Migration"], None] | None = None
     needs_text: bool = False
 
 

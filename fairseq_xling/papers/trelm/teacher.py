@@ -1,15 +1,14 @@
-"""Translations by a teacher, which a translator learns from instead of the references.
+"""Translators with slots, and the teachers whose translations they learn from instead of the
+references.
 
 Sequence-level distillation (Kim and Rush, 2016): what a model writes is more regular than what
 people write, which helps one that writes all words at once (Gu et al., 2018). A teacher is an
 autoregressive model, trained here or given, or a file of translations.
 """
 
-import dataclasses
-import functools
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,20 +21,18 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import sha256
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.data.folder import SEP, DataFolder, read_dictionary
+from fairseq_xling.models.emissions import emissions
 from fairseq_xling.papers.trelm.autoregressive import (
     add_beam_search,
     beam_search,
     linked_data,
     train_autoregressive,
 )
-from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE
+from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE, SCRATCH, Stage
 from fairseq_xling.papers.trelm.data import with_translations
-from fairseq_xling.papers.trelm.migration import forward
-from fairseq_xling.papers.trelm.plan import MigrationPlan
-from fairseq_xling.papers.trelm.preparation import transfer_folder
+from fairseq_xling.papers.trelm.migration import Migration, model_options
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.trained import load_trained
-from fairseq_xling.workflow.step import Step
 
 logger = logging.getLogger(__name__)
 
@@ -44,72 +41,101 @@ _BATCH = 64
 SHARDS = 8  # what an interruption costs, and how finely progress is seen
 
 
-def taught_folder(plan: MigrationPlan) -> Path:
+def add_translator(one: Migration) -> None:
+    """Train a translator, all of its weights; what it writes is one of the translations, and with
+    `--slot-beam` what it finds by a search over its slots another."""
+    config, emission = one.config, one.config.emission
+    stage = Stage(
+        config.translator_steps,
+        config.translator_lr,
+        "translation",
+        config.words("translator_args"),
+    )
+    start = None if config.translator_start == SCRATCH else one.checkpoints["forward"]
+    # Not the best by loss, which rises again while translations become better (on captions 2.5 %
+    # more loss, 1.1 BLEU better).
+    model = one.train(
+        "translator",
+        stage,
+        model_options(config, one.inputs.shape),
+        ["--emission", emission, "--upsample", config.upsample or emissions[emission].upsample],
+        {"--slot-layers": config.slot_layers, "--glancing": config.glancing},
+        ["--objectives", stage.objectives, "--directions", "-".join(one.pair())],
+        data=_taught_folder(one),
+        start=start,
+        validate=one.inputs.validates((), False, True),
+        checkpoint="last",
+    )
+    searches = {emission: (emission, [])}
+    if (beam := config.slot_beam) > 1:
+        searches[f"{emission}-beam"] = f"{emission}, beam {beam}", ["--slot-beam", beam]
+    for what, (title, options) in searches.items():
+        for split in config.translate_list:
+            command = one.generate(model, False, split, "identity", *options)
+            one.translate(False, what, split, command, title)
+
+
+def _taught_folder(one: Migration) -> Path:
     """The data folder that a translator trains on: the transfer phase's, or one with the
     translations of `--teacher`."""
-    config, data = plan.config, transfer_folder(plan)
+    config, data, pair = one.config, one.transfer_folder(), one.pair()
     if not config.teacher:
         return data
     # A teacher that is given teaches all seeds.
-    whose = plan.code if config.teacher == AUTOREGRESSIVE else plan.target
-    direction, model = forward(plan), config.teacher_checkpoint
-    if config.teacher == AUTOREGRESSIVE:
-        _, model = train_autoregressive(plan, direction)
+    trained = config.teacher == AUTOREGRESSIVE
+    whose = one.code if trained else one.target
+    files = [Path(config.teacher)]
+    model = train_autoregressive(one, False)[1] if trained else config.teacher_checkpoint
     if model:
-        folder = linked_data(plan, data, direction)
-        link = plan.make(
-            f"{NAME}-{whose}",
-            "models/{}.pt",
-            call=functools.partial(_link_checked, model, data, plan.pair),
-            settings={"pair": list(plan.pair)},
-            inputs=[data, model],
+        folder = linked_data(one, data, False)
+        values = {"model": model, "data": data, "output": "{out}", "pair": pair}
+        model = one.run.function(
+            f"{NAME}-{whose}", link_teacher, values=values, to="models/{name}.pt", inputs=[data]
         )
-        files = _translations(plan, data, folder, link, whose)
-        if config.teacher_checkpoint:
-            add_beam_search(plan, direction, folder, link, NAME, f"{NAME}-{whose}")
-    else:
-        files = [Path(config.teacher)]
-    read = _of_file if config.teacher == str(files[0]) else of_model
-    return plan.make(
+
+        def batches() -> list[str]:
+            """fairseq-generate ends in a traceback if a shard has no batch."""
+            count = len(DataFolder(data).parallel("train", *pair)[0])
+            return ["--batch-size", str(max(1, min(_BATCH, count // SHARDS)))]
+
+        files = []
+        for shard in range(SHARDS):
+            # For the engine's own task it is these that split a text: `--num-shards` does nothing.
+            options = ("--distributed-world-size", SHARDS, "--distributed-rank", shard)
+            command = beam_search(one, False, folder, model, "train", *options)
+            kind = f"{NAME}-{whose}-{shard + 1}of{SHARDS}"
+            written = one.run(kind, command, to="translations/{name}", late=batches)
+            files.append(written / "generate-train.txt")
+        if not trained:
+            add_beam_search(one, False, folder, model, NAME, f"{NAME}-{whose}")
+    values = {"data": data, "output": "{out}", "pair": pair, "files": files}
+    return one.run.function(
         f"taught-{whose}",
-        "data/{}",
-        call=lambda output: with_translations(
-            data, output, plan.pair, read(data, plan.pair, files), config.teacher_original
-        ),
-        settings={"pair": list(plan.pair), "original": config.teacher_original},
+        write_taught,
+        values={**values, "original": config.teacher_original, "lines": model is None},
+        to="data/{name}",
         inputs=[data, *files],
     )
 
 
-def _link_checked(model: Path, data: Path, pair: tuple[str, str], link: Path) -> None:
+def link_teacher(model: str, data: str, pair: Sequence[str], output: str) -> None:
     """A link to the teacher, once it is known that it translates this text."""
-    check_autoregressive(model, data, pair, "--teacher")
-    link.unlink(missing_ok=True)
-    link.symlink_to(model.resolve())
+    check_autoregressive(model, data, tuple(pair), "--teacher")
+    Path(output).unlink(missing_ok=True)
+    Path(output).symlink_to(Path(model).resolve())
 
 
-def _translations(
-    plan: MigrationPlan, data: Path, folder: Path, model: Path, whose: str
-) -> list[Path]:
-    """What ``model`` writes for the training text of ``data``, a file for each shard."""
+def write_taught(
+    data: str, output: str, pair: Sequence[str], files: Sequence[str], original: bool, lines: bool
+) -> None:
+    """The data folder with a teacher's translations.
 
-    def batches() -> list[str]:
-        """fairseq-generate ends in a traceback if a shard has no batch."""
-        count = len(DataFolder(data).parallel("train", *plan.pair)[0])
-        return ["--batch-size", str(max(1, min(_BATCH, count // SHARDS)))]
-
-    def translate(shard: int, name: str) -> Step:
-        # For the engine's own task it is these that split a text: `--num-shards` does nothing.
-        options = ("--distributed-world-size", str(SHARDS), "--distributed-rank", str(shard))
-        step = beam_search(plan, folder, model, plan.pair, "train", options, name)
-        return dataclasses.replace(step, late=batches)
-
-    files = []
-    for shard in range(SHARDS):
-        build = functools.partial(translate, shard)
-        name = plan.add(f"{NAME}-{whose}-{shard + 1}of{SHARDS}", build)
-        files.append(plan.run / "translations" / name / "generate-train.txt")
-    return files
+    Args:
+        files: what fairseq-generate has written, or with ``lines`` one of text.
+        original: have the references as well.
+    """
+    written = _of_file(data, pair, files) if lines else of_model(data, pair, files)
+    with_translations(Path(data), Path(output), pair, written, original)
 
 
 def check_autoregressive(
@@ -178,7 +204,7 @@ def _check_words(
                 )
 
 
-def _of_file(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
+def _of_file(data: str, pair: Sequence[str], files: Sequence[str]) -> Iterator[np.ndarray]:
     """The lines of a file of text."""
     count = len(DataFolder(data).parallel("train", *pair)[1])
     lines = sum(1 for _ in read_sentences(files[0]))
@@ -192,7 +218,9 @@ def _of_file(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[n
         yield encoder.encode([line])[0]
 
 
-def of_model(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[np.ndarray]:
+def of_model(
+    data: Path | str, pair: Sequence[str], files: Sequence[Path | str]
+) -> Iterator[np.ndarray]:
     """What fairseq-generate has written, in the order of the text.
 
     Places in the files are kept, not what stands there, so memory hardly grows with the text.
@@ -211,7 +239,8 @@ def of_model(data: Path, pair: tuple[str, str], files: list[Path]) -> Iterator[n
     missing = int((places[:, 0] < 0).sum())
     if missing:
         raise UserError(
-            f"{files[0].parent}: {missing:,} of {count:,} training sentences have no translation"
+            f"{Path(files[0]).parent}: {missing:,} of {count:,} training sentences have no "
+            "translation"
         )
     opened = [open(path, "rb") for path in files]  # noqa: SIM115
     try:

@@ -58,7 +58,7 @@ class TrelmBaselines(TrelmStudy):
             return functools.partial(add_scratch, **how)
 
         def of_target(**how: Any) -> Any:
-            return lambda plan: add_scratch(plan, objectives="mlm", languages=[plan.target], **how)
+            return lambda one: add_scratch(one, objectives="mlm", languages=[one.target], **how)
 
         small = of_target(
             task="bilingual_mlm", model=shlex.split(args.small_model), times=args.small_steps

@@ -27,15 +27,16 @@ def config() -> Callable[..., TrelmConfig]:
 
 @pytest.fixture
 def facts() -> Callable[..., InputSummary]:
-    """``facts(parallel={"train"})``: text of every split, one dictionary for both languages."""
+    """``facts(parallel={"train": ()})``: text of every split, one dictionary for both languages."""
 
     def make(languages=("en", "de"), layers=4, **changes) -> InputSummary:
         shape = EncoderShape(layers, 16, 32, 2, 64, num_segments=2, lm_head="bert", norm_eps=1e-12)
         values = {
             "mono": frozenset((split, lang) for split in SPLITS for lang in languages),
-            "parallel": frozenset(SPLITS),
+            "parallel": {
+                split: [Path(f"{split}.{lang}.txt") for lang in languages] for split in SPLITS
+            },
             "dictionaries": (tuple(languages),),
-            "files": (Path("text/mono/train.en.txt"),),
             **changes,
         }
         return InputSummary(shape, **values)

@@ -7,12 +7,11 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.papers.trelm.autoregressive import (
-    autoregressive_step,
     choose_penalty,
     chosen_penalty,
     link_translation_data,
 )
-from fairseq_xling.workflow.step import Step, seconds_taken
+from fairseq_xling.papers.trelm.run import trelm_steps
 
 
 @pytest.mark.parametrize("pair", [("en", "de"), ("de", "en")])
@@ -58,24 +57,19 @@ def test_text_without_the_pair_is_refused(tiny_corpus, tmp_path):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_it_trains_for_as_long_as_the_steps_it_is_compared_with(tmp_path, shared):
-    steps = [Step(name, call=lambda: None) for name in ("one", "two")]
-    for step, seconds in zip(steps, (1000.0, 800.0), strict=True):
-        write_json(tmp_path / ".steps" / f"{step.name}.json", {"seconds": seconds})
-    step = autoregressive_step(
-        "peer",
-        tmp_path,
-        tmp_path / "save",
-        tmp_path / "log",
-        ("en", "de"),
-        lambda: seconds_taken(tmp_path, steps),
-        layers=2,
-        dim=64,
-        max_tokens=512,
-        lr=1e-3,
-        seed=1,
-        shared=shared,
+def test_it_trains_for_as_long_as_the_steps_it_is_compared_with(config, facts, tmp_path, shared):
+    dictionaries = (("en", "de"),) if shared else (("en",), ("de",))
+    (step,) = (
+        step
+        for step in trelm_steps(
+            tmp_path, config(autoregressive=True), {"de": facts(dictionaries=dictionaries)}
+        )
+        if step.name == "autoregressive-de-1"
     )
+    for name, seconds in (("commonality-de-1", 1000.0), ("forward-de-1", 800.0)):
+        write_json(tmp_path / ".steps" / f"{name}.json", {"seconds": seconds})
+    for name in ("prepare-de", "backward-de-1"):  # which it does not build on, or both need
+        write_json(tmp_path / ".steps" / f"{name}.json", {"seconds": 5.0})
     assert step.late() == ["--stop-time-hours", "0.5"]
     assert "--ignore-unused-valid-subsets" in step.commands[0]
     assert ("--share-all-embeddings" in step.commands[0]) == shared
@@ -107,7 +101,7 @@ def test_a_teacher_that_is_given_is_searched_once_for_all_seeds(planned, tmp_pat
 
 @pytest.mark.parametrize("changed", [{"autoregressive_lenpens": ""}, {}])
 def test_without_values_or_a_validation_text_nothing_is_tried(planned, facts, changed):
-    text = facts(**({} if changed else {"parallel": {"train", "test"}}))
+    text = facts(**({} if changed else {"parallel": {"train": (), "test": ()}}))
     steps = planned({"de": text}, **(GIVEN | changed), autoregressive=True)
     assert not [name for name in steps if name.startswith("lenpen")]
     assert steps["translate-autoregressive-de-1"].late is None

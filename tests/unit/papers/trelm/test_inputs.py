@@ -164,12 +164,11 @@ MONO = [f"mono/{split}.{lang}" for split in ("train", "valid") for lang in ("en"
 PAIRS = [f"parallel/train.en-de.{lang}" for lang in ("en", "de")]
 
 
-def test_the_facts_of_text_files(text, config):
+def test_the_facts_of_text_files(text, config, tmp_path):
     found = summarize_inputs(config(text=text(*MONO, *PAIRS)), "de", SHAPE)
     assert found.mono == {(s, lang) for s in ("train", "valid") for lang in ("en", "de")}
-    assert found.parallel == {"train"}
+    assert found.parallel == {"train": [tmp_path / f"text/{name}.txt" for name in PAIRS]}
     assert found.dictionaries == (("en", "de"),)
-    assert len(found.files) == 6
     assert found.validates(["en", "de"], mono_text=True, pairs=False)
     assert not found.validates(["en", "de"], mono_text=False, pairs=True)
 
@@ -189,7 +188,7 @@ def test_a_vocabulary_of_each_language_is_two_dictionaries(text, config):
 
 def test_a_split_to_translate_that_is_named_must_be_there(text, config):
     folder = text(*MONO, *PAIRS, *(f"parallel/test1.en-de.{lang}" for lang in ("en", "de")))
-    assert summarize_inputs(config(text=folder), "de", SHAPE).parallel == {"train", "test1"}
+    assert summarize_inputs(config(text=folder), "de", SHAPE).parallel.keys() == {"train", "test1"}
     summarize_inputs(config(text=folder, translate_split="test1"), "de", SHAPE)
     with pytest.raises(UserError) as error:
         summarize_inputs(config(text=folder, translate_split="test1,test2"), "de", SHAPE)
@@ -202,8 +201,8 @@ def test_a_split_to_translate_that_is_named_must_be_there(text, config):
 def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
     found = summarize_inputs(config(text="", data=str(tiny_corpus.path)), "de", SHAPE)
     assert ("test", "de") in found.mono
-    assert found.parallel == {"train", "valid", "test"}
-    assert (found.dictionaries, found.files) == ((("en", "de"),), ())
+    assert found.parallel == {"train": (), "valid": (), "test": ()}
+    assert found.dictionaries == (("en", "de"),)
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,20 @@ import torch
 
 from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.cli import main
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.interop.sources import read_source
 from fairseq_xling.papers.trelm.config import PRESETS
 from fairseq_xling.papers.trelm.initialise import InitOptions
-from fairseq_xling.papers.trelm.migration import add_migration
-from fairseq_xling.papers.trelm.plan import StepGraph
-from fairseq_xling.papers.trelm.preparation import plan_migration
+from fairseq_xling.papers.trelm.inputs import check_config
+from fairseq_xling.papers.trelm.migration import Migration
 from fairseq_xling.papers.trelm.start import ModelOptions, make_start
+from fairseq_xling.studies.gold_tasks import TASKS
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.workflow.call import arguments
+from fairseq_xling.workflow.recipe import Run
 from tests.tiny_sources import tiny_source
+from tests.transfer_record import transfer_record
 
 RUN = Path("run")
 
@@ -27,10 +32,11 @@ def plan(config, facts):
     """``plan(nsp=True)``: the steps of a migration by name, and where it leaves what."""
 
     def make(target="de", seed=1, known=None, **changes):
-        graph = StepGraph(RUN)
-        planned = plan_migration(graph, config(**changes), known or facts(), target, seed)
-        add_migration(planned)
-        return graph.steps, planned.artifacts
+        chosen = config(**changes)
+        one = Migration(Run(RUN, chosen), chosen, known or facts(), target, seed)
+        one.data = one.prepare(f"prepare-{target}")
+        one.migrate()
+        return one.run.steps, one
 
     return make
 
@@ -111,13 +117,12 @@ def test_the_steps_of_the_papers_preset(plan):
         "language-text-de": {"languages": ["de"], "count": 2_000_000},
     }
     for name, expected in limits.items():
-        assert expected.items() <= dict(steps[name].settings).items()
+        assert expected.items() <= arguments(steps[name].commands[0][4:]).items()
     folders = ("commonality-text-de", "subset-de", "subset-de", "language-text-de")
     phases = ("commonality", "forward", "backward", "language")
     for phase, folder in zip(phases, folders, strict=True):
         step = steps[f"{phase}-de-1"]
         assert step.commands[0][1] == f"run/data/{folder}"
-        assert Path(f"run/data/{folder}") in step.inputs
         assert not flag(step, "--auxiliary")
     assert [name for name in steps if name.startswith("translate")] == [
         *("translate-identity-de-1", "translate-oracle-de-1"),
@@ -173,14 +178,12 @@ def test_settings_become_options_of_a_step(plan, changes, step, options):
     for option, expected in options.items():
         found = flag(made, option) if isinstance(expected, bool) else value(made, option)
         assert found == expected, option
-        if isinstance(expected, str) and expected.startswith(("run/", "words")):
-            assert Path(expected) in made.inputs
 
 
 def test_a_phase_has_its_own_options_last_and_limited_text(plan):
     steps, _ = plan(transfer_args="--seed 9", language_limit=5, extra_mono=True)
     assert steps["forward-de-1"].commands[0][-2:] == ["--seed", "9"]
-    assert steps["extra-de"].inputs == [Path("run/data/language-text-de")]
+    assert steps["extra-de"].reads(steps["language-text-de"])
 
 
 @pytest.mark.parametrize(
@@ -216,7 +219,7 @@ def test_a_kept_vocabulary_needs_no_vectors_and_no_map(plan):
     assert not outcome.vectors and not steps.keys() - before.keys()
     (command,) = steps["prepare-de"].commands
     given = [b for a, b in itertools.pairwise(command) if a == "--tokenizer"]
-    assert given == ["en=first", "de=first"] and Path("first") in steps["prepare-de"].inputs
+    assert given == ["en=first", "de=first"]
     init = steps["init-de-1"]
     assert value(init, "--embeddings") == "source"
     assert not flag(init, "--vectors") and not flag(init, "--copy-shared")
@@ -240,13 +243,12 @@ def test_a_kept_vocabulary_has_the_sources_ids_and_word_table_bit_for_bit(config
         source=str(source), source_data=str(first), keep_vocabulary=True, arch="tri_bert_tiny",
         text="", mono=tuple(f"train.{lang}={text}/new/train.{lang}.txt" for lang in ("en", "de")),
     )  # fmt: skip
-    graph = StepGraph(tmp_path / "run")
     inputs = dataclasses.replace(facts(), shape=read_source(source, first).shape)
-    whole = plan_migration(graph, chosen, inputs, "de", 1)
-    add_migration(whole)
-    outcome = whole.artifacts
+    outcome = Migration(Run(tmp_path / "run", chosen), chosen, inputs, "de", 1)
+    outcome.data = outcome.prepare("prepare-de")
+    outcome.migrate()
     for name in ("prepare-de", "init-de-1"):
-        (command,) = graph[name].commands
+        (command,) = outcome.run.steps[name].commands
         assert main(command[1:]) == 0
     assert (outcome.data / "dict.txt").read_text().split()[::2] == [
         *(first / "dict.txt").read_text().split()[::2]
@@ -276,13 +278,15 @@ def test_vocabularies_of_their_own_have_vectors_of_their_own(plan, facts):
 @pytest.mark.parametrize(
     ("there", "without"),
     [
-        ({"parallel": {"train", "test"}}, {"forward"}),
-        ({"mono": {("train", "en"), ("train", "de"), ("valid", "de")}}, {"commonality"}),
+        ({"parallel": {"train": (), "test": ()}}, {"forward"}),
+        (
+            {"mono": frozenset({("train", "en"), ("train", "de"), ("valid", "de")})},
+            {"commonality"},
+        ),
     ],
 )
 def test_without_validation_text_there_is_no_validation(plan, facts, there, without):
-    known = facts(**{name: frozenset(values) for name, values in there.items()})
-    steps, _ = plan(known=known)
+    steps, _ = plan(known=facts(**there))
     phases = ("commonality", "forward", "language")
     assert {x for x in phases if flag(steps[f"{x}-de-1"], "--disable-validation")} == without
 
@@ -316,11 +320,11 @@ def test_translation_takes_the_forward_model_in_every_ordering(plan, facts):
     assert (value(step, "-s"), value(step, "-t"), value(step, "--ordering")) == (
         *("en", "de", "oracle"),
     )
-    assert not plan(known=facts(parallel=frozenset({"train"})))[1].translations
+    assert not plan(known=facts(parallel={"train": ()}))[1].translations
 
 
 def test_each_test_set_is_translated_and_the_first_keeps_its_names(plan, facts):
-    known = facts(parallel=frozenset({"train", "test", "test1"}))
+    known = facts(parallel=dict.fromkeys(("train", "test", "test1"), ()))
     steps, outcome = plan(translate_split="test,test1", orderings="identity,oracle", known=known)
     assert list(outcome.translations) == [
         *("identity", "oracle", "identity, test1", "oracle, test1")
@@ -392,7 +396,7 @@ def test_in_both_directions_there_is_an_ordinary_translator_for_each(planned):
         data, trained = (steps[f"autoregressive-{kind}{prefix}de{end}"] for kind, end in (
             ("data-", ""), ("", "-1")
         ))  # fmt: skip
-        assert dict(data.settings)["pair"] == list(pair)
+        assert arguments(data.commands[0][4:])["pair"] == list(pair)
         assert trained.reads(data) and trained.reads(steps[f"{phase}-de-1"])
         assert (value(trained, "--source-lang"), value(trained, "--target-lang")) == pair
         written = steps[f"translate-{prefix}autoregressive-de-1"]
@@ -418,3 +422,72 @@ def test_a_search_over_slots_is_a_further_translation(planned):
     assert rows == ["translate-lattice-de-1", "translate-lattice-beam-de-1"]
     plain, beam = (steps[name].commands[0] for name in rows)
     assert "--slot-beam" not in plain and beam[beam.index("--slot-beam") + 1] == "7"
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    """A folder with a source and with the files of parsing and tagging, in English and German."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "source.pt").touch()
+    (tmp_path / "text/gold").mkdir(parents=True)
+    for task in (TASKS["parsing"], TASKS["pos"]):
+        for split in ("train", "valid", "test"):
+            for lang in ("en", "de"):
+                task.file(tmp_path / "text", split, lang).touch()
+    return tmp_path
+
+
+OWN = {
+    "task_head": "parsing",
+    "task_train": ("de=text/gold/train.de.conllu",),
+    "task_valid": ("de=text/gold/valid.de.conllu",),
+    "task_test": ("de=text/gold/test.de.conllu",),
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"tasks": "tags"}, "unknown `--tasks` 'tags'"),
+        ({"tasks": "ner"}, "text/gold/tags.train.fr.tsv: no such file; the task NER F1 needs it"),
+        (
+            {"tasks": "pos", "text": "", "data": "folder"},
+            "`--tasks` pos needs `--text`, whose gold/ has the files",
+        ),
+        (OWN, "`--task-train` must name a file of 'fr', as in fr=FILE"),
+        ({"task_args": "'"}, "`--task-args`: No closing quotation"),
+    ],
+)
+def test_files_are_missed_before_anything_runs(world, config, changes, message):
+    with pytest.raises(UserError) as error:
+        check_config(config(languages="en,de,fr", **changes))
+    assert str(error.value).startswith(message)
+
+
+def test_the_source_language_needs_no_files(world, config):
+    TASKS["parsing"].file(world / "text", "train", "en").unlink()
+    check_config(config(tasks="parsing", languages="en,de"))
+    check_config(config(languages="en,de", **OWN))
+
+
+def test_parsing_has_two_figures_and_the_others_the_one_of_their_head(world, config, facts):
+    chosen = config(tasks="pos,parsing", **OWN)
+    outcome = Migration(Run(world / "run", chosen), chosen, facts(), "de", 3, world / "data")
+    outcome.checkpoints["init"] = world / "m.pt"
+    outcome.add_tasks()
+    assert outcome.tasks == {
+        name: world / f"run/tasks/task-{name}-de-3" for name in ("pos", "parsing", "own")
+    }
+    scores = {
+        "pos": ("accuracy", [{"accuracy": 90.0}]),
+        "parsing": ("las", [{"las": 60.0, "uas": 70.0}, {"las": 62.0, "uas": 74.0}]),
+        "own": ("las", [{"las": 50.0, "uas": 55.0}]),
+    }
+    for name, (metric, runs) in scores.items():
+        tests = [{"scores": {"de": one}} for one in runs]
+        record = transfer_record({"tests": tests}, metric=metric)
+        outcome.tasks[name].mkdir(parents=True)
+        write_json(outcome.tasks[name] / "results.json", record)
+    assert outcome.task_figures() == {
+        **{"POS": 90.0, "UAS": 72.0, "LAS": 61.0, "parsing uas": 55.0, "parsing las": 50.0}
+    }

@@ -1,5 +1,6 @@
 """What is read from the files of a migration."""
 
+import dataclasses
 import json
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import write_json
 from fairseq_xling.papers.trelm.config import TrelmConfig
-from fairseq_xling.papers.trelm.plan import Artifacts
+from fairseq_xling.papers.trelm.migration import Migration
 from fairseq_xling.papers.trelm.results import costs_of, measure, part, read_cost, totals
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.reports.rows import select
@@ -20,25 +21,25 @@ def generated(path, pairs):
     return path
 
 
-def migration(root, target):
+def migration(root, target, **changes):
     """Of a migration without trainings, all but its translations."""
     write_json(root / "meta.json", {"mono": {}, "parallel": {}})
     bits = {"row": "init", "task": "bpw", "measure": "bits per word", "value": 5.0, "chance": 13.0}
     write_record(root / "bpw.json", Record("x", [{**bits, "target": x} for x in ("en", target)]))
-    outcome = Artifacts(target, 1, "", root, bpw=root / "bpw.json")
+    config = TrelmConfig(languages=f"en,{target}", **changes)
+    outcome = Migration(None, config, None, target, 1, root, bpw=root / "bpw.json")
     outcome.checkpoints["init"] = root / "init.pt"
     return outcome
 
 
 def test_every_test_set_has_its_own_score_and_samples_are_of_the_first(tmp_path):
     right, wrong = ("a b c d e", "a b c d e"), ("a b c d e", "a b x y e")
-    outcome = migration(tmp_path, "de")
+    outcome = migration(tmp_path, "de", translate_split="test,test1")
     outcome.translations = {
         "oracle": generated(tmp_path / "a" / "generate-test.txt", [right]),
         "oracle, test1": generated(tmp_path / "b" / "generate-test1.txt", [right, wrong]),
     }
-    config = TrelmConfig(translate_split="test,test1")
-    rows, places = measure(config, [(None, outcome)], "run")
+    rows, places = measure([(None, outcome)], "run")
     assert not any("updates" in row for row in rows)  # nothing is trained
     found = {row["ordering"]: row["value"] for row in select(rows, {"measure": "1-gram precision"})}
     assert found == {"oracle": 100.0, "oracle, test1": pytest.approx(80.0)}
@@ -59,15 +60,14 @@ def test_a_backward_translation_is_cut_as_its_own_language_and_has_its_own_sampl
         "identity, backward": generated(tmp_path / "b" / "generate-test.txt", [english]),
     }
     outcome.backward = ["identity, backward"]
-    config = TrelmConfig(languages="en,zh")
-    rows, _ = measure(config, [(None, outcome)], "run")
+    rows, _ = measure([(None, outcome)], "run")
     there, back = select(rows, {"measure": "1-gram precision"})
     assert "tok:zh" in there["signature"] and "tok:13a" in back["signature"]
     assert there["value"] == pytest.approx(80.0)  # of characters
     assert back["value"] == pytest.approx(75.0)  # of words
     # A tokenizer that is chosen is the target's.
-    chosen = TrelmConfig(languages="en,zh", bleu_tokenizer="char")
-    chosen_rows, _ = measure(chosen, [(None, outcome)], "run")
+    outcome.config = dataclasses.replace(outcome.config, bleu_tokenizer="char")
+    chosen_rows, _ = measure([(None, outcome)], "run")
     there, back = (row["signature"] for row in select(chosen_rows, {"measure": "BLEU"}))
     assert "tok:char" in there and "tok:13a" in back
     samples = {row["direction"]: (row["reference"], row["value"]) for row in part(rows, "sample")}
@@ -104,7 +104,7 @@ def test_steps_and_seconds_of_all_phases_stand_beside_those_of_each(tmp_path):
     for phase, updates, wall in (("commonality", 10, 5.0), ("language", 20, 8.0)):
         outcome.logs[phase] = tmp_path / f"{phase}.log"
         outcome.logs[phase].write_text(HEAD + epoch(updates, wall))
-    rows, _ = measure(TrelmConfig(), [(None, outcome)], "run")
+    rows, _ = measure([(None, outcome)], "run")
     assert {row["updates"] for row in rows} == {30}
     assert [row["value"] for row in part(rows, "total")] == [13.0]
     assert totals(costs_of(rows))["seconds"] == 13.0  # each phase counts once

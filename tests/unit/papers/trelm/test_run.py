@@ -14,6 +14,7 @@ from fairseq_xling.papers.trelm.run import choose_rows, row_config, study_steps
 from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.papers.trelm.transfers import budget
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.workflow.call import arguments
 
 NAMES = [name for name in STUDIES if name.startswith("trelm-")]
 SHAPE = EncoderShape(4, 16, 32, 2, 64)
@@ -163,8 +164,8 @@ def test_subsets_share_all_that_does_not_depend_on_them(study):
         "commonality-de-1-pairs-100"
     ]
     subsets = [step for step in steps if step.name.startswith("subset")]
-    assert [dict(step.settings)["count"] for step in subsets] == [100, 50]
-    assert len({dict(step.settings)["seed"] for step in subsets}) == 1
+    given = [arguments(step.commands[0][4:]) for step in subsets]
+    assert [(one["count"], one["seed"]) for one in given] == [(100, 1), (50, 1)]
 
 
 @pytest.mark.parametrize(
@@ -210,10 +211,9 @@ def test_limits_of_text_hold_for_all_but_the_large_encoder(study, language, of_t
     for code in ("small-bert", "mlm", "mlm-tlm", "large-bert"):
         read, found = Path(by_name[f"scratch-de-1-{code}"].commands[0][1]).name, []
         while read != whole:
-            settings = dict(by_name[read].settings)
-            found.append((settings.get("languages", settings.get("pair")), settings["count"]))
-            (folder,) = by_name[read].inputs
-            read = folder.name
+            values = arguments(by_name[read].commands[0][4:])
+            found.append((values.get("languages", values.get("pair")), values["count"]))
+            read = Path(values["data"]).name
         limited = [(["de"], of_target), (["en"], 3), (["en", "de"], 2)]
         expected = [] if code == "large-bert" else [one for one in limited if one[1]]
         assert found == expected
@@ -239,15 +239,15 @@ def test_a_task_is_trained_and_tested_in_the_target_on_the_last_checkpoint_of_it
         _, steps = study(name, row.code, tasks="parsing")
         (task,) = [step for step in steps if step.name.startswith("task-")]
         bpw = next(step for step in steps if step.name.startswith("bpw-"))
-        data, *saved = bpw.inputs
-        gold = [Path(f"text/gold/{split}.de.conllu") for split in ("train", "valid")]
-        assert task.inputs[:4] == [*gold, saved[-1], data]
+        (command,) = task.commands
+        words = bpw.commands[0]
+        assert value(task, "--encoder") == f"model={words[words.index('--data') - 1]}"
+        assert value(task, "--data") == f"model={value(bpw, '--data')}"
         read = [step.name for step in steps if task.reads(step)]
         assert read[0].startswith("prepare-de")
         mapped = {"mim": ["fit-"], "rosita-word": ["map-", "fit-"]}.get(row.code, [])
         kinds = sorted(f"{name.partition('-')[0]}-" for name in read[2:])
         assert kinds == sorted(mapped)
-        (command,) = task.commands
         files = {split: command[command.index(f"--{split}") + 1] for split in ("train", "test")}
         assert files == {split: f"de=text/gold/{split}.de.conllu" for split in files}
         assert not any("en=" in word for word in command)
