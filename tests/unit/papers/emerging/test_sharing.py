@@ -6,7 +6,6 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
-from fairseq_xling.papers.transfer.config import PRESETS as TASK_PRESETS
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.separable_transformer import (
@@ -22,6 +21,7 @@ from fairseq_xling.papers.emerging.sharing import (
     Options,
     write_subset,
 )
+from fairseq_xling.papers.transfer.zero_shot import PRESETS as TASK_PRESETS
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.workflow.options import load_config
 from fairseq_xling.workflow.recipe import Cell
