@@ -51,34 +51,39 @@ class TimeLeft:
         self._before = {name: [step.name for step in found] for name, found in before.items()}
         self._began: dict[str, float] = {}
         self._expected = self._took = 0.0
+        self._lock = threading.Lock()
 
     def begin(self, name: str) -> None:
         """Step ``name`` starts."""
-        self._began[name] = self._now()
+        with self._lock:
+            self._began[name] = self._now()
 
     def end(self, name: str) -> None:
         """Step ``name`` is done."""
-        self._expected += self._left.pop(name, 0.0)
-        self._took += self._now() - self._began.pop(name, self._now())
+        with self._lock:
+            self._expected += self._left.pop(name, 0.0)
+            self._took += self._now() - self._began.pop(name, self._now())
 
     def seconds(self) -> float | None:
         """The seconds until all steps are done; None where no step says what it takes, and before
         there is a pace."""
-        ran = {name: self._now() - began for name, began in list(self._began.items())}
-        late = [name for name in ran if ran[name] > self._left.get(name, 0.0) > 0]
-        expected = self._expected + sum(self._left[name] for name in late)
-        if not (expected and any(self._left.values())):
+        with self._lock:
+            ran = {name: self._now() - began for name, began in self._began.items()}
+            efforts, expected, took = dict(self._left), self._expected, self._took
+        late = [name for name in ran if ran[name] > efforts.get(name, 0.0) > 0]
+        expected += sum(efforts[name] for name in late)
+        if not (expected and any(efforts.values())):
             return None
-        took = self._took + sum(ran[name] for name in late)
+        took += sum(ran[name] for name in late)
         pace = (took + _AT_FIRST) / (expected + _AT_FIRST)
-        left = {name: pace * effort for name, effort in self._left.items()}
+        left = {name: pace * effort for name, effort in efforts.items()}
         for name in ran.keys() & left.keys():  # one that takes too long is never at its end
             left[name] = max(left[name] - ran[name], 0.05 * left[name])
         chain: dict[str, float] = {}
         for name in left:  # a step waits for those before it, however many run at the same time
             before = [chain[other] for other in self._before[name] if other in chain]
             chain[name] = left[name] + max(before, default=0.0)
-        return max(sum(left.values()) / self._jobs, *chain.values())
+        return max([sum(left.values()) / self._jobs, *chain.values()])
 
 
 class Display:

@@ -274,6 +274,7 @@ def _become(job: Mapping[str, Any], fds: Sequence[int]) -> NoReturn:
     except SystemExit as ended:
         code = ended.code
     except KeyboardInterrupt:
+        sys.stdout.flush()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     except BaseException:
@@ -289,6 +290,8 @@ def _become(job: Mapping[str, Any], fds: Sequence[int]) -> NoReturn:
     for one in gc.get_objects():
         if isinstance(one, io.TextIOWrapper | io.BufferedWriter) and not one.closed:
             one.flush()
+    sys.stdout.flush()  # frozen with the server, so not among those
+    sys.stderr.flush()
     os._exit(int(code or 0) & 0xFF)
 
 

@@ -17,6 +17,7 @@ import copy
 import dataclasses
 import itertools
 import json
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -59,8 +60,10 @@ def words(*given: Any) -> list[str]:
 
     A text is several, as a shell splits it; a path or a number is one; a list is the words that it
     has, as they are. A dictionary is options: one whose value is None, False, empty or 0 is left
-    out, True has none, a list repeats the option.
+    out, True has none, a list repeats the option for each of its values.
 
+    >>> words({"--limit": [0], "--k": 0})
+    ['--limit', '0']
     >>> words("fairseq-xling eval", Path("a b.pt"), {"--k": 5, "--swap": False, "--of": ["x", "y"]})
     ['fairseq-xling', 'eval', 'a b.pt', '--k', '5', '--of', 'x', '--of', 'y']
     """
@@ -70,8 +73,10 @@ def words(*given: Any) -> list[str]:
             found += shlex.split(one)
         elif isinstance(one, Mapping):
             for name, value in one.items():
-                for each in value if isinstance(value, list | tuple) else [value]:
-                    found += [name] if each is True else [name, str(each)] if each else []
+                if isinstance(value, list | tuple):
+                    found += [word for each in value for word in (name, str(each))]
+                elif value:
+                    found += [name] if value is True else [name, str(value)]
         elif isinstance(one, list | tuple):
             found += map(str, one)
         else:
@@ -117,10 +122,15 @@ class Run:
             outputs = [self.folder / _filled(one, marks) for one in (to, *also)]
             marks["{out}"] = outputs[0]
             marks |= {f"{{out{n}}}": path for n, path in enumerate(outputs[1:], start=1)}
+            own = str(self.folder)  # which may itself look like a mark
+
+            def fill(word: str) -> str:
+                return own.join(_filled(part, marks) for part in word.split(own))
+
             commands: list[list[str]] = []
             for then, part in itertools.groupby(given, lambda one: one is THEN):
                 if not then:
-                    commands.append([_filled(word, marks) for word in words(*part)])
+                    commands.append([fill(word) for word in words(*part)])
             return Step(name, commands, outputs=outputs, **how)
 
         return self.add(build(self._name(kind, build, plain), self.label))
@@ -177,9 +187,8 @@ class Run:
 
 
 def _filled(word: str, marks: Mapping[str, Any]) -> str:
-    for mark, value in marks.items():
-        word = word.replace(mark, str(value))
-    return word
+    """``word`` with what each mark stands for, which may itself look like one."""
+    return re.sub("|".join(map(re.escape, marks)), lambda found: str(marks[found[0]]), word)
 
 
 class Study:

@@ -132,7 +132,9 @@ class Plan:
             outside = {False: dict.fromkeys(step.inputs), True: dict.fromkeys(step.unread)}
             for text, held in [word for c in step.commands for word in named_files(c)]:
                 for piece in pieces(text):
-                    path = Path(piece.partition("{")[0] if "{" in piece else piece)
+                    path = Path(piece)
+                    if "{" in piece and not any(p in makers for p in (path, *path.parents)):
+                        path = Path(piece.partition("{")[0])
                     if any(place in makers for place in (path, *path.parents)):
                         outside[False][path] = None
                         continue
@@ -213,9 +215,8 @@ def digests(steps: Sequence[Step]) -> dict[str, str]:
 def _existing(piece: str) -> list[Path]:
     """The files and folders from outside that a word names; those of a pattern such as
     ``{lang}.txt`` that there are."""
-    pattern = re.sub(r"\{\w+\}", "*", piece)
-    if pattern != piece:
-        return sorted(map(Path, glob.glob(pattern)))
+    if len(parts := re.split(r"\{\w+\}", piece)) > 1:
+        return sorted(map(Path, glob.glob("*".join(map(glob.escape, parts)))))
     # Unlike `Path.is_file`, of names that are too long as well.
     return [Path(piece)] if os.path.exists(on_disk(piece)) else []
 

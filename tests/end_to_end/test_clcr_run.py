@@ -67,7 +67,7 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
         "--tune-on test2 --threshold 0": "'test2'",
         "--encoder en= --encoder de=x": "`--encoder` must be like en=..., got 'en='",
         "--encoder-data de=nowhere": "nowhere: no such file or folder",
-        "--schedule polynomal": "argument --lr-scheduler: invalid choice: 'polynomal'",
+        "--schedule polynomal": "`--schedule`: unknown scheduler 'polynomal'; did you mean",
         "--flip-rates 0.9,0": "`--flip-rates` must be two numbers in [0, 0.45]",
         "--orders=": "`--rows` T+E+R needs one of `--orders`; name it or leave the row out",
         "--order-sides de": "unknown name in `--order-sides` 'de'; known: first, second",

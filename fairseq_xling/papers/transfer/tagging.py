@@ -402,6 +402,7 @@ def _train(
         split_words("--train-args", o.train_args),
         to=f"models/{name}",
         also=["logs/{name}.log"],
+        inputs=list(vectors.values()),  # which may be words without a folder
         resumable=True,
         progress=functools.partial(training_log.progress, updates=o.epochs * updates),
     )
