@@ -23,7 +23,7 @@ def command(function: Callable[..., None], values: Mapping[str, Any]) -> list[st
         for key, each in _flat(name, value):
             if isinstance(each, Path):  # with a mark of a path, by which it is known as an input
                 each = str(each) if "/" in str(each) else f"./{each}"
-            plain = isinstance(each, str) and not is_json(each)
+            plain = isinstance(each, str) and not _is_json(each)
             words.append(f"{key}={each if plain else json.dumps(each)}")
     return words
 
@@ -45,7 +45,7 @@ def arguments(given: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in given:
         key, _, text = word.partition("=")
-        value = json.loads(text) if is_json(text) else text
+        value = json.loads(text) if _is_json(text) else text
         *outer, last = key.removesuffix("[]").split(".")
         inside = found
         for name in outer:
@@ -57,8 +57,7 @@ def arguments(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def is_json(text: str) -> bool:
-    """Whether a value is a number, true, or the like, and so no path."""
+def _is_json(text: str) -> bool:
     try:
         json.loads(text)
     except ValueError:

@@ -21,7 +21,7 @@ from fairseq_xling.core.named_files import HeldOut, Input, Listed, arguments_of
 from fairseq_xling.engine.compat import require_engine
 from fairseq_xling.engine.extensions import take_folders
 from fairseq_xling.engine.prepare import prepare_engine
-from fairseq_xling.workflow import call, launch
+from fairseq_xling.workflow import launch
 
 # Options of fairseq's programs: of files; of folders that are written, and code, which counts as
 # such.
@@ -81,14 +81,12 @@ def named_files(command: Sequence[str]) -> Iterator[tuple[str, bool]]:
             there = all(Path(text).is_dir() for text in listed)
             yield from ((str(path), False) for path in (verb.reads(args) if there else listed))
         return
-    function = words[:2] == ["-m", call.__name__]
     for before, word in itertools.pairwise([program, *words]):
         option, equals, value = word.partition("=")
         if word.startswith("-") and equals:
             before, word = option, value
         # Other words are numbers and names, even where there is a file of that name.
         named = before in (program, *_READ) or any(map(_PATH.search, pieces(word)))
-        named |= function and not call.is_json(value)
         if named and before not in _UNREAD and not word.startswith("-"):
             yield word, False
 

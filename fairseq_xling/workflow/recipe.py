@@ -122,7 +122,7 @@ class Run:
             outputs = [self.folder / _filled(one, marks) for one in (to, *also)]
             marks["{out}"] = outputs[0]
             marks |= {f"{{out{n}}}": path for n, path in enumerate(outputs[1:], start=1)}
-            own = str(self.folder)  # which may itself look like a mark
+            own = f"{self.folder}/"  # which may itself look like a mark
 
             def fill(word: str) -> str:
                 return own.join(_filled(part, marks) for part in word.split(own))

@@ -6,6 +6,7 @@ to validate and to tune the threshold on, are the same for every size.
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from fairseq_xling.core.options import option, parse_numbers
 from fairseq_xling.papers.clcr.comparison import (
@@ -47,7 +48,7 @@ class ClcrPairs(Comparison):
 
     def parts(self, run: ClcrRun, o: PairsOptions) -> Iterator[tuple[int, ClcrRun]]:
         for size in o.size_list:
-            values = {"data": o.data, "output": "{out}", "pair": o.languages, "count": size}
+            values = {"data": Path(o.data), "output": "{out}", "pair": o.languages, "count": size}
             values |= {"seed": _SUBSET_SEED, "option": "--sizes"}
             to = f"data/pairs-{size}"
             subset = run.function(f"subset-{size}", keep_pairs, values=values, to=to)
