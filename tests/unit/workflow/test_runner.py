@@ -61,6 +61,14 @@ def test_steps_run_once_and_are_skipped_afterwards(tmp_path):
     assert (count(run, "a"), count(run, "b")) == (1, 1)
 
 
+def test_a_file_from_outside_is_read_once_for_a_run(tmp_path, monkeypatch):
+    text, read = tmp_path / "text", []
+    text.write_text("a")
+    monkeypatch.setattr("fairseq_xling.workflow.step.sha256", lambda path: read.append(path) or "x")
+    go(tmp_path / "run", [shell("a", "true", inputs=[text]), shell("b", "true", inputs=[text])])
+    assert read == [text]
+
+
 def test_only_what_depends_on_a_change_runs_again(tmp_path):
     run = tmp_path / "run"
     go(run, chain(run))
