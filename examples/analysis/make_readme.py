@@ -7,7 +7,9 @@ Each RUN is the `--output` folder of a similarity study, or the folder of 4_meas
 without RUN, the page is made from them.
 """
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
@@ -18,7 +20,9 @@ from fairseq_xling.reports.record import Record
 from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, figures, select
 from fairseq_xling.reports.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from page import part_named, table_lines, write_page
 
 # Which row the paper finds above which, by what; CKA does not ask for maps.
 _UNMAPPED = (("bilingual", "unmapped"), ("sep-emb", "unmapped"))

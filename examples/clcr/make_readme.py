@@ -7,7 +7,9 @@ when is taken from it. Results are kept in `results/`; without RUN, the page is 
 """
 
 import statistics
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
@@ -16,7 +18,9 @@ from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.record import Record
 from fairseq_xling.reports.rows import GIVEN, distinct, figures, select
 from fairseq_xling.reports.tables import markdown_table
-from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from page import part_named, table_lines, write_page
 
 _HEAD = """\
 # CLCR: one language-independent sequence from two monolingual encoders

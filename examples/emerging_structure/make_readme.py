@@ -6,9 +6,14 @@ Each RUN is the `--output` folder of an ablation; what was run, where and when i
 it. Results are kept in `results/`; without RUN, the page is made from them.
 """
 
+import sys
+from pathlib import Path
+
 from fairseq_xling.reports.record import Record
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from page import part_named, table_lines, write_page
 
 _HEAD = """\
 # Emerging Cross-lingual Structure in Pretrained Language Models

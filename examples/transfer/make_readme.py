@@ -9,6 +9,7 @@ kept in `results/`; without RUN, the page is made from them.
 """
 
 import statistics
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from fairseq_xling.reports.record import Record
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select
 from fairseq_xling.reports.tables import markdown_table
 from fairseq_xling.studies.encoder_training import describe_steps
-from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from page import part_named, table_lines, write_page
 
 _HEAD = """\
 # Zero-shot transfer: fine-tune on English, test on the others

@@ -9,7 +9,9 @@ none there stay as they are.
 """
 
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
@@ -17,7 +19,9 @@ from fairseq_xling.papers.trelm.results import costs_of, part, totals, which
 from fairseq_xling.reports.record import Record
 from fairseq_xling.reports.rows import Row, distinct, select
 from fairseq_xling.reports.tables import markdown_table
-from fairseq_xling.studies.examples_page import part_named, table_lines, write_page
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from page import part_named, table_lines, write_page
 
 _HEAD = """\
 # Cross-lingual Transferring of Pre-trained Contextualized Language Models (TreLM)

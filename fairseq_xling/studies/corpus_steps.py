@@ -6,7 +6,6 @@ from pathlib import Path
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.workflow.step import Step
 
 
 def text_file(folder: str | Path, name: str) -> Path:
@@ -54,27 +53,6 @@ def segment_parts(segment: str, languages: Sequence[str]) -> list[str]:
 def segment_options(segment: str, languages: Sequence[str]) -> list[str]:
     """The same as options of `fairseq-xling prepare`; errors as above."""
     return [x for part in segment_parts(segment, languages) for x in ("--segment", part)]
-
-
-def prepare_step(
-    name: str,
-    data: Path,
-    languages: Sequence[str],
-    source: Sequence[str],
-    inputs: Sequence[Path],
-    mode: str,
-    vocab_type: str,
-    vocab_size: int,
-    options: Sequence[str] = (),
-    aligner: str = "none",
-) -> Step:
-    """A data folder with the vocabulary ``mode``, of text that the options ``source`` name."""
-    command = [
-        *("fairseq-xling", "prepare", str(data), "--languages", ",".join(languages), *source),
-        *("--vocab", mode, "--vocab-type", vocab_type, "--vocab-size", str(vocab_size)),
-        *("--aligner", aligner, *options),
-    ]
-    return Step(name, commands=[command], inputs=inputs, outputs=[data], resumable=True)
 
 
 def eval_command(

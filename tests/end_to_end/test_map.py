@@ -6,7 +6,7 @@ import torch
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
-from fairseq_xling.mapping import read_map
+from fairseq_xling.mapping.fitted import read_map
 from fairseq_xling.reports.record import read_record
 from tests.end_to_end.engine import load, run
 from tests.records import value

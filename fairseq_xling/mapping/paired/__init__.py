@@ -1,4 +1,4 @@
-"""The methods of `fairseq-xling map` that learn from pairs of states: one file each, by name.
+"""The methods of `fairseq-xling map` that learn from pairs of states, found by name.
 
 A method turns sums over pairs (`fairseq_xling.mapping.sums`) into matrices. Heavy imports belong
 inside ``solve``: the help of all methods is read before any is run.
@@ -24,7 +24,7 @@ class Matrices(NamedTuple):
 
 
 class PairedMethod(Protocol):
-    """One file in this folder, registered in ``PAIRED``.
+    """A class in a file of this folder, registered in ``PAIRED``.
 
     Attributes:
         help: one line for the user.

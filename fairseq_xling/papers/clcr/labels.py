@@ -8,12 +8,6 @@ order.{bin,idx}  for each token of the second language, </s> included, the index
 meta.json        settings, counts, provenance
 
 It is written in a stream, resumable after a kill.
-
-Gold pivots are those of the finest common granularity of a word alignment, in a folder of the same
-form; pseudo-gold pivots are measured against these if the alignment is known. A block of one token
-on each side is a pivot. A larger block can be represented by any of its tokens: the pseudo-gold
-pivot in it, if there is one, else its first link. So the choice of a token within a block does not
-matter; pivots outside all blocks, and blocks without a pivot, count as errors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,9 +22,8 @@ from fairseq_xling.core.files import atomic_write, read_json, write_json
 from fairseq_xling.core.folders import is_finished, new_folder
 from fairseq_xling.core.progress import progress
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.mmap import TokenFile, first_outside, same_sizes, write_index, write_items
+from fairseq_xling.data.mmap import TokenFile, first_outside, same_sizes, write_index
 from fairseq_xling.papers.clcr.pivots import (
-    Blocks,
     Pivots,
     Tuned,
     blocks_of_pairs,
@@ -241,7 +234,7 @@ def gold_links(
         if not folder.is_aligned(split, source, target):
             continue  # one direction is enough
         order = folder.order(split, source, target)
-        row, linked, place = _linked(order)
+        row, linked, place = linked_tokens(order)
         words = place < order.sizes[row] - 1
         links = [row[words], linked[words], place[words]]
         found.append(links if source == pair[0] else [links[0], links[2], links[1]])
@@ -254,62 +247,7 @@ def gold_links(
 TokenPairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # row, token of s1, token of s2, (n,) each
 
 
-def gold_pivots(blocks: Blocks, links: TokenPairs, found: TokenPairs) -> TokenPairs:
-    """A pair for each of ``blocks``, which are those of ``links``, in their order; ``found`` are
-    pseudo-gold pivots.
-
-    >>> links = [np.array(x) for x in ([0, 0, 0], [0, 1, 1], [0, 1, 2])]
-    >>> found = [np.array(x) for x in ([0, 0], [1, 2], [2, 0])]  # the second is in no block
-    >>> [x.tolist() for x in gold_pivots(finest_blocks(*links), links, found)]
-    [[0, 0], [0, 1], [0, 2]]
-    """
-    candidates = [np.concatenate(pair) for pair in zip(found, links, strict=True)]
-    block = blocks_of_pairs(blocks, *candidates)
-    inside = block >= 0
-    _, first = np.unique(block[inside], return_index=True)
-    row, source, target = (part[inside][first] for part in candidates)
-    return row, source, target
-
-
-def write_gold(folder: DataFolder, labels: str | Path, output: str | Path) -> dict[str, float]:
-    """Write the gold pivots against which ``labels`` (a split's folder of `clcr label`) can be
-    measured; returns the precision, recall and F1 of ``labels``, in [0, 1].
-    """
-    pseudo, output = Labels(labels), Path(output)
-    split = pseudo.meta["settings"]["split"]
-    sides = folder.parallel(split, *pseudo.pair)
-    links = gold_links(folder, split, pseudo.pair)
-    blocks = finest_blocks(*links)
-    found = _linked(pseudo.order(sides, pseudo.pair))
-    row, source, target = gold_pivots(blocks, links, found)
-    sizes = sides[1].sizes
-    order = np.zeros(int(sizes.sum()), dtype="<i4")
-    order[(np.cumsum(sizes) - sizes)[row] + target] = source + 1
-    output.mkdir(parents=True, exist_ok=True)
-    write_items(output / ORDER, np.split(order, np.cumsum(sizes)[:-1]), order.dtype)
-    with atomic_write(output / PHARAOH) as file:
-        file.write(format_pharaoh(Links(len(sizes), row, source, target)))
-    settings = {"pair": list(pseudo.pair), "split": split, "threshold": 0.0, "gold": str(labels)}
-    place = blocks_of_pairs(blocks, *found)
-    right, hit = int((place >= 0).sum()), len(np.unique(place[place >= 0]))
-    precision, recall = right / max(len(place), 1), hit / max(len(blocks.row), 1)
-    total = precision + recall
-    f1 = 2 * precision * recall / total if total else 0.0
-    shares = {"precision": precision, "recall": recall, "f1": f1}
-    write_json(
-        output / META,
-        {
-            "settings": settings,
-            "sentences": len(sizes),
-            "pivots": len(row),
-            "tokens": [int(side.sizes.sum()) - len(side) for side in sides],
-            "pseudo_gold": shares,
-        },
-    )
-    return shares
-
-
-def _linked(order: TokenFile) -> TokenPairs:
+def linked_tokens(order: TokenFile) -> TokenPairs:
     """Of each linked token: its sentence, the token that it is linked to, and its own place."""
     values, sizes = order.block(0, len(order))
     row = np.repeat(np.arange(len(sizes)), sizes)

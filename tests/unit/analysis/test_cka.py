@@ -7,7 +7,7 @@ from fairseq_xling.analysis import cka
 from fairseq_xling.analysis.cka import CKA, cka_matrix, linear_cka
 from fairseq_xling.analysis.retrieval import retrieval_accuracy
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.mapping import fit_rows
+from fairseq_xling.mapping.fit import fit_rows
 
 
 def normal(*shape, seed=0):

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fairseq_xling as xling
-from fairseq_xling.mapping import fit_rows
+from fairseq_xling.mapping.fit import fit_rows
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 6))

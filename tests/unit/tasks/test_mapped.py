@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.mapping import FittedMap, LayerMap, Side, fit_rows
+from fairseq_xling.mapping.fit import fit_rows
+from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.transfer_encoder import TransferEncoder

@@ -10,11 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from examples.clcr.gold_pivots import write_gold
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import write_json
 from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.papers.clcr import labels as label
-from fairseq_xling.papers.clcr.labels import Labels, write_gold
+from fairseq_xling.papers.clcr.labels import Labels
 from tests.toy_clcr import toy, toy_pairs
 
 COUNT = 23

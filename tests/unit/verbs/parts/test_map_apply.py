@@ -4,7 +4,8 @@ import torch
 
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json
-from fairseq_xling.mapping import FittedMap, LayerMap, Side, fit_rows, read_map, write_map
+from fairseq_xling.mapping.fit import fit_rows
+from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, read_map, write_map
 from fairseq_xling.verbs.parts import map_states as apply
 
 

@@ -9,7 +9,8 @@ import torch
 
 from fairseq_xling.cli import main
 from fairseq_xling.core.files import read_json
-from fairseq_xling.mapping import fit_rows, read_map
+from fairseq_xling.mapping.fit import fit_rows
+from fairseq_xling.mapping.fitted import read_map
 from fairseq_xling.reports.record import read_record
 from fairseq_xling.verbs.parts import map_states as paired_job
 from tests.records import value

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
+from examples.page import part_named, table_lines, update_page
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Record, Section, write_record
-from fairseq_xling.studies.examples_page import part_named, table_lines, update_page
 
 
 def body(record):

@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from examples.clcr.write_roles import ROLES, draw_role, mix_text, write_roles
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.corpus import LANGUAGES
-from fairseq_xling.corpus.roles import ROLES, draw_role, mix_text, write_roles
 from fairseq_xling.corpus.write import Settings, write_corpus
 
 
