@@ -29,9 +29,9 @@ def command(function: Callable[..., None], values: Mapping[str, Any]) -> list[st
 
 
 def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and value:
         return [one for key, each in value.items() for one in _flat(f"{name}.{key}", each)]
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and value:
         return [(f"{name}[]", each) for each in value]
     return [(name, value)]
 

@@ -78,7 +78,8 @@ def named_files(command: Sequence[str]) -> Iterator[tuple[str, bool]]:
             elif isinstance(how, Input):
                 yield text, isinstance(how, HeldOut)
         if listed:
-            there = all(Path(text).is_dir() for text in listed)
+            # An empty one is still to be filled, by a step before.
+            there = all(Path(text).is_dir() and any(Path(text).iterdir()) for text in listed)
             yield from ((str(path), False) for path in (verb.reads(args) if there else listed))
         return
     for before, word in itertools.pairwise([program, *words]):

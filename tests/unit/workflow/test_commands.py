@@ -6,7 +6,7 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.workflow.commands import check_command
+from fairseq_xling.workflow.commands import check_command, named_files
 from fairseq_xling.workflow.runner import Runner
 from fairseq_xling.workflow.step import Step
 
@@ -68,3 +68,13 @@ def test_a_plan_is_refused_for_what_its_run_would_be(tmp_path):
     rule = "`--mask-prob` must lie in [0, 1], got 2.0"
     assert lines == [f"step 'train' would fail: fairseq-train: {rule}"] * 2
     assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_a_step_will_fill_may_be_there_already(tmp_path):
+    text = tmp_path / "text"
+    command = ("fairseq-xling", "prepare", "data", "--from", str(text), "--languages", "de,en")
+    text.mkdir()
+    assert (str(text), False) in list(named_files(command))
+    (text / "mono").mkdir()
+    with pytest.raises(UserError, match="holds neither mono"):
+        list(named_files(command))
