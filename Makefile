@@ -35,7 +35,8 @@ test: lint
 	@$(PYTEST) -m "not slow" fairseq_xling tests
 	@$(BIN)/python -m tests.slow_parts
 
-# Each part takes at most an hour and goes on where it was interrupted; its line is in tests/slow.tsv.
+# Each part takes about half an hour and goes on where it was interrupted; its line is in
+# tests/slow.tsv.
 test-slow: lint
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.slow_parts run $(PART)
 

@@ -1,6 +1,7 @@
-"""The slow tests in parts of at most an hour each on two processors, and when each was last green.
+"""The slow tests in parts of about half an hour on two processors, and when each was last green.
 
     make test-slow PART=kill        carries out a part, going on where it was interrupted
+    make test-slow PART=next        the one whose turn it is, by the number of commits, as `.ci/run`
     python -m tests.slow_parts      says in one line which parts were not green of late
 
 What has passed is noted in ``build/slow``, for one state of the source: a new commit, or a change
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parent.parent
 TABLE = Path("tests/slow.tsv")
 HEADER = ("part", "commit", "machine", "passed", "failed", "skipped", "minutes")
 OLD = 150  # commits
+NEXT = "next"
 CHANGED = "+"  # behind a commit: the source had changes that were not committed
 
 _ENDED = (
@@ -39,18 +41,25 @@ _TESTS = "tests/end_to_end/test_"
 # Part: patterns of the names of its tests. A test is in the first part of which one fits.
 PARTS: dict[str, tuple[str, ...]] = {
     "kill": ("tests/kill/*",),
-    "hostile-checkpoints": ("tests/hostile/*::test_hostile_checkpoints_*",),
+    # Chunks 0 to 29, and the others.
+    "hostile-checkpoints-1": (
+        "tests/hostile/*::test_hostile_checkpoints_*[[]?]",
+        "tests/hostile/*::test_hostile_checkpoints_*[[][12]?]",
+    ),
+    "hostile-checkpoints-2": ("tests/hostile/*::test_hostile_checkpoints_*",),
     "hostile-folders": ("tests/hostile/*::test_hostile_data_folders_*",),
     "hostile-files": ("tests/hostile/*::test_hostile_files_*",),
     "hostile-options": ("tests/hostile/*",),
     "slurm": ("tests/slurm/*", "tests/unit/workflow/launchers/*"),
     "benchmarks": (f"{_TESTS}benchmark*",),
+    "examples-transfer": (f"{_TESTS}transfer_examples.py*",),
     "examples": (f"{_TESTS}*_examples.py*",),
-    "pages": (f"{_TESTS}how_to.py*", f"{_TESTS}tutorials.py*", f"{_TESTS}notebooks.py*"),
-    # One seed apart: all three take longer than an hour.
-    "demo-small-3": (f"{_TESTS}demo.py::*small*-3]",),
-    "demo-small": (f"{_TESTS}demo.py::*small*",),
-    "demo": (f"{_TESTS}demo.py*",),
+    "pages": (f"{_TESTS}how_to.py*",),
+    "tutorials": (f"{_TESTS}tutorials.py*", f"{_TESTS}notebooks.py*"),
+    **{f"demo-small-{n}": (f"{_TESTS}demo.py::*small*-{n}]",) for n in (1, 2, 3)},
+    **{f"demo-mini-{n}": (f"{_TESTS}demo.py::*mini*-{n}]",) for n in (2, 3)},
+    "demo-mini-1": (f"{_TESTS}demo.py*",),
+    "trelm-studies": (f"{_TESTS}trelm.py::*stud*", f"{_TESTS}trelm.py::*transfers*"),
     "trelm": (f"{_TESTS}trelm*",),
     "studies": (
         *(f"{_TESTS}ablate*", f"{_TESTS}adversarial*", f"{_TESTS}clcr*", f"{_TESTS}emissions*"),
@@ -244,7 +253,15 @@ def run(parts: list[str]) -> int:
     return bool(failed)
 
 
+def whose_turn() -> str:
+    """A part, by the number of commits: each has its turn, and nobody has to remember which."""
+    count = _git("rev-list", "--count", "HEAD")
+    return list(PARTS)[int(count or 0) % len(PARTS)]
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["run", NEXT]:
+        sys.exit(run([whose_turn()]))
     if sys.argv[1:2] == ["run"]:
         unknown = [name for name in sys.argv[2:] if name not in PARTS]
         if unknown:

@@ -21,8 +21,7 @@ from fairseq_xling.core.files import read_lines, write_json
 from fairseq_xling.core.folders import META, is_finished, new_folder
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import provenance
-from fairseq_xling.core.ranges import COUNT, POSITIVE, Number
-from fairseq_xling.core.seeds import SEED
+from fairseq_xling.core.ranges import COUNT, POSITIVE, SEED, Number
 
 try:
     import transformers

@@ -17,8 +17,7 @@ from gensim.models import FastText
 
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, text_seed, train_epoch
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.ranges import COUNT, Range, check_fields, numbers
-from fairseq_xling.core.seeds import SEEDS
+from fairseq_xling.core.ranges import COUNT, SEEDS, Range, check_fields, numbers
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ between."""
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from fairseq_xling.core.seeds import MOST, drawn
+from fairseq_xling.core.ranges import MOST, drawn
 
 LAST_LR = 1e-4
 

@@ -16,7 +16,7 @@ from fairseq_xling.analysis.ranks import nearest, rank_scores, ranks
 from fairseq_xling.analysis.vector_translation import vector_translation
 from fairseq_xling.api import checked
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.seeds import SEEDS
+from fairseq_xling.core.ranges import SEEDS
 from fairseq_xling.mapping.csls import local_densities
 from fairseq_xling.mapping.nearest import WAYS, paired_accuracy
 from fairseq_xling.mapping.normalize import unit

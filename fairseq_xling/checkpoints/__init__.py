@@ -7,6 +7,9 @@ its `layout`, its `plain` settings, its `tensors`, and what it asks to be `serve
 built may not exceed the `budget` of its weights.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from fairseq_xling.checkpoints.archive import check_archive
 from fairseq_xling.checkpoints.budget import (
     Budget,
@@ -21,9 +24,48 @@ from fairseq_xling.checkpoints.budget import (
 from fairseq_xling.checkpoints.building import building, reason
 from fairseq_xling.checkpoints.layout import TRAINED, check_layout
 from fairseq_xling.checkpoints.plain import settings_of
-from fairseq_xling.checkpoints.restored import check_optimizer, check_restored
 from fairseq_xling.checkpoints.served import check_architecture, check_served, fits, is_project
 from fairseq_xling.checkpoints.tensors import check_kinds, check_tensors, unwrapped
+from fairseq_xling.core.errors import UserError, shown
+
+
+def check_optimizer(state: Mapping[str, Any], path: Any) -> None:
+    """Reject an optimiser's state with values that are not numbers.
+
+    Args:
+        state: what `check_layout` has accepted.
+    """
+    import torch
+
+    kept = (state.get("last_optimizer_state") or {}).get("state") or {}
+    place, found = "last_optimizer_state.state", {}
+    for number, entry in kept.items():
+        if not isinstance(entry, dict):
+            raise UserError(f"{path}: `{place}.{number}` must be a mapping, got {shown(entry)}")
+        for name, value in entry.items():
+            if torch.is_tensor(value):
+                found[f"{number}.{name}"] = value
+            elif not (value is None or isinstance(value, bool | int | float | list | tuple)):
+                where = f"{place}.{number}.{name}"
+                raise UserError(f"{path}: `{where}` must be a number, got {shown(value)}")
+    check_tensors(found, path, place)
+
+
+def check_restored(optimizer: Any, path: Any) -> None:
+    """Reject a state that does not fit the weights that it moves."""
+    import torch
+
+    inner = getattr(getattr(optimizer, "fp32_optimizer", optimizer), "optimizer", None)
+    for parameter, entry in getattr(inner, "state", {}).items():
+        tensors = {name: value for name, value in entry.items() if torch.is_tensor(value)}
+        for name, value in tensors.items():
+            # A factored second moment has fewer dimensions, and a counter has none.
+            if value.dim() == parameter.dim() and value.shape != parameter.shape:
+                raise UserError(
+                    f"{path}: the optimiser's `{name}` must have the shape "
+                    f"{tuple(parameter.shape)} of its weight, got {tuple(value.shape)}"
+                )
+
 
 __all__ = [
     "TRAINED",

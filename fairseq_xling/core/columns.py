@@ -19,7 +19,7 @@ from typing import Any
 from fairseq_xling.core.bounds import bound, exceeds, most_unpacked
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.extras import needed_by
-from fairseq_xling.core.json_text import decode_json
+from fairseq_xling.core.json_fields import decode_json
 
 _PACKED = r"(?:\.gz|\.xz)?"
 _WITH_COLUMN = re.compile(

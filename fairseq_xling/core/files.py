@@ -20,7 +20,7 @@ from typing import IO, Any
 from fairseq_xling.core.bounds import bound, exceeds, most_unpacked
 from fairseq_xling.core.columns import on_disk, open_column
 from fairseq_xling.core.errors import UserError, writing
-from fairseq_xling.core.json_text import decode_json
+from fairseq_xling.core.json_fields import decode_json
 
 _PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
 DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # while one is read

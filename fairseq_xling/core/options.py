@@ -29,9 +29,8 @@ from typing import Any, TypeVar
 from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.named_files import Input
-from fairseq_xling.core.ranges import ANY, COUNT, Number, Range, option_name
+from fairseq_xling.core.ranges import ANY, COUNT, SEED, SEEDS, Number, Range, option_name
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.core.seeds import SEED, SEEDS
 
 Config = TypeVar("Config")
 REQUIRED = dataclasses.MISSING  # instead of a default

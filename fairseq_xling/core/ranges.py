@@ -7,6 +7,7 @@ field of a run's options (`fairseq_xling.core.options.option`).
 
 import argparse
 import dataclasses
+import hashlib
 import math
 from typing import Any
 
@@ -139,3 +140,17 @@ def check_fields(config: type, values: Any) -> None:
         allowed, value = field.metadata.get("range"), getattr(values, field.name, None)
         if allowed is not None and not isinstance(value, str):
             allowed.check(f"--{option_name(field.name)}", value)
+
+
+MOST = 2**32 - 1  # of numpy's older generator, which fairseq seeds, too
+SEEDS = Range(0, MOST)
+SEED = Number(int, SEEDS)  # the type of an argument
+
+
+def drawn(text: str) -> int:
+    """A number below 2**64 that depends on ``text`` alone: equal texts fall on one side of a split.
+
+    >>> drawn("dog") == drawn("dog") != drawn("dogs")
+    True
+    """
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")

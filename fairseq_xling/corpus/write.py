@@ -24,9 +24,8 @@ from tqdm import tqdm
 from fairseq_xling import __version__
 from fairseq_xling.core.errors import UserError, writing
 from fairseq_xling.core.files import exclusive, read_json, remove, remove_links
-from fairseq_xling.core.ranges import NOT_NEGATIVE, check_fields, numbers
+from fairseq_xling.core.ranges import NOT_NEGATIVE, SEEDS, check_fields, drawn, numbers
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.core.seeds import SEEDS, drawn
 from fairseq_xling.corpus.annotate import (
     character_places,
     conllu,

@@ -19,8 +19,8 @@ from fairseq_xling.data.folder import CLS, PAD, SEP
 from fairseq_xling.interop.sources.bert import HEAD, TABLE
 from fairseq_xling.interop.sources.folder import PUBLISHED
 from fairseq_xling.interop.sources.table import convert_back
-from fairseq_xling.models.activations import activations
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
+from fairseq_xling.models.layer import activations
 
 # The closest that float32 comes to the identity, relative to the largest state.
 _TOLERANCE = 1e-5

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fairseq_xling.core.registry import Registry
-from fairseq_xling.models.activations import activations
+from fairseq_xling.models.layer import activations
 
 lm_heads: Registry = Registry("LM head")
 

@@ -11,9 +11,21 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
-from fairseq_xling.models.activations import activations
+from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.dropout import dropout
 from fairseq_xling.models.unpadded import Segments, attend_segments
+
+activations: Registry = Registry("activation")
+
+activations.register("gelu")(F.gelu)
+activations.register("relu")(F.relu)
+
+
+@activations.register("gelu_tanh")
+def gelu_tanh(x: Tensor) -> Tensor:
+    """GELU by its approximation with tanh."""
+    return F.gelu(x, approximate="tanh")
+
 
 # cuDNN's attention builds a plan for each new batch shape, forward and backward, which takes
 # hundreds of milliseconds: an H100 trained on sentences at a tenth of its rate. These have none.

@@ -10,9 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from fairseq_xling.models.activations import activations
 from fairseq_xling.models.heads import LinearHead, project
-from fairseq_xling.models.layer import EncoderLayer, additive, self_attention
+from fairseq_xling.models.layer import EncoderLayer, activations, additive, self_attention
 
 # What oneDNN calls an activation: its name, and how it is computed.
 FUSED: dict[object, tuple[str, str]] = {

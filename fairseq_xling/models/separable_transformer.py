@@ -27,7 +27,6 @@ from fairseq_xling.core.ranges import (
     check_fields,
     ranged,
 )
-from fairseq_xling.models.activations import activations
 from fairseq_xling.models.auxiliary import AuxiliaryHead, Prediction, View, auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, Pair, SeparableEncoder
 from fairseq_xling.models.heads import lm_heads
@@ -37,7 +36,7 @@ from fairseq_xling.models.identity import (
     encode_identity,
     first_difference,
 )
-from fairseq_xling.models.layer import recompute_layers
+from fairseq_xling.models.layer import activations, recompute_layers
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trainable import TrainableModel
 from fairseq_xling.models.unpadded import source_grid, target_grid

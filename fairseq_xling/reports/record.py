@@ -18,7 +18,7 @@ from fairseq_xling.core.files import atomic_write, read_json
 from fairseq_xling.core.json_fields import check_type
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.reports.pivot import Contrast, Table
-from fairseq_xling.reports.rows import Row, from_json, to_json
+from fairseq_xling.reports.rows import COLUMNS, Row, from_json, to_json
 
 if TYPE_CHECKING:
     import pandas
@@ -126,9 +126,11 @@ class Record:
     @property
     def frame(self) -> "pandas.DataFrame":
         """The rows as a frame of pandas; what a row does not name is None."""
-        from fairseq_xling.reports.frame import make_frame
+        import pandas
 
-        return make_frame(self.rows)
+        names = dict.fromkeys([*COLUMNS, *(name for row in self.rows for name in row)])
+        values = [[row.get(name) for name in names] for row in self.rows]
+        return pandas.DataFrame(values, None, names, object)
 
     @property
     def name(self) -> str:

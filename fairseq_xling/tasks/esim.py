@@ -39,11 +39,11 @@ from fairseq_xling.core.ranges import (
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
+    SEEDS,
     Range,
     check_fields,
     numbers,
 )
-from fairseq_xling.core.seeds import SEEDS
 
 
 def cross_attention(

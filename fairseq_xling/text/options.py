@@ -10,13 +10,13 @@ from fairseq_xling.core.ranges import (
     FIRST_WORD,
     NOT_NEGATIVE,
     POSITIVE,
+    SEEDS,
     SHARE,
     Range,
     check_fields,
     numbers,
 )
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.text.aligners import aligners
 from fairseq_xling.text.link_rules import LOWEST, many_to_one, symmetrizations
 from fairseq_xling.text.links import align_units

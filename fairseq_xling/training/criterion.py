@@ -23,7 +23,7 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error, shown
 from fairseq_xling.models.auxiliary import auxiliary_heads
-from fairseq_xling.training.options import parse_weights
+from fairseq_xling.training.config import parse_weights
 
 LOG2 = 0.6931471805599453
 

@@ -26,8 +26,7 @@ from fairseq_xling.models.encoder import SeparableEncoder, parameter_table
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.objectives import objectives
 from fairseq_xling.training.base import check_choices
-from fairseq_xling.training.config import UnifiedTaskConfig
-from fairseq_xling.training.options import parse_weights
+from fairseq_xling.training.config import UnifiedTaskConfig, parse_weights
 from fairseq_xling.training.planned import PlannedTask
 from fairseq_xling.training.precision import check_precision, in_half
 

@@ -4,12 +4,13 @@ The blocks of a page run from top to bottom in one shell and one folder: ```` ``
 stands; ```` ```python ```` as a program, or, where its first line names a file (``# plugin/a.py``),
 that file is written. A block below ``<!-- not run: REASON -->`` is left out.
 
-README and the tutorials train for minutes. What other pages and quick tests need of them is files,
-not figures, so they get these from the same commands with smaller numbers (`LESS`).
+README and the first tutorial run in `make test`, all other pages in `make test-slow`. README and
+the tutorials train for minutes. What other pages and quick tests need of them is files, not
+figures, so they get these from the same commands with smaller numbers (`LESS`).
 
 Front matter says what a page needs: ``starts_with: tutorials/train.md`` begins with a copy of the
 folder that the commands of that page leave behind (run once in a test session, whichever worker
-comes first), and ``slow: true`` leaves a page of long commands to ``make test-slow``.
+comes first).
 """
 
 import dataclasses
@@ -28,6 +29,7 @@ from tests.end_to_end.engine import run_script
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
+FIRST = "tutorials/train.md"
 
 _FRONT = re.compile(r"\A---\n(.*?)^---\n", re.M | re.S)
 _BLOCK = re.compile(
@@ -134,11 +136,9 @@ def pages(*folders: str) -> list[Page]:
 
 
 def parameters(found: list[Page]) -> list:
-    """A test's parameters: a page each, by name, marked as slow where it says so."""
+    """A test's parameters: a page each, by name, all but the `FIRST` marked as slow."""
     return [
-        pytest.param(
-            page, id=page.name, marks=pytest.mark.slow if page.settings.get("slow") else ()
-        )
+        pytest.param(page, id=page.name, marks=pytest.mark.slow if page.name != FIRST else ())
         for page in found
     ]
 

@@ -34,7 +34,7 @@ def test_every_relative_link_of_a_page_leads_somewhere(page):
 def test_a_page_begins_where_another_ends(page):
     if before := page.settings.get("starts_with"):
         assert (DOCS / before).is_file()
-    assert set(page.settings) <= {"starts_with", "slow", "title", "hide"}
+    assert set(page.settings) <= {"starts_with", "title", "hide"}
 
 
 def test_few_blocks_are_not_run_and_each_says_why():

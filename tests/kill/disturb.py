@@ -38,7 +38,7 @@ class Varies:
 
 # A key of which one word is among these says when something was, or how long it took. What is
 # written is named so, and then needs no line of its own below.
-TIMES = r"(?i)(^|[/_ ])(date|started|finished|time|seconds|minutes|hours|days)([_ ][^/]*)?$"
+TIMES = r"(?i)(^|[/_ -])(date|started|finished|time|ms|seconds|minutes|hours|days)([_ ][^/]*)?$"
 
 # What else may differ. A digest of a file of the run is compared as that file's name: the file is
 # compared itself.
@@ -53,6 +53,7 @@ VARYING = (
         "it",
     ),
     Varies("*.pt", r"^/extra_state/metrics/", "averages that are printed, with speeds"),
+    Varies("*/table.csv", r"(?m)^.*\b(ms|seconds|minutes|device.days)\b[^,]*,.*\n", "how long"),
     Varies("*/cost.csv", "", "durations of trainings, as in results.json, which is compared"),
     Varies("*/report.html", "", "a page of results.json, which is compared, with speeds"),
     Varies(

@@ -8,7 +8,17 @@ from fnmatch import fnmatchcase
 import pytest
 
 from tests import slow_parts
-from tests.slow_parts import HEADER, PARTS, ROOT, TABLE, part_of, read_table, warning, write_line
+from tests.slow_parts import (
+    HEADER,
+    PARTS,
+    ROOT,
+    TABLE,
+    part_of,
+    read_table,
+    warning,
+    whose_turn,
+    write_line,
+)
 
 FILES = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py")]
 
@@ -26,6 +36,9 @@ def test_every_pattern_fits_a_file(pattern):
     "test, part",
     [
         ("tests/hostile/test_hostile.py::test_hostile_files_are_refused[7]", "hostile-files"),
+        ("tests/hostile/test_hostile.py::test_hostile_checkpoints_a[9]", "hostile-checkpoints-1"),
+        ("tests/hostile/test_hostile.py::test_hostile_checkpoints_a[29]", "hostile-checkpoints-1"),
+        ("tests/hostile/test_hostile.py::test_hostile_checkpoints_a[30]", "hostile-checkpoints-2"),
         ("tests/hostile/test_hostile.py::test_every_call_ends_well", "hostile-options"),
         ("tests/end_to_end/test_trelm_examples.py::test_a", "examples"),
         ("tests/end_to_end/test_trelm.py::test_a[x-y]", "trelm"),
@@ -34,6 +47,12 @@ def test_every_pattern_fits_a_file(pattern):
 )
 def test_a_test_is_in_the_first_part_that_fits(test, part):
     assert part_of(test) == part
+
+
+def test_each_part_has_its_turn(monkeypatch):
+    commits = map(str, range(100, 100 + len(PARTS)))
+    monkeypatch.setattr(slow_parts, "_git", lambda *words: next(commits))
+    assert sorted(whose_turn() for _ in PARTS) == sorted(PARTS)
 
 
 def test_no_part_takes_more_than_an_hour():

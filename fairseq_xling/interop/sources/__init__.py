@@ -13,9 +13,24 @@ from typing import Any, Protocol
 from fairseq_xling.checkpoints import settings_of
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import Registry
-from fairseq_xling.interop.sources.differences import DIFFERENCES
 from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
+
+_RELATIVE = "it has relative positions"
+
+DIFFERENCES = {
+    "albert": "its layers share weights, and its embeddings are projected to their width",
+    "deberta": _RELATIVE,
+    "deberta-v2": _RELATIVE,
+    "eurobert": "it has rotary positions and LayerNorm before its sublayers",
+    "modernbert": "it has rotary positions, local attention, gated feed-forward layers, and "
+    "LayerNorm before its sublayers",
+    "mpnet": _RELATIVE,
+    "rembert": "its embeddings are projected to the width of its layers",
+    "roformer": "it has rotary positions",
+    "xlm-roberta-xl": "it has LayerNorm before its sublayers",
+}
+
 
 __all__ = ["SourceModel", "checkpoint_families", "folder_families", "folder_family", "read_source"]
 

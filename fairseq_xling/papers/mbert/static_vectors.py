@@ -14,7 +14,7 @@ hypothesis, ``V`` size of the vocabulary, ``D`` width of its vectors, ``C`` labe
 
 import argparse
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,10 @@ from torch import Tensor, nn
 
 from fairseq_xling.analysis.glove import GloveOptions, cooccurrences, train_glove
 from fairseq_xling.analysis.slices import write_slices
-from fairseq_xling.analysis.static_encoder import StaticEncoder
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.progress import progress
-from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
+from fairseq_xling.data.folder import CLS, PAD, SPECIALS, DataFolder, read_dictionary, text_mask
 from fairseq_xling.mapping.vectors_file import (
     Vectors,
     count_ids,
@@ -42,6 +41,51 @@ from fairseq_xling.tasks.formats.texts import Tsv
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.measures import MEASURES
+
+
+class StaticEncoder:
+    """An encoder of one layer, 0, where a token's state is its row of ``table`` (V, D),
+    so that the same measures apply to vectors and encoders.
+
+    >>> encoder = StaticEncoder(np.arange(8.0)[:, None], ["en"])
+    >>> ((indices, states, words),) = encoder.states([np.array([7, 6, 2])], "en")
+    >>> states[0, 0, :, 0].tolist(), words.tolist()
+    ([0.0, 7.0, 6.0, 2.0], [[False, True, True, False]])
+    """
+
+    num_layers = 0
+
+    def __init__(self, table: np.ndarray, languages: Sequence[str]):
+        self._table = torch.from_numpy(np.asarray(table, dtype=np.float32))
+        self.languages, self.width = list(languages), table.shape[1]
+
+    def states(
+        self,
+        sentences: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+        unknown: bool = False,
+    ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
+        """As for an encoder: (indices (B,), states (1, B, T, D), words (B, T))."""
+        order = np.argsort([len(ids) for ids in sentences], kind="stable")
+        step = max(1, max_tokens // (1 + max(map(len, sentences), default=0)))
+        for start in range(0, len(order), step):
+            part = order[start : start + step]
+            width = 1 + max(len(sentences[i]) for i in part)
+            tokens = np.full((len(part), width), PAD)
+            tokens[:, 0] = CLS
+            for row, i in enumerate(part):
+                tokens[row, 1 : 1 + len(sentences[i])] = sentences[i]
+            ids = torch.from_numpy(tokens)
+            yield part, self._table[ids][None], text_mask(ids, unknown)
+
+    def masked_log_probs(self, *args: object, **kwargs: object) -> Iterator[Tensor]:
+        """Static vectors predict nothing.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("static vectors have no language model")
 
 
 class OfMeans(nn.Module):

@@ -21,9 +21,16 @@ from gensim.models.fasttext import ft_ngram_hashes
 
 from fairseq_xling.analysis.gensim_epoch import LAST_LR, text_seed, train_epoch
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, Range, check_fields, numbers
+from fairseq_xling.core.ranges import (
+    BELOW_ONE,
+    COUNT,
+    NOT_NEGATIVE,
+    SEEDS,
+    Range,
+    check_fields,
+    numbers,
+)
 from fairseq_xling.core.registry import Registry
-from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sampling import permute

@@ -5,6 +5,7 @@ The file is a checkpoint in fairseq's own layout, before the first update: `fair
 """
 
 import argparse
+import hashlib
 import shlex
 import shutil
 import warnings
@@ -13,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from fairseq_xling.checkpoints.fresh import write_fresh_checkpoint
@@ -22,16 +24,46 @@ from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.sources import SourceModel, read_source
-from fairseq_xling.interop.sources.raw_vectors import raw_vectors
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.papers.trelm.initialise import InitOptions, initialise, size_options
 from fairseq_xling.papers.trelm.word_embeddings import word_inits
 from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.pieces import WORD_MARK
 from fairseq_xling.text.prepare import prepare
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Sources
 from fairseq_xling.text.vocabularies import mode_of
+
+
+def raw_vectors(source: SourceModel) -> Vectors:
+    """The token embeddings of ``source`` with their symbols and counts.
+
+    Special symbols and placeholders have count 0, so no map is learnt from them. If the real counts
+    are unknown, the others' are set by rank: vocabularies are more or less sorted by frequency, but
+    BERT's begins with its alphabet, including rare scripts. So single characters rank after all
+    others.
+    """
+    words = source.words()
+    counts = np.zeros(len(source.symbols), dtype=np.int64)
+    if source.counts is not None:
+        counts[words] = np.array(source.counts, dtype=np.int64)[words]
+    else:
+        ranked = sorted(words, key=lambda i: len(source.symbols[i].removeprefix(WORD_MARK)) < 2)
+        counts[ranked] = np.arange(len(ranked), 0, -1)
+    digest = hashlib.sha256("\n".join(source.symbols).encode()).hexdigest()
+    return Vectors(
+        source.embeddings.numpy().copy(),
+        counts,
+        list(source.symbols),
+        {source.family: digest},
+        {
+            "source": source.origin,
+            "family": source.family,
+            "counts": "of its dictionary" if source.counts is not None else "by rank",
+        },
+    )
+
 
 PHASE = "init"
 # How the tensors of fine-tuned heads begin in Hugging Face folders; a pooler may be left out.

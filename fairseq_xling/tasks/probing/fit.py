@@ -21,9 +21,8 @@ from torch import Tensor, nn
 
 from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.ranges import check_fields, numbers
+from fairseq_xling.core.ranges import SEEDS, check_fields, numbers
 from fairseq_xling.core.registry import Registry
-from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.tasks.probing.examples import FitOptions
 from fairseq_xling.tasks.probing.states import Spans, label_matrix, label_names
 

@@ -32,7 +32,7 @@ from torch import nn
 from fairseq_xling import checkpoints, trained
 from fairseq_xling.checkpoints import budget, files, layout, no_larger_than, served
 from fairseq_xling.checkpoints.files import load_plain
-from fairseq_xling.core import array_file, yaml_text
+from fairseq_xling.core import array_file
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data import folder as data_folder
 from fairseq_xling.data.folder import DataFolder
@@ -554,7 +554,7 @@ def _settings(tools: Tools, text: str) -> dict[str, Any]:
     return options.read_yaml(str(tools.folder / "run.yaml"), ["train_args"])
 
 
-@guard("safe YAML", put(yaml_text, "_Texts", yaml.UnsafeLoader))
+@guard("safe YAML", put(options, "_Texts", yaml.UnsafeLoader))
 def _(tools: Tools) -> None:
     _settings(tools, f"train_args: !!python/object/apply:os.mkdir ['{tools.marker}']\n")
 

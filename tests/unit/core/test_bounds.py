@@ -6,7 +6,7 @@ import pytest
 from fairseq_xling.core.bounds import BOUNDS, VARIABLE, bound, check_bound
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import byte_lines, read_json, read_lines, read_text
-from fairseq_xling.core.json_text import decode_json
+from fairseq_xling.core.json_fields import decode_json
 
 
 def set_bounds(monkeypatch, text):

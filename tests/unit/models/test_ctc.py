@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from fairseq_xling.data.folder import NULL, SPECIALS
 from fairseq_xling.models.emissions import Placed, emissions
 from fairseq_xling.models.emissions.ctc import collapsed
+from fairseq_xling.models.emissions.repeated import label_log_probs
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.models.label_log_probs import label_log_probs
 
 A, B, C = SPECIALS, SPECIALS + 1, SPECIALS + 2
 VOCAB = SPECIALS + 3

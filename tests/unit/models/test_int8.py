@@ -8,10 +8,9 @@ from torch import nn
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.models import int8
-from fairseq_xling.models.activations import activations
 from fairseq_xling.models.heads import BertHead, LinearHead
 from fairseq_xling.models.int8 import Int8Linear, StaticInt8Linear, quantise, weight_limit
-from fairseq_xling.models.layer import EncoderLayer
+from fairseq_xling.models.layer import EncoderLayer, activations
 from fairseq_xling.models.reading import ReadingLayer
 
 

@@ -9,9 +9,8 @@ from torch import nn
 from fairseq_xling.engine import compat
 from fairseq_xling.engine.compat import packs_weights
 from fairseq_xling.models import packed
-from fairseq_xling.models.activations import activations
 from fairseq_xling.models.heads import BertHead
-from fairseq_xling.models.layer import EncoderLayer
+from fairseq_xling.models.layer import EncoderLayer, activations
 from fairseq_xling.models.packed import PackedLinear, pack
 from fairseq_xling.models.reading import ReadingLayer
 

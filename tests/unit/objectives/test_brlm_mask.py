@@ -3,7 +3,7 @@ import pytest
 
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import MASK, SPECIALS, UNK
-from fairseq_xling.objectives.brlm_mask import BridgeMaskedLM
+from fairseq_xling.objectives.brlm import BridgeMaskedLM
 from tests.framed_rows import pair
 
 VOCABULARY = Vocabulary({"en": 60, "de": 60}, {"en": 0, "de": 1})

@@ -77,7 +77,8 @@ def test_only_what_something_is_built_on_is_needed(run):
 
 VALUES = {
     "path": Path("a b.txt"), "count": 7, "share": 0.5, "flag": True, "none": None, "text": "x=1,y",
-    "digits": "12", "seeds": [1, 2], "no": [], "nobody": {}, "files": {"de": [Path("x.txt")], "id": ["7"]},
+    "digits": "12", "seeds": [1, 2], "no": [], "nobody": {},
+    "files": {"de": [Path("x.txt")], "id": ["7"]},
 }  # fmt: skip
 
 

@@ -15,13 +15,13 @@ from fairseq_xling.core.ranges import (
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
+    SEEDS,
     SHARE,
     Range,
     check_fields,
     numbers,
 )
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.core.seeds import SEEDS
 from fairseq_xling.papers.transfer.structures.features import (
     POOLS,
     WORD,

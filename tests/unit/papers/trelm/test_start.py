@@ -15,13 +15,13 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import NULL, read_dictionary
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
-from fairseq_xling.interop.sources.raw_vectors import raw_vectors
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.papers.trelm.initialise import InitOptions
 from fairseq_xling.papers.trelm.start import (
     ModelOptions,
     import_encoder,
     make_start,
+    raw_vectors,
     start,
     training_options,
     write_source_vectors,

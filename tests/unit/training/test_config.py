@@ -1,7 +1,7 @@
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.training.options import parse_weights
+from fairseq_xling.training.config import parse_weights
 
 
 def test_names_that_are_left_out_weigh_one():

@@ -8,7 +8,7 @@ from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.objectives.brlm_attn import BridgeAttentionLM, groups
+from fairseq_xling.objectives.brlm import BridgeAttentionLM, groups
 from fairseq_xling.objectives.tlm import TranslationLM
 from tests.framed_rows import pair
 
