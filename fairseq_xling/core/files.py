@@ -54,7 +54,7 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """
     path = Path(os.path.realpath(path) if _is_systems_link(path) else path)
     if path.exists() and not path.is_file():
-        raise UserError(f"{path}: {_what(path)}")
+        raise _no_file(path)
     if is_kept(path):
         raise UserError(f"{path}: is read by this command, and must not be written over by it")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -255,7 +255,15 @@ def write_json(path: str | Path, value: Any) -> None:
 
 def read_json(path: str | Path) -> Any:
     """The value in a JSON file."""
-    return decode_json(path, read_text(path, "json"))
+    return decode_json(path, read_plain(path, "json"))
+
+
+def read_plain(path: str | Path, kind: str) -> str:
+    """As `read_text`, of a small file of ours or settings, neither packed nor a table."""
+    if not Path(path).is_file():
+        raise _no_file(path)
+    with open(path, "rb") as file:
+        return _decoded(path, file.read(bound(kind) + 1), kind)
 
 
 def read_record(path: str | Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,13 +281,16 @@ def read_record(path: str | Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_text(path: str | Path, kind: str) -> str:
     """All of a UTF-8 text file, of at most the bytes that the bound ``kind`` allows."""
-    most = bound(kind)
     try:
         with open_binary(path) as file:
-            data = file.read(most + 1)
+            data = file.read(bound(kind) + 1)
     except DAMAGED as error:
         raise damaged(path, error) from None
-    if len(data) > most:
+    return _decoded(path, data, kind)
+
+
+def _decoded(path: str | Path, data: bytes, kind: str) -> str:
+    if len(data) > bound(kind):
         raise exceeds(kind, len(data), path)
     try:
         return without_bom(data.decode("utf-8"))
@@ -329,8 +340,7 @@ def check_files(*paths: str | Path | None, of: str = "") -> None:
     """
     for path in paths:
         if path is not None and not on_disk(path).is_file():
-            what = _what(Path(path)) if Path(path).exists() else "no such file"
-            raise UserError(f"{of} {path}: {what}".lstrip())
+            raise _no_file(path, of)
 
 
 def stat_of(path: str | Path) -> os.stat_result:
@@ -338,8 +348,11 @@ def stat_of(path: str | Path) -> os.stat_result:
     return on_disk(path).stat()
 
 
-def _what(path: Path) -> str:
-    return f"is {'a folder' if path.is_dir() else 'a pipe or a device'}, not a file"
+def _no_file(path: str | Path, of: str = "") -> UserError:
+    what = "no such file"
+    if Path(path).exists():
+        what = f"is {'a folder' if Path(path).is_dir() else 'a pipe or a device'}, not a file"
+    return UserError(f"{of} {path}: {what}".lstrip())
 
 
 def open_binary(path: str | Path) -> IO[bytes]:

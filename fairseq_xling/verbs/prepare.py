@@ -293,7 +293,7 @@ def _prepare_shards(
     from fairseq_xling.text import state
     from fairseq_xling.text.inputs import surfaces
     from fairseq_xling.text.shards import check_shards, part_names
-    from fairseq_xling.workflow.launcher import launcher_of, run_steps
+    from fairseq_xling.workflow.launcher import launch_of, run_steps
 
     out, names = Path(args.out), part_names(args.shards)
     state.check_folder(out)
@@ -310,10 +310,10 @@ def _prepare_shards(
     if not (args.overwrite or args.only_step):
         state.is_finished(out, settings, inputs)
     steps = _steps(args, sources)
-    if not (args.dry_run or args.only_step):
-        launcher_of(args)  # raises for wrong options, before anything is written
+    launch = launch_of(args)  # raises for wrong options, before anything is written
+    if not (launch.dry_run or launch.only_step):
         state.start(out, settings, inputs, None)
-    if run_steps(out, steps, args.jobs, args, shown=""):
+    if run_steps(out, steps, args.jobs, launch, shown=""):
         print(f"{out}: {args.shards} shards, shard0 to shard{args.shards - 1}")
 
 

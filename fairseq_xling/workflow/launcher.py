@@ -1,6 +1,7 @@
 """A run from its steps to its final output, or only its plan; the options of where it is done."""
 
 import argparse
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,15 @@ from fairseq_xling.workflow.settled import Settled
 from fairseq_xling.workflow.step import Step
 
 ONE = "--only-step"
+
+
+@dataclasses.dataclass(frozen=True)
+class Launch:
+    """How the steps of a run are carried out: by which launcher, or one alone, or none."""
+
+    launcher: Callable[..., Launcher]
+    only_step: str | None = None
+    dry_run: bool = False
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,29 +75,28 @@ def run_steps(
     run: Path,
     steps: Sequence[Step],
     jobs: int,
-    args: argparse.Namespace,
+    launch: Launch,
     settled: Settled | None = None,
     shown: str = "table.md",
     before: str = "",
 ) -> bool:
-    """Run every step, print the results and return True; or do only what ``args`` ask for, such as
-    print the plan, and return False.
+    """Run every step, print the results and return True; or do only what ``launch`` asks for, such
+    as print the plan, and return False.
 
     Args:
         run: the run's folder.
-        args: the command's, with the options of `add_launch_options`.
         settled: the number format that the steps were planned with, if they train anything.
         shown: the file in it that is printed; empty for none.
         before: printed before anything runs.
     """
     begin = {"begin": functools.partial(settled.keep, run)} if settled else {}
-    runner = Runner(run, steps, jobs, launcher=launcher_of(args), **begin)
+    runner = Runner(run, steps, jobs, launcher=launch.launcher, **begin)
     if settled and settled.line:
         print(settled.line)
-    if args.only_step:
-        runner.run_one(args.only_step)
+    if launch.only_step:
+        runner.run_one(launch.only_step)
         return False
-    if args.dry_run:
+    if launch.dry_run:
         runner.print_plan()
         return False
     if before:
@@ -100,14 +109,14 @@ def run_steps(
     return True
 
 
-def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
-    """What makes the launcher that ``args`` ask for, as `Runner` needs it.
+def launch_of(args: argparse.Namespace) -> Launch:
+    """What ``args``, with the options of `add_launch_options`, ask for.
 
     Raises:
         UserError: for an unknown launcher, or options that it does not have.
     """
     if args.only_step:
-        return LAUNCHERS["local"]
+        return Launch(LAUNCHERS["local"], args.only_step)
     with about("`--launcher`"):
         kind = LAUNCHERS[args.launcher]
     given: dict[str, Any] = {}
@@ -121,14 +130,15 @@ def launcher_of(args: argparse.Namespace) -> Callable[..., Launcher]:
     named = {"`--launcher-config`": args.launcher_config, "`--launcher-args`": given}
     with about(" and ".join(name for name, value in named.items() if value)):
         values = load_config(kind.options, argparse.Namespace(config=args.launcher_config, **given))
-    return functools.partial(kind, values=values, command=command_of(args))
+    launcher = functools.partial(kind, values=values, command=command_of(args.argv))
+    return Launch(launcher, dry_run=args.dry_run)
 
 
-def command_of(args: argparse.Namespace) -> Callable[[str], list[str]]:
-    """What makes the command that carries out one step, here, of its name.
+def command_of(argv: Sequence[str]) -> Callable[[str], list[str]]:
+    """What makes the command that carries out one step of ``argv``'s, here, of the step's name.
 
-    >>> command_of(argparse.Namespace(argv=["demo", "--seed=1", "--", "x"]))("table")
+    >>> command_of(["demo", "--seed=1", "--", "x"])("table")
     ['fairseq-xling', 'demo', '--seed=1', '--only-step', 'table', '--', 'x']
     """
-    at = [*args.argv, "--"].index("--")
-    return lambda name: ["fairseq-xling", *args.argv[:at], ONE, name, *args.argv[at:]]
+    at = [*argv, "--"].index("--")
+    return lambda name: ["fairseq-xling", *argv[:at], ONE, name, *argv[at:]]

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import yaml
 
 from fairseq_xling.core.errors import UserError, about_file, shown
-from fairseq_xling.core.files import read_text
+from fairseq_xling.core.files import read_plain
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.named_files import YAML, Argument, Input, OutputFolder, check_outputs
 from fairseq_xling.core.options import (
@@ -63,7 +63,7 @@ _Texts.add_implicit_resolver(_NULL, re.compile(r"(~|null|Null|NULL|)$"), ["~", "
 
 def read_yaml_texts(path: str) -> Any:
     """The texts, lists and mappings in a YAML file; None if it has no value."""
-    text = read_text(path, "yaml")
+    text = read_plain(path, "yaml")
     try:
         return _Texts(text).get_single_data()
     except yaml.YAMLError as error:

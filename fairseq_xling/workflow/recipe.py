@@ -28,7 +28,7 @@ from fairseq_xling.reports.page import write_run
 from fairseq_xling.reports.record import RESULTS, Record, Section, made
 from fairseq_xling.reports.rows import Row
 from fairseq_xling.workflow import call
-from fairseq_xling.workflow.launcher import add_run_arguments, run_steps
+from fairseq_xling.workflow.launcher import add_run_arguments, launch_of, run_steps
 from fairseq_xling.workflow.options import add_options, load_config
 from fairseq_xling.workflow.settled import settle_config
 from fairseq_xling.workflow.step import Plan, Step, seconds_taken
@@ -261,11 +261,12 @@ class Study:
     def run(self, args: argparse.Namespace) -> None:
         folder = Path(args.output)
         options: Any = self.check(load_config(self.options, args, self.presets))
+        launch = launch_of(args)
         settled = None
         if hasattr(options, "precision"):
             options, settled = settle_config(folder, options)
         steps = self.steps(folder, options)
-        run_steps(folder, steps, options.jobs, args, settled, before=self.before(options))
+        run_steps(folder, steps, options.jobs, launch, settled, before=self.before(options))
 
     def planned(self, folder: Path, options: Any) -> Run:
         """The steps, all of whose files are in ``folder``, and what they measure."""

@@ -29,7 +29,7 @@ from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, 
 from fairseq_xling.reports.rows import Row, distinct, select
 from fairseq_xling.studies.optimiser import check_optimiser, optimisation
 from fairseq_xling.verbs.parts.output import as_text
-from fairseq_xling.workflow.launcher import configured_output, run_steps
+from fairseq_xling.workflow.launcher import configured_output, launch_of, run_steps
 from fairseq_xling.workflow.options import load_config
 from fairseq_xling.workflow.recipe import Cell, Run, Study, with_steps
 from fairseq_xling.workflow.settled import settle_config
@@ -401,6 +401,7 @@ class Clcr(Study):
         args.output = configured_output(args, "clcr")
         folder = Path(args.output)
         o, settled = settle_config(folder, check(load_config(Options, args, PRESETS)))
+        launch = launch_of(args)
         if everything:
             check_rows(o, texts(o))
         else:
@@ -408,7 +409,7 @@ class Clcr(Study):
         planned = self.planned(folder, o)
         models = [cell.files["model" if everything else "aligned"] for cell in planned.cells]
         steps = self.steps(folder, o) if everything else planned.needed(models)
-        if not run_steps(folder, steps, o.jobs, args, settled, shown=""):
+        if not run_steps(folder, steps, o.jobs, launch, settled, shown=""):
             return
         if everything:
             print("\n" + (folder / "summary.txt").read_text(encoding="utf-8"))

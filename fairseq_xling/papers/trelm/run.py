@@ -33,20 +33,19 @@ from fairseq_xling.papers.trelm.record import (
 )
 from fairseq_xling.papers.trelm.study import Study, Variation
 from fairseq_xling.papers.trelm.teacher import add_translator
-from fairseq_xling.workflow.launcher import run_steps
+from fairseq_xling.workflow.launcher import Launch, launch_of, run_steps
 from fairseq_xling.workflow.recipe import Run
 from fairseq_xling.workflow.settled import settle_config
 from fairseq_xling.workflow.step import Step
 
 
-def run_trelm(args: argparse.Namespace) -> None:
-    """Plan and run a migration to each target; or only print the plan, with ``args.dry_run``."""
-    run = Path(args.output)
-    config, settled = settle_config(run, read_config(args, translates=True))
+def run_trelm(run: Path, config: TrelmConfig, launch: Launch) -> None:
+    """Plan and run a migration to each target in the folder ``run``; or do what ``launch`` says."""
+    config, settled = settle_config(run, config)
     shape = read_shape(config)
     inputs = {target: summarize_inputs(config, target, shape) for target in config.targets}
     steps = trelm_steps(run, config, inputs)
-    run_steps(run, steps, config.jobs, args, settled, shown="summary.txt")
+    run_steps(run, steps, config.jobs, launch, settled, shown="summary.txt")
 
 
 def trelm_steps(folder: Path, config: TrelmConfig, inputs: dict[str, InputSummary]) -> list[Step]:
@@ -77,15 +76,15 @@ def with_baselines(one: Migration) -> None:
 
 
 def run_study(study: Study, args: argparse.Namespace) -> None:
-    """Plan and run the rows of a study; or only print the plan, with ``args.dry_run``."""
-    run = Path(args.output)
+    """Plan and run the rows of a study; or what ``args`` ask for."""
+    run, launch = Path(args.output), launch_of(args)
     config, settled = settle_config(run, read_config(args, study.translates, study.settings))
     rows = study.rows(config, args)
     chosen = choose_rows(rows, args.rows, bool(config.data))
     left_out = [row.code for row in rows if row not in chosen]
     steps = study_steps(study, run, config, rows, chosen, read_shape(config))
     before = f"left out: {', '.join(left_out)}" if left_out else ""
-    run_steps(run, steps, config.jobs, args, settled, before=before)
+    run_steps(run, steps, config.jobs, launch, settled, before=before)
 
 
 def study_steps(

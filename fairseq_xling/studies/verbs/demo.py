@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.core.registry import unknown_name
     from fairseq_xling.studies.demo.plan import SCALES, plan
     from fairseq_xling.studies.demo.record import FILES, write_demo
-    from fairseq_xling.workflow.launcher import run_steps
+    from fairseq_xling.workflow.launcher import launch_of, run_steps
     from fairseq_xling.workflow.settled import settle
     from fairseq_xling.workflow.step import Step
 
@@ -70,4 +70,4 @@ def run(args: argparse.Namespace) -> None:
         inputs=[path for step in steps for path in step.outputs],
         outputs=[folder / name for name in FILES],
     )
-    run_steps(folder, [*steps, report], args.jobs, args, settled, shown="summary.txt")
+    run_steps(folder, [*steps, report], args.jobs, launch_of(args), settled, shown="summary.txt")

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.workflow.launcher import add_launch_options, launcher_of, run_steps
+from fairseq_xling.workflow.launcher import add_launch_options, launch_of, run_steps
 from fairseq_xling.workflow.launchers.local import Local
 from fairseq_xling.workflow.launchers.slurm import Slurm
 from fairseq_xling.workflow.settled import Settled, settle
@@ -19,7 +19,7 @@ def given(*words):
 
 
 def made(tmp_path, *words):
-    return launcher_of(given(*words))(tmp_path, 3, print)
+    return launch_of(given(*words)).launcher(tmp_path, 3, print)
 
 
 def test_steps_run_here_unless_something_else_is_asked_for(tmp_path):
@@ -71,12 +71,11 @@ def steps_of(run):
 
 def test_a_plan_runs_nothing_and_a_run_ends_with_its_table_and_where_things_are(tmp_path, capsys):
     run, settled = tmp_path / "run", Settled("fp32", "cpu", "precision: fp32")
-    run_steps(
-        run, steps_of(run), jobs=1, args=given("--dry-run"), settled=settled, before="left out: x"
-    )
+    plan = launch_of(given("--dry-run"))
+    run_steps(run, steps_of(run), 1, plan, settled, before="left out: x")
     printed = capsys.readouterr().out
     assert "[1/1] table: run" in printed and "left out" not in printed and not run.exists()
-    run_steps(run, steps_of(run), 1, given(), settled, before="left out: x")
+    run_steps(run, steps_of(run), 1, launch_of(given()), settled, before="left out: x")
     printed = capsys.readouterr().out
     assert printed.startswith("precision: fp32\nleft out: x\n") and "\n| the table |\n" in printed
     assert printed.endswith(f"report: {run}/report.html\nexact commands: {run}/commands.sh\n")

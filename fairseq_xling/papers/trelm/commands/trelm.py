@@ -10,6 +10,7 @@ not done again.
 """
 
 import argparse
+from pathlib import Path
 
 GROUP = "Migrate"
 
@@ -30,9 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.core.extras import OF_STUDIES, check_installed
+    from fairseq_xling.papers.trelm.inputs import read_config
     from fairseq_xling.papers.trelm.run import run_trelm
-    from fairseq_xling.workflow.launcher import configured_output
+    from fairseq_xling.workflow.launcher import configured_output, launch_of
 
     check_installed("`fairseq-xling trelm`", *OF_STUDIES)
     args.output = configured_output(args, "trelm")
-    run_trelm(args)
+    folder = Path(args.output)
+    config = read_config(args, translates=True)
+    launch = launch_of(args)
+    run_trelm(folder, config, launch)
