@@ -4,7 +4,7 @@ Readers enclose what concerns one row (a sentence, a question) in `one_row`, so 
 of those that cannot be read are left out; what concerns the whole file stays outside and always
 ends the reading. Rows of a table as objects are JSON lines, Parquet and Arrow files, as Hugging
 Face's datasets writes them: that library stores the names of classes with the numbers that a column
-holds; here the names are read, and -1, its number of a class that is not given, as None.
+holds; here the names are read, and the numbers of `UNLABELLED` stay.
 """
 
 import contextlib
@@ -22,6 +22,10 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import check_files, read_lines
 from fairseq_xling.core.json_fields import check_kind, parse_json
 from fairseq_xling.core.languages import parse_languages
+
+# Numbers of no class: of one that is not given in Hugging Face's datasets, and of a target that
+# torch's loss leaves out, as for the further subwords of a word.
+UNLABELLED = ("-1", "-100")
 
 
 @dataclass(frozen=True)
@@ -234,15 +238,15 @@ def named(where: str, value: Any, names: Sequence[str] | None, column: str) -> A
     """``value`` with the names of the classes whose numbers it holds, alone or in a list.
 
     >>> named("a.arrow:1", [1, -1], ["O", "B-PER"], "tags")
-    ['B-PER', None]
+    ['B-PER', -1]
 
     Raises:
         UserError: for a number without a name; begins with ``where``.
     """
     if names is not None and isinstance(value, list):
         return [named(where, one, names, column) for one in value]
-    if names is None or not isinstance(value, int):
+    if names is None or not isinstance(value, int) or str(value) in UNLABELLED:
         return value
-    if not -1 <= value < len(names):
+    if not 0 <= value < len(names):
         raise UserError(f"{where}: `{column}` must lie in [-1, {len(names) - 1}], got {value}")
-    return None if value == -1 else names[value]
+    return names[value]

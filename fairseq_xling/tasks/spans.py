@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.files import atomic_write, blank_separated, read_lines
-from fairseq_xling.tasks.formats.conll import Conll, TaggedItem
+from fairseq_xling.tasks.formats.conll import UNTAGGED, Conll, TaggedItem
 
 Span = tuple[str, int, int]
 
@@ -34,8 +34,9 @@ def is_bio(tag: str) -> bool:
 
 
 def check_bio(item: TaggedItem) -> None:
-    """Reject invalid tags; an item without tags passes."""
-    check_tags(item.tags or (), item.place_of)
+    """Reject invalid tags; an item without tags passes, and so does a word without one."""
+    tags = ("O" if tag == UNTAGGED else tag for tag in item.tags or ())
+    check_tags(tuple(tags), item.place_of)
 
 
 def check_tags(tags: Sequence[str], place_of: Callable[[int], str]) -> None:
@@ -229,7 +230,7 @@ def _pairs(
     """The sentences with their words."""
     lines, number = enumerate(read_lines(words), start=1), 0
     for item in Conll.read(source, columns):
-        if item.tags is None:
+        if item.every_tag is None:
             raise UserError(f"{item.place}: must have a tag for each character, got no tags")
         check_bio(item)
         number, line = next(lines, (number + 1, None))

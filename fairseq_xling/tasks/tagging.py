@@ -177,7 +177,7 @@ class WordHead:
         ids = codec.encode(item.words)
         tags = [IGNORE] * len(item.words)
         if item.tags is not None:
-            names = self.scheme.encode(item.tags) if self._spans else item.tags
+            names = self.scheme.encode(item.every_tag) if self._spans else item.every_tag
             tags = [self._numbers.get(name, IGNORE) for name in names]
         return Encoded([ids[0]], [], {"ids": ids, "tag": np.array(tags)})
 

@@ -288,7 +288,7 @@ def entity_words(path: Path, head: str, columns: str = "") -> list[str]:
     found: dict[str, None] = {}
     for item in formats[heads[head].format].read(path, parse_columns(columns)):
         check_bio(item)
-        for number, tag in enumerate(item.tags or ()):
+        for number, tag in enumerate(item.every_tag or ()):
             if tag != "O":  # an I that continues nothing begins a span
                 found[item.words[number]] = None
     if not found:

@@ -12,7 +12,7 @@ from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.files import atomic_write, read_lines, read_text
 from fairseq_xling.core.json_fields import check_columns, check_kind, get_value, parse_json
 from fairseq_xling.tasks.formats import Columns, Format, formats, numbered_lines, write_objects
-from fairseq_xling.tasks.items import Item, one_row
+from fairseq_xling.tasks.items import UNLABELLED, Item, one_row
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Choices(Format):
 
         {"question": TEXT, "context": TEXT, "choices": [TEXT, TEXT], "label": NUMBER}
 
-    ``label`` counts the choices from 0; it is null, or left out, if the answer is unknown. Other
-    keys are kept. C3 and ChID have their own formats, ``c3`` and ``chid``.
+    ``label`` counts the choices from 0; it is null, -1, or left out, if the answer is unknown.
+    Other keys are kept. C3 and ChID have their own formats, ``c3`` and ``chid``.
     """
 
     suffix = ".jsonl"
@@ -67,6 +67,8 @@ def _item(path: Path, line: int, row: Any) -> ChoiceItem:
     context, label = row.get("context"), row.get("label")
     if context is not None:
         check_kind(where, context, "`context`", str)
+    if str(label) in UNLABELLED:
+        label = None
     if label is not None and not 0 <= check_kind(where, label, "`label`", int) < len(choices):
         raise UserError(f"{where}: `label` must lie in [0, {len(choices)}), got {shown(label)}")
     return ChoiceItem(str(path), line, question, choices, context, label, row)

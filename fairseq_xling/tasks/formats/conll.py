@@ -20,11 +20,19 @@ from fairseq_xling.tasks.formats import (
     write_objects,
 )
 from fairseq_xling.tasks.formats.texts import label_of
-from fairseq_xling.tasks.items import Item, column_number, one_row, read_rows, strings_of
+from fairseq_xling.tasks.items import (
+    UNLABELLED,
+    Item,
+    column_number,
+    one_row,
+    read_rows,
+    strings_of,
+)
 
 logger = logging.getLogger(__name__)
 
 FIELDS = ("token", "tag")
+UNTAGGED = "-100"  # instead of the tag of a word that is neither learned nor scored
 _DOCUMENT = "-DOCSTART-"
 # A source with its date, or an identifier.
 _SOURCE = re.compile(r"#\t.*\[[0-9]{4}-[0-9]{2}-[0-9]{2}\]\s*|# id [0-9a-f-]{36}(?:\s.*)?")
@@ -39,7 +47,7 @@ class TaggedItem(Item):
 
     Attributes:
         words: its tokens.
-        tags: one for each, or None if the file has none.
+        tags: one for each, some of them `UNTAGGED`, or None if the file has none.
         rows: the raw lines of its tokens.
         before, after: the lines between the last sentence and this one, and, in the last one, the
             lines at the end of the file.
@@ -52,6 +60,18 @@ class TaggedItem(Item):
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     language: str = ""
+
+    @property
+    def every_tag(self) -> tuple[str, ...] | None:
+        """The tags, for what cannot leave a word out.
+
+        Raises:
+            UserError: for a word that has none.
+        """
+        if UNTAGGED in (self.tags or ()):
+            place = self.place_of(self.tags.index(UNTAGGED))
+            raise UserError(f"{place}: each word must have a tag, got {UNTAGGED} or -1")
+        return self.tags
 
     @property
     def documents(self) -> list[str]:
@@ -78,6 +98,8 @@ class Conll(Format):
     ``token=1,tag=3``, GermEval ``token=1,tag=2``; a file whose tokens would be numbers of rows is
     refused. If every token of a file begins with the same language, as in ``en:Paris`` (WikiAnn),
     it is left out of the words and kept in predictions.
+
+    A token whose tag is ``-100`` or ``-1`` is neither learned nor scored.
 
     Before the first token of a sentence, ``# name = value`` is a comment, and so are ``# id`` and a
     UUID (MultiCoNER); in a file with tabs, so are ``#``, a tab and a source with its date in
@@ -234,9 +256,13 @@ def _item(
         if token != tag:
             tags.append(_cell(f"{path}:{number}", row[tag], "tag"))
     refuse_withheld(f"{path}:{line}", words)
-    return TaggedItem(
-        str(path), line, tuple(words), tuple(tags) or None, tuple(rows), tuple(before)
-    )
+    return TaggedItem(str(path), line, tuple(words), _given(tags), tuple(rows), tuple(before))
+
+
+def _given(tags: Sequence[str]) -> tuple[str, ...] | None:
+    """``tags``, with `UNTAGGED` for every number of no class; None where there is no other."""
+    found = tuple(UNTAGGED if tag in UNLABELLED else tag for tag in tags)
+    return None if {*found} <= {UNTAGGED} else found
 
 
 def _refuse_numbers(items: Sequence[TaggedItem]) -> None:
@@ -285,8 +311,8 @@ class TaggedRows(Format):
     JSON lines, Parquet and Arrow files. `--columns` names the lists, as in
     ``token=tokens,tag=upos``; without it they are ``tokens`` and ``ner_tags``. Tags are texts, or
     numbers of classes, whose names Parquet and Arrow files hold; without names the numbers
-    themselves are tags. A row without tags is for prediction. Predictions are written as JSON lines
-    with these columns.
+    themselves are tags. A token whose tag is ``-100`` or ``-1`` is neither learned nor scored, and
+    a row without tags is for prediction. Predictions are written as JSON lines with these columns.
     """
 
     suffix = ".jsonl"
@@ -333,14 +359,17 @@ def _columns(columns: Columns) -> tuple[str, str]:
 def _tags(where: str, given: object, column: str, words: Sequence[str]) -> tuple[str, ...] | None:
     if given is None:
         return None
-    tags = [label_of(where, tag, column) for tag in check_kind(where, given, f"`{column}`", list)]
+    tags = [
+        UNTAGGED if str(tag) in UNLABELLED else label_of(where, tag, column)
+        for tag in check_kind(where, given, f"`{column}`", list)
+    ]
     if len(tags) != len(words):
         raise UserError(
             f"{where}: `{column}` must have a tag for each of the {len(words)} tokens, got "
             f"{len(tags)}"
         )
     if None not in tags:
-        return tuple(tags)
+        return _given(tags)
     if any(tags):
         raise UserError(f"{where}: `{column}` must have a tag for each token, got none for some")
     return None

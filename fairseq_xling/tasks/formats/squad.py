@@ -1,8 +1,9 @@
 """Questions about paragraphs: SQuAD's own files, and rows of a table."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from fairseq_xling.core.json_fields import check_columns, check_kind, get_value,
 from fairseq_xling.tasks.formats import Columns, Format, formats
 from fairseq_xling.tasks.items import Item, one_row, read_rows
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class QuestionItem(Item):
@@ -22,6 +25,7 @@ class QuestionItem(Item):
         id: its unique name in the file.
         answers: each gold answer's first character in the context, and the one after its last.
         impossible: whether it is annotated as unanswerable.
+        empty: whether it has a list of answers with none in it, and nothing says what that means.
     """
 
     id: str
@@ -29,6 +33,7 @@ class QuestionItem(Item):
     context: str
     answers: tuple[tuple[int, int], ...]
     impossible: bool = False
+    empty: bool = False
 
     @property
     def place(self) -> str:
@@ -51,9 +56,10 @@ class Squad(Format):
 
     ``answer_start`` counts characters (Unicode code points) from 0. A question with
     ``"is_impossible": true`` is one that the paragraph does not answer (SQuAD 2.0); it has no
-    ``answers``. Other questions without ``answers`` are for prediction. Predictions are ``{id:
-    text}``, as the usual scorers expect, and the text is empty if there is no answer. XQuAD, MLQA
-    and CMRC 2018 in SQuAD's format can also be read.
+    ``answers``. An empty list of ``answers`` says the same in a file that answers other questions
+    and has no ``is_impossible``; other questions without ``answers`` are for prediction.
+    Predictions are ``{id: text}``, as the usual scorers expect, and the text is empty if there is
+    no answer. XQuAD, MLQA and CMRC 2018 in SQuAD's format can also be read.
     """
 
     suffix = ".json"
@@ -64,11 +70,10 @@ class Squad(Format):
         """See `Format`; errors name the question's id, or its paragraph."""
         check_columns(list(columns), "SQuAD")
         content = parse_json(path, read_text(path, "json"))
-        item = None
-        for item in with_own_ids(_questions(path, content)):
-            yield item
-        if item is None:
+        found = with_own_ids(_questions(path, content))
+        if not found:
             raise UserError(f"{path}: contains no questions")
+        yield from decided(path, found)
 
     @staticmethod
     def write(
@@ -96,15 +101,30 @@ def _questions(path: Path, content: Any) -> Iterator[QuestionItem]:
                     yield question_item(path, f"{where}, question {q}", context, question)
 
 
-def with_own_ids(items: Iterable[QuestionItem]) -> Iterator[QuestionItem]:
-    """``items``."""
-    names: set[str] = set()
+def with_own_ids(items: Iterable[QuestionItem]) -> list[QuestionItem]:
+    """``items``, all of a file."""
+    found: dict[str, QuestionItem] = {}
     for item in items:
         with one_row():
-            if item.id in names:
+            if item.id in found:
                 raise UserError(f"{item.place}: the id occurs twice in the file")
-            names.add(item.id)
-            yield item
+            found[item.id] = item
+    return list(found.values())
+
+
+def decided(path: Path, items: Sequence[QuestionItem]) -> Iterator[QuestionItem]:
+    """``items``; those with an empty list of answers have none, if others of the file have some, as
+    in ``squad_v2`` of Hugging Face's datasets, and none is said to be impossible."""
+    empty = sum(item.empty for item in items)
+    said = any(item.impossible for item in items)
+    declines = empty and not said and any(item.answers for item in items)
+    if declines:
+        logger.warning(
+            "%s: %d of %d questions have an empty list of answers: they are read as unanswerable",
+            *(path, empty, len(items)),
+        )
+    for item in items:
+        yield replace(item, impossible=True) if declines and item.empty else item
 
 
 def context_of(where: str, given: Any) -> str:
@@ -127,7 +147,9 @@ def question_item(path: Path, where: str, context: str, question: Any) -> Questi
     if answers is None:
         answers = []
     check_kind(where, answers, "`answers`", list)
-    impossible = question.get("is_impossible", False)
+    impossible = question.get("is_impossible")
+    empty = impossible is None and question.get("answers") == []
+    impossible = False if impossible is None else impossible
     if not isinstance(impossible, bool):
         raise UserError(f"{where}: `is_impossible` must be true or false, got {shown(impossible)}")
     if impossible and answers:
@@ -135,7 +157,7 @@ def question_item(path: Path, where: str, context: str, question: Any) -> Questi
             f"{where}: `answers` of an impossible question must be none, got {len(answers)}"
         )
     spans = tuple(_span(where, context, answer) for answer in answers)
-    return QuestionItem(str(path), 0, name, text, context, spans, impossible)
+    return QuestionItem(str(path), 0, name, text, context, spans, impossible, empty)
 
 
 def _span(where: str, context: str, answer: Any) -> tuple[int, int]:
@@ -165,14 +187,15 @@ class QuestionRows(Squad):
     JSON lines, Parquet and Arrow files with the columns ``id``, ``context``, ``question`` and
     ``answers``, an object of two lists, ``text`` and ``answer_start``. What holds for SQuAD's own
     files holds here (`squad`), and predictions are the same. A question without answers is for
-    prediction, unless a column ``is_impossible`` says that it has none.
+    prediction, unless a column ``is_impossible`` says that it has none, or, in a file without that
+    column, other questions have some (``squad_v2``).
     """
 
     @staticmethod
     def read(path: Path, columns: Columns) -> Iterator[QuestionItem]:
         """See `Format`; errors name the row, or the question's id."""
         check_columns(list(columns), "rows of questions as")
-        yield from with_own_ids(_questions_of_rows(path))
+        yield from decided(path, with_own_ids(_questions_of_rows(path)))
 
 
 def _questions_of_rows(path: Path) -> Iterator[QuestionItem]:
@@ -180,15 +203,14 @@ def _questions_of_rows(path: Path) -> Iterator[QuestionItem]:
         with one_row():
             where = f"{path}:{line}"
             context, answers = context_of(where, row), _answers(where, row.get("answers"))
-            impossible = row.get("is_impossible") or False
-            question = {**row, "answers": answers, "is_impossible": impossible}
+            question = {**row, "answers": answers}
             yield question_item(path, where, context, question)
 
 
-def _answers(where: str, given: Any) -> list[dict[str, Any]]:
-    """The answers as SQuAD's own list of objects."""
+def _answers(where: str, given: Any) -> list[dict[str, Any]] | None:
+    """The answers as SQuAD's own list of objects; None where there is no list."""
     if given is None:
-        return []
+        return None
     texts, starts = (get_value(where, given, key, list) for key in ("text", "answer_start"))
     if len(texts) != len(starts):
         raise UserError(

@@ -21,11 +21,19 @@ from fairseq_xling.tasks.formats import (
     refuse_headings,
     write_objects,
 )
-from fairseq_xling.tasks.items import Item, column_number, is_number, one_row, table_rows
+from fairseq_xling.tasks.items import (
+    UNLABELLED,
+    Item,
+    column_number,
+    is_number,
+    one_row,
+    table_rows,
+)
 
 _USUAL = {1: ("text",), 2: ("text", "label"), 3: ("text", "pair", "label")}
 FIELDS = ("text", "pair", "label")
-UNDECIDED = "-"
+UNDECIDED = "-"  # annotators did not agree, as in SNLI
+_NONE = (UNDECIDED, *UNLABELLED)
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,8 @@ class Tsv(Format):
 
     Without `--columns`, two columns are a text and its label, three are two texts and their label,
     and a single one is a text without label. With headings in `--columns`, the first line contains
-    them; without, a first line of headings is refused. The label ``-`` means that there is none:
-    annotators did not agree, as in SNLI.
+    them; without, a first line of headings is refused. The labels ``-`` (annotators did not agree,
+    as in SNLI), ``-1`` and ``-100`` (no class) mean that there is none.
     """
 
     suffix = ".tsv"
@@ -114,7 +122,7 @@ def _item(
     label = None if where is None else row[where].strip()
     if label == "":
         raise UserError(f"{path}:{line}: the label is empty")
-    label = None if label == UNDECIDED else label
+    label = None if label in _NONE else label
     return TextItem(str(path), line, texts, label, tuple(row), where, header)
 
 
@@ -172,7 +180,7 @@ class JsonLines(Format):
     `--columns` names the keys, as in ``text=sentence1,pair=sentence2,label=label`` (AFQMC and CMNLI
     of CLUE); without it they are ``text`` and ``label``. A list of texts is read as one, with
     blanks between them. A label is a text or a whole number; null, ``-`` (annotators did not agree,
-    as in SNLI) or a missing key mean no label. Other keys are kept.
+    as in SNLI), ``-1``, ``-100`` (no class) or a missing key mean no label. Other keys are kept.
     """
 
     suffix = ".jsonl"
@@ -248,7 +256,7 @@ def label_of(where: str, label: Any, key: str) -> str | None:
     name = str(label).strip()
     if not name:
         raise UserError(f"{where}: `{key}` is empty")
-    return None if name == UNDECIDED else name
+    return None if name in _NONE else name
 
 
 @formats.register("table")
@@ -258,8 +266,9 @@ class Table(JsonLines):
     A file is an Arrow one unless its name ends in ``.parquet``. `--columns` names them, as in
     ``text=premise,pair=hypothesis,label=label``; without it they are ``text`` and ``label``. A
     label is a text, a class whose name the file holds (as those of Hugging Face's datasets do), or
-    a whole number; a missing one, ``-``, or no such column mean no label (a column that `--columns`
-    names must be there). Predictions are written as JSON lines with these columns.
+    a whole number; a missing one, ``-``, ``-1``, ``-100``, or no such column mean no label (a
+    column that `--columns` names must be there). Predictions are written as JSON lines with these
+    columns.
     """
 
     @staticmethod

@@ -22,6 +22,7 @@ from fairseq_xling.core.options import NoOptions
 from fairseq_xling.core.ranges import BELOW_ONE
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.tasks.encode import Codec, Encoded
+from fairseq_xling.tasks.formats.conll import UNTAGGED
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.tasks.options import HeadOptions, setting
 
@@ -142,7 +143,7 @@ def find_labels(
     totals: Counter[str] = Counter()
     for item in items:
         for kind, names in head.labels_of(item).items():
-            found.setdefault(kind, set()).update(names)
+            found.setdefault(kind, set()).update({*names} - {UNTAGGED})
             totals[kind] += len(names)
     for kind, total in totals.items():
         if total >= _TELLING and 2 * len(found[kind]) > total:
@@ -162,7 +163,7 @@ def check_labels(head: Head, items: Iterable[Item]) -> None:
         for kind, names in head.labels_of(item).items():
             known = head.numbers.get(kind, {})
             for number, name in enumerate(names):
-                if name not in known:
+                if name not in known and name != UNTAGGED:
                     some = ", ".join(list(known)[:20]) + (", ..." if len(known) > 20 else "")
                     some = some or "it has no such labels"
                     raise UserError(
@@ -187,7 +188,8 @@ def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]
         raise UserError(f"`{option}` {path}: nothing in it is annotated")
     if bare:
         logger.warning(
-            "%s: %d of %d items have no annotation to learn or count; the first is %s",
+            "%s: %d of %d items have no annotation to learn or count (-1 and -100 are none); the "
+            "first is %s",
             path,
             bare,
             count,

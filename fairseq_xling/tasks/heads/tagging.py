@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.tasks.encode import CUT, PIECES, Codec, Encoded
-from fairseq_xling.tasks.formats.conll import TaggedItem
+from fairseq_xling.tasks.formats.conll import UNTAGGED, TaggedItem
 from fairseq_xling.tasks.heads import (
     IGNORE,
     DropoutOptions,
@@ -74,6 +74,12 @@ class Tagger(Head):
             self.finish([names[number] for number in row[:length]])
             for row, length in zip(best, lengths, strict=True)
         ]
+
+
+def scored(item: TaggedItem, prediction: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The given and the predicted tags of the words that have one."""
+    pairs = [pair for pair in zip(item.tags or (), prediction, strict=True) if pair[0] != UNTAGGED]
+    return [gold for gold, _ in pairs], [found for _, found in pairs]
 
 
 class _Words(nn.Module):
@@ -147,8 +153,8 @@ class Pos(Tagger):
             )
 
     def counts(self, item: TaggedItem, prediction: Sequence[str]) -> Sequence[float]:
-        pairs = zip(item.tags or (), prediction, strict=True)
-        return float(sum(a == b for a, b in pairs)), float(len(item.words))
+        gold, found = scored(item, prediction)
+        return float(sum(a == b for a, b in zip(gold, found, strict=True))), float(len(gold))
 
     @classmethod
     def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:
@@ -167,7 +173,7 @@ class Ner(Tagger):
     finish = staticmethod(repair)
 
     def counts(self, item: TaggedItem, prediction: Sequence[str]) -> Sequence[float]:
-        return count_spans(item.tags or (), prediction)
+        return count_spans(*scored(item, prediction))
 
     @classmethod
     def scores(cls, sums: Mapping[str, float]) -> dict[str, float]:

@@ -214,7 +214,7 @@ def _of_tree(item: TreeItem) -> Sentence:
 
 def _of_tags(item: TaggedItem) -> Sentence:
     # One column of tags: whichever the task reads.
-    return Sentence(item.place, item.words, item.tags, item.tags)
+    return Sentence(item.place, item.words, item.every_tag, item.every_tag)
 
 
 def _entity(line: str) -> str:

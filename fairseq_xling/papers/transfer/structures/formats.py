@@ -17,10 +17,11 @@ direction, or Other:
 Words end at spaces and at the marks; the comment is left out, a blank line ends a record.
 """
 
+import dataclasses
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -57,6 +58,32 @@ formats: Registry[type[Format]] = Registry("format")
 
 
 NO_RELATION = "no_relation"
+# What corpora call it, in small letters alone: TACRED, SemEval-2010 task 8, NYT, FewRel, ChemProt.
+_NONE = {"norelation", "norel", "other", "na", "none", "nota", "noneoftheabove", "negative"}
+
+
+class _Nothing:
+    """The relation by which a file says that a pair has none; it is no class, and not counted."""
+
+    def __init__(self) -> None:
+        self.name, self._pairs, self._none = NO_RELATION, 0, 0
+
+    def __call__(self, label: str | None) -> bool:
+        """Whether ``label`` says so."""
+        self._pairs += 1
+        if label is None or "".join(filter(str.isalpha, label.lower())) not in _NONE:
+            return label is None
+        self._none += 1
+        self.name = label
+        return True
+
+    def say(self, path: Path) -> None:
+        """Name it, unless it is that of TACRED."""
+        if self.name != NO_RELATION:
+            logger.warning(
+                "%s: %s is read as no relation, %d of %d pairs: it is not counted",
+                *(path, self.name, self._none, self._pairs),
+            )
 
 
 def _refuse_segment(path: Path, segment: str) -> None:
@@ -71,7 +98,8 @@ class Tacred(Format):
     An entry is a sentence with one pair: the lists ``token, stanford_pos, stanford_head,
     stanford_deprel``; ``subj_start, subj_end, obj_start, obj_end`` (words from 0, the end
     included); ``subj_type, obj_type`` and ``relation``. ``no_relation``, also read if there is no
-    ``relation``, is the label of pairs without one. Predictions replace ``relation`` alone.
+    ``relation``, is the label of pairs without one, and so is ``Other`` or ``NA``. Predictions
+    replace ``relation`` alone.
 
     ``stanford_pos`` is taken as it stands: the tags of both languages must be of one kind, as UPOS
     is.
@@ -84,15 +112,18 @@ class Tacred(Format):
         """See `Format`; entries are numbered from 1 in messages, for they have no lines."""
         _refuse_segment(path, segment)
         entries = _entries(path)
-        lines = _first_lines(path, len(entries))
+        lines, nothing = _first_lines(path, len(entries)), _Nothing()
         for number, (entry, line) in enumerate(zip(entries, lines, strict=True), start=1):
-            yield _sentence(path, line, number, entry)
+            yield _sentence(path, line, number, entry, nothing)
+        nothing.say(path)
 
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
-        entries = _entries(source)
+        entries, nothing = _entries(source), _Nothing()
+        for entry in entries:
+            nothing(entry.get("relation"))
         for entry, one in zip(entries, sentences, strict=True):
-            entry["relation"] = one.relations[0].label if one.relations else NO_RELATION
+            entry["relation"] = one.relations[0].label if one.relations else nothing.name
         with atomic_write(path, "w") as file:
             json.dump(entries, file, ensure_ascii=False)
             file.write("\n")
@@ -120,7 +151,7 @@ def _first_lines(path: Path, count: int) -> list[int]:
     return found
 
 
-def _sentence(path: Path, line: int, number: int, entry: Any) -> Sentence:
+def _sentence(path: Path, line: int, number: int, entry: Any, nothing: _Nothing) -> Sentence:
     where = f"{path}:{line}: entry {number}"
     get_value(where, entry, "token", list)
     sides = []
@@ -142,7 +173,7 @@ def _sentence(path: Path, line: int, number: int, entry: Any) -> Sentence:
             str(entry.get("id", number)),
             *(_list(where, entry, key, kind) for key, kind in kinds.items()),
             tuple(sides),
-            relations=() if label == NO_RELATION else (Link(0, 1, label),),
+            relations=() if nothing(label) else (Link(0, 1, label),),
             pairs=((0, 1),),
         )
     )
@@ -172,10 +203,13 @@ class JsonLines(Format):
     @staticmethod
     def read(path: Path, segment: str) -> Iterator[Sentence]:
         _refuse_segment(path, segment)
-        number = 0
+        number, nothing = 0, _Nothing()
         for number, line in enumerate(read_lines(path), start=1):
             with one_row():
-                yield _json_lines_sentence(path, number, parse_json(path, line, number))
+                one = _json_lines_sentence(path, number, parse_json(path, line, number))
+                links = tuple(link for link in one.relations if not nothing(link.label))
+                yield dataclasses.replace(one, relations=links)
+        nothing.say(path)
         if not number:
             raise UserError(f"{path}: contains no sentences")
 
@@ -255,9 +289,9 @@ class Kbp37(Format):
 
     A record is an id, a tab and the text between quotation marks with two marked mentions; the line
     below it is the relation, whose direction, ``(e1,e2)`` or ``(e2,e1)``, is part of the label;
-    ``no_relation`` has none. Blank lines separate records. A record whose second line is missing,
-    which means a blank line or the end of the file, is not annotated; either all of a file's are or
-    none.
+    ``no_relation`` (or ``Other``, as SemEval has it) has none. Blank lines separate records. A
+    record whose second line is missing, which means a blank line or the end of the file, is not
+    annotated; either all of a file's are or none.
 
     The text is cut into words at spaces (``pre``; KBP37 is tokenised), or by another segmentation
     of `fairseq_xling.text.segment`. The marks are boundaries of words; each mention and the text
@@ -271,7 +305,7 @@ class Kbp37(Format):
     @staticmethod
     def read(path: Path, segment: str) -> Iterator[Sentence]:
         cut = segmentations[segment or "pre"]
-        annotated, empty = None, 0
+        annotated, empty, nothing = None, 0, _Nothing()
         for number, (text, label) in _records(path):
             with one_row():
                 if annotated is not None and annotated != (label is not None):
@@ -279,12 +313,13 @@ class Kbp37(Format):
                         f"{path}:{number}: must {'' if annotated else 'not '}have a relation on "
                         "the next line, as the records before"
                     )
-                sentence, whole = marked_sentence(path, number, text, label, cut)
+                sentence, whole = marked_sentence(path, number, text, label, cut, nothing)
                 annotated = label is not None
                 empty += not whole
                 yield sentence
         if annotated is None:
             raise UserError(f"{path}: contains no sentences")
+        nothing.say(path)
         if empty:
             logger.warning(
                 "%s: %d records have a mention without words; the word next to it stands for it",
@@ -295,11 +330,13 @@ class Kbp37(Format):
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
         """See `Format`: the text line for line as in the input."""
-        records = _records(source)
+        records, nothing = _records(source), _Nothing()
+        for _, (_, label) in _records(source):
+            nothing(label)
         with atomic_write(path, "w") as file:
             for one in sentences:
                 text = next(text for number, (text, _) in records if number == one.line)
-                label = one.relations[0].label if one.relations else NO_RELATION
+                label = one.relations[0].label if one.relations else nothing.name
                 file.write(f"{text}\n{label}\n\n\n")
 
 
@@ -325,9 +362,15 @@ def _records(path: Path) -> Iterator[tuple[int, tuple[str, str | None]]]:
 
 
 def marked_sentence(
-    path: Path, number: int, line: str, label: str | None, cut: Segmentation
+    path: Path,
+    number: int,
+    line: str,
+    label: str | None,
+    cut: Segmentation,
+    nothing: Callable[[str | None], bool],
 ) -> tuple[Sentence, bool]:
-    """A record, and whether both of its mentions have words."""
+    """A record, and whether both of its mentions have words; ``nothing`` says of a label that it is
+    no relation."""
     where = f"{path}:{number}"
     name, tab, text = line.partition("\t")
     if not tab:
@@ -354,7 +397,7 @@ def marked_sentence(
     for mark, (start, end) in spans.items():
         if start == end:
             spans[mark] = min(start, last), min(start, last) + 1
-    links = () if label in (None, NO_RELATION) else (Link(0, 1, str(label)),)
+    links = () if nothing(label) else (Link(0, 1, str(label)),)
     mentions = tuple(Mention(*spans[mark], _TYPE) for mark in ("<e1>", "<e2>"))
     sentence = Sentence(
         str(path), number, name, tuple(words), entities=mentions, relations=links, pairs=((0, 1),)
@@ -382,6 +425,11 @@ def relations(path: Path, columns: Mapping[str, str]) -> Rows:
         )
 
 
+def _unknown(label: str | None) -> bool:
+    """Whether there is no label; a probe's score counts Other, as one class more."""
+    return label is None
+
+
 def _semeval(path: Path) -> Iterator[Sentence]:
     cut = segmentations["pre"]
     for number, lines in groups(path):
@@ -390,7 +438,7 @@ def _semeval(path: Path) -> Iterator[Sentence]:
                 f"{path}:{number}: must be a text, a relation and perhaps a comment, got "
                 f"{len(lines)} lines"
             )
-        sentence, whole = marked_sentence(path, number, lines[0], lines[1].strip(), cut)
+        sentence, whole = marked_sentence(path, number, lines[0], lines[1].strip(), cut, _unknown)
         if not whole:
             raise UserError(f"{path}:{number}: a mention must have words, got {shown(lines[0])}")
         yield sentence

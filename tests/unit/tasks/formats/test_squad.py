@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.tasks.formats.squad import Squad
+from fairseq_xling.tasks.formats.squad import QuestionRows, Squad
+from fairseq_xling.tasks.heads import find_labels, heads, total_counts
 
 CONTEXT = "The dog sees 东京. It rains,\nhe ran home."
 XQUAD = Path(__file__).parents[5] / "shared" / "data" / "xquad"
@@ -48,6 +49,38 @@ def test_questions_that_have_no_answer_are_told_from_those_without_annotation(wr
     ]
     Squad.write(tmp_path / "out.json", items, [(0, 0), (0, 0), (4, 7)], {})
     assert json.loads((tmp_path / "out.json").read_text()) == {"a": "", "b": "", "c": "dog"}
+
+
+ROW = {"context": "It rains in Rome.", "question": "Where?"}
+ANSWER = {"text": ["Rome"], "answer_start": [12]}
+NONE = {"text": [], "answer_start": []}
+
+
+@pytest.mark.parametrize(
+    "answers, more, annotated, f1",
+    [
+        ([ANSWER, NONE, NONE], {}, 3, 100 / 3),  # squad_v2, by a model that always answers
+        ([ANSWER, ANSWER, NONE], {}, 3, 200 / 3),
+        ([ANSWER, None, NONE], {}, 2, 50),
+        ([NONE, NONE, NONE], {}, 0, None),  # a test set whose answers are withheld
+        ([ANSWER, NONE, NONE], {"is_impossible": False}, 1, 100),
+    ],
+)
+def test_an_empty_list_of_answers_is_none_where_others_have_some(
+    answers, more, annotated, f1, tmp_path, caplog
+):
+    path = tmp_path / "rows.jsonl"
+    rows = ({**ROW, **more, "id": str(n), "answers": one} for n, one in enumerate(answers))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items = list(QuestionRows.read(path, {}))
+    head = heads["span_qa"]
+    assert sum(map(head.annotated, items)) == annotated
+    assert ("read as unanswerable" in caplog.text) == any(item.impossible for item in items)
+    if annotated:
+        made = head(find_labels(head, items))
+        sums = total_counts(made, items, [(12, 16)] * 3)
+        assert head.scores(sums)["f1"] == pytest.approx(f1)
+        assert made.declines == any(item.impossible for item in items)
 
 
 def test_predictions_are_texts_by_id_in_the_order_of_the_file(written, tmp_path):
