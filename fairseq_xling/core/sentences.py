@@ -5,6 +5,7 @@ languages would be learnt without a word.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
@@ -27,6 +28,22 @@ _FORMS = {
     r"\S+( \S+)* (O|[BIES]-\S+)": "a word and its tag per line; write a sentence per line",
 }
 _FEW = 2  # lines that may look like one of these by chance
+
+
+def normal_form(text: str) -> str:
+    """What the vocabularies of `prepare` see of a text: two texts with one form have the same ids.
+
+    Compatible characters are one (NFKC), and white space is a single space, with none at the ends.
+
+    >>> normal_form(" Cafe\u0301\u00a0 noir ")
+    'Café noir'
+    """
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def canonical(word: str) -> str:
+    """A word whose letters are composed (NFC), so that two forms of one spelling are equal."""
+    return unicodedata.normalize("NFC", word)
 
 
 def has_commas(path: str | Path) -> bool:

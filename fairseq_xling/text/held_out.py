@@ -2,7 +2,8 @@
 
 Those of each text whose hashes are smallest (`drawn`), so that the choice depends on neither the
 order of a text nor on chance. A training text keeps no sentence that is held out in its language,
-be it of another text or one side of another pair, and no sentence of valid is in test. A language
+be it of another text or one side of another pair, and no sentence of valid is in test; sentences
+are equal if their `normal_form` is, in small letters. A language
 that has parallel text alone gets its sides as monolingual text, so that all can be trained on.
 """
 
@@ -17,6 +18,7 @@ from typing import IO, Any
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, read_record, write_json
 from fairseq_xling.core.ranges import drawn
+from fairseq_xling.core.sentences import normal_form
 from fairseq_xling.text.blocks import lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.inputs import Inputs, TextFacts
 from fairseq_xling.text.sources import Sources
@@ -46,11 +48,11 @@ class _Text:
     chosen: dict[str, set[Row]] = dataclasses.field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[Row, list[str]]]:
-        """Each row's sentences, without white space at their ends, and its lines as they are."""
+        """Each row's sentences in their `normal_form`, and its lines as they are."""
         blocks = (parallel_blocks if self.parallel else mono_blocks)(self.files, None)
         for block in blocks:
             for lines in zip(*map(lines_of, block.sides), strict=True):
-                yield tuple(line.strip() for line in lines[: len(self.languages)]), list(lines)
+                yield tuple(normal_form(line) for line in lines[: len(self.languages)]), list(lines)
 
     def choose(self, number: int) -> None:
         """Fill ``chosen`` with so many different rows for each split."""
@@ -124,12 +126,13 @@ def _write(out: Path, texts: Sequence[_Text], number: int) -> dict[str, dict[str
                 }
             for row in text.chosen[split]:
                 for lang, sentence in zip(text.languages, row, strict=True):
-                    held[split][lang].add(sentence)
+                    held[split][lang].add(sentence.casefold())
     return {text.name: _write_text(out, text, held) for text in texts}
 
 
 def _any_of(row: Row, text: _Text, held: dict[str, set[str]]) -> bool:
-    return any(s in held[lang] for lang, s in zip(text.languages, row, strict=True))
+    # In small letters: some vocabularies have no others.
+    return any(s.casefold() in held[lang] for lang, s in zip(text.languages, row, strict=True))
 
 
 def _write_text(out: Path, text: _Text, held: dict[str, dict[str, set[str]]]) -> dict[str, int]:
@@ -204,6 +207,6 @@ def described(counts: dict[str, dict[str, Any]], number: int) -> str:
     names = ", ".join(counts)
     return (
         f"held out by the hash of each sentence: up to {number:,} for valid and {number:,} for "
-        f"test of {names}, as text in held-out/; no sentence is on two sides ({left_out:,} "
-        "repetitions left out)"
+        f"test of {names}, as text in held-out/; no sentence is on two sides, whatever its case, "
+        f"white space and form in Unicode (NFKC; {left_out:,} repetitions left out)"
     )

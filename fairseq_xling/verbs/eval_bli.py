@@ -11,13 +11,14 @@ dictionary has a source and a target word on each line, separated by a tab or a 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import starmap
 from typing import TYPE_CHECKING
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import FILE
 from fairseq_xling.core.options import REQUIRED, option
+from fairseq_xling.core.sentences import canonical
 from fairseq_xling.mapping.nearest import WAYS, parse_ways
 from fairseq_xling.verbs.parts.comparison import (
     Comparison,
@@ -96,7 +97,9 @@ def pair_up(
     """
     import torch
 
-    form: Callable[[str], str] = str.casefold if ignore_case else str
+    def form(word: str) -> str:
+        return canonical(word.casefold() if ignore_case else word)
+
     rows: list[dict[str, list[int]]] = [{}, {}]
     for side, words in zip(rows, (source_words, target_words), strict=True):
         for row, word in enumerate(words):

@@ -12,6 +12,7 @@ import numpy as np
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import NoOptions
+from fairseq_xling.core.sentences import canonical
 from fairseq_xling.mapping.pairs import PAIRS, pair_key
 from fairseq_xling.mapping.states import BLOCK, Selection, States
 
@@ -30,7 +31,10 @@ class Dictionary:
 
     def __init__(self, moving: States, fixed: States, file: Path | None, options: NoOptions):
         entries = read_dictionary(file)
-        rows = [{w: n for n, w in enumerate(each.words)} for each in (moving, fixed)]
+        rows: list[dict[str, int]] = [{}, {}]
+        for places, each in zip(rows, (moving, fixed), strict=True):
+            for n, word in enumerate(each.words):
+                places.setdefault(canonical(word), n)  # of two forms, the more frequent
         forward = _known(entries, rows)
         backward = _known([(b, a) for a, b in entries], rows)
         self._pairs = max(forward, backward, key=len)
@@ -55,5 +59,6 @@ class Dictionary:
 
 def _known(entries: list[tuple[str, str]], rows: list[dict[str, int]]) -> np.ndarray:
     """The rows (P, 2) int64 of the entries whose words both have one."""
-    found = [(rows[0][a], rows[1][b]) for a, b in entries if a in rows[0] and b in rows[1]]
+    forms = ((canonical(a), canonical(b)) for a, b in entries)
+    found = [(rows[0][a], rows[1][b]) for a, b in forms if a in rows[0] and b in rows[1]]
     return np.array(found, dtype=np.int64).reshape(-1, 2)

@@ -1,6 +1,8 @@
 """`prepare --held-out`: no sentence is on two sides, whatever its text."""
 
 import json
+import unicodedata
+from functools import partial
 
 import pytest
 
@@ -53,6 +55,45 @@ def test_no_sentence_is_on_two_sides(texts, capsys):
     assert sum(counts.values()) == 60 and counts["left_out"]
     said = [line for line in capsys.readouterr().out.splitlines() if "held out" in line]
     assert len(said) == 1 and "mono/en, parallel/en-de, as text in held-out/" in said[0]
+
+
+NFD = partial(unicodedata.normalize, "NFD")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        NFD,
+        lambda line: line.replace(" ", "  "),
+        lambda line: f"{line.replace(' ', chr(0xA0))} ",
+        lambda line: line.replace("fi", "\ufb01"),
+        lambda line: line.replace("e", "\uff45"),
+    ],
+)
+def test_a_sentence_in_another_form_is_the_same_sentence(changed, tmp_path, capsys):
+    lines = [f"Le café finit à {n} h {n % 7}" for n in range(300)]
+    (tmp_path / "fr").write_text("".join(f"{one}\n{changed(one)}\n" for one in lines))
+    words = ["prepare", str(tmp_path / "data"), "--languages", "fr", "--vocab-size", "120"]
+    assert main([*words, "--mono", f"fr={tmp_path / 'fr'}", "--held-out", "40"]) == 0
+    assert "NFKC; 80 repetitions left out" in capsys.readouterr().out
+    folder = DataFolder(tmp_path / "data")
+    files = [folder.mono(split, "fr") for split in ("train", *HELD_OUT)]
+    assert [len(file) for file in files] == [440, 40, 40]
+    train, valid, test = ({tuple(file[n].tolist()) for n in range(len(file))} for file in files)
+    assert not (train & test or train & valid or valid & test)
+
+
+def test_a_sentence_in_capitals_is_not_on_the_other_side(tmp_path):
+    lines = [f"le chat numéro {n}" for n in range(60)]
+    (tmp_path / "fr").write_text("".join(f"{one}\n{one.upper()}\n" for one in lines))
+    words = ["prepare", str(tmp_path / "data"), "--languages", "fr", "--vocab-size", "60"]
+    assert main([*words, "--mono", f"fr={tmp_path / 'fr'}", "--held-out", "20"]) == 0
+    folder = tmp_path / "data" / "held-out" / "mono"
+    valid, test = ((folder / f"{split}.fr.txt").read_text().lower() for split in HELD_OUT)
+    assert not {*valid.splitlines()} & {*test.splitlines()}
+    meta = json.loads((tmp_path / "data" / "meta.json").read_text())
+    train = 2 * (60 - len({*valid.splitlines(), *test.splitlines()}))
+    assert meta["mono"]["train"]["fr"]["sentences"] == train
 
 
 def test_the_choice_depends_on_neither_the_order_nor_the_rest(texts):
