@@ -34,8 +34,6 @@ def test_the_preset_trains_as_the_paper_says(phase, expected):
         f"--clip-norm 5.0 --lr {rate} --lr-scheduler polynomial_decay --warmup-updates 500 "
         f"--total-num-update {steps}"
     )
-    assert (config.batch_size, config.max_positions, config.update_freq) == (128, 512, 1)
-    assert (config.max_tokens, config.precision) == (0, "auto")
 
 
 def test_where_text_and_release_differ_the_text_counts_and_options_choose_the_release(config):
