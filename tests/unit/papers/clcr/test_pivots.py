@@ -73,23 +73,6 @@ def test_it_is_the_one_finest_way_of_cutting_random_alignments():
             assert fast(links) == slow(links), links
 
 
-@pytest.mark.parametrize(
-    ("links", "blocks"),
-    [
-        ([(0, 1), (1, 0)], [(0, 1, 1, 2), (1, 2, 0, 1)]),
-        ([(0, 0), (0, 1), (1, 1)], [(0, 2, 0, 2)]),
-        ([(0, 0), (2, 0), (1, 3)], [(0, 3, 0, 4)]),  # a gap that another block would stand in
-        ([(0, 0), (2, 0)], [(0, 3, 0, 1)]),  # a gap of unlinked tokens
-        (
-            [(0, 0), (1, 2), (2, 1), (3, 3)],
-            [(n, n + 1, m, m + 1) for n, m in zip(range(4), (0, 2, 1, 3), strict=True)],
-        ),
-    ],
-)
-def test_blocks_of_alignments_known_by_hand(links, blocks):
-    assert fast(links) == blocks
-
-
 def test_sentences_are_cut_apart_from_each_other():
     rng = np.random.default_rng(1)
     rows = []
@@ -226,14 +209,6 @@ def test_different_words_whose_distances_are_the_same_ones_are_no_copies(length)
         assert triples(mutual_best(d, there, there)) == [
             (0, i, int(j)) for i, j in enumerate(partner)
         ]
-
-
-def test_words_that_stand_several_times_on_both_sides_are_all_paired():
-    word = torch.tensor([0, 1, 0, 2, 0])
-    d = (word[:, None] != word[[1, 0, 2, 4, 3]][None, :4]).float() + 0.25
-    there = torch.ones(1, 5, dtype=torch.bool), torch.ones(1, 4, dtype=torch.bool)
-    found = mutual_best(d[None], *there)  # 0 1 0 2 0 and 1 0 0 0
-    assert triples(found) == [(0, 0, 1), (0, 1, 0), (0, 2, 2), (0, 4, 3)]
 
 
 def test_pairs_are_one_to_one_and_a_higher_threshold_keeps_them_all():

@@ -150,40 +150,6 @@ def test_phases_to_anneal_that_do_not_exist_are_refused(text):
     assert str(error.value).endswith(f"got {text!r}")
 
 
-def test_encoders_that_take_turns_keep_their_spread_where_moving_targets_collapse(record_property):
-    """Two encoders (matrices) of unrelated states, as free as they can be."""
-
-    def final_spread(constant):
-        torch.manual_seed(0)
-        module = make("transform", (6, 6))
-        encoders = [torch.nn.Linear(6, 6, bias=False) for _ in range(2)]
-        given = batch((6, 6), pairs=16)
-        for round_ in range(40):
-            moving = [encoders[round_ % 2]] if constant else encoders
-            trained = [p for e in (*moving, module) for p in e.parameters()]
-            optimizer = torch.optim.Adam(trained, lr=0.02)
-            for _ in range(10):
-                r1, r2 = (e(r.detach()) for e, r in zip(encoders, given.states, strict=True))
-                if constant:
-                    (r1, r2) = (r1, r2.detach()) if round_ % 2 == 0 else (r1.detach(), r2)
-                    loss = module(PairStates((r1, r2), given.masks)).total
-                else:  # what the phases are there to prevent
-                    forth = module.forth(r1, given.masks[0], r2, given.masks[1])
-                    back = module.back(r2, given.masks[1], r1, given.masks[0])
-                    loss = (forth.distance + back.distance).sum()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-        with torch.no_grad():
-            states = [e(r) for e, r in zip(encoders, given.states, strict=True)]
-            return min(float(r.std(dim=(0, 1)).mean()) for r in states)
-
-    kept, collapsed = final_spread(True), final_spread(False)
-    record_property("taking turns", kept)
-    record_property("moving targets", collapsed)
-    assert collapsed < 0.05 < 0.3 < kept
-
-
 @pytest.mark.parametrize("pairs", [1, 4, 64])
 def test_a_transform_that_knows_nothing_is_at_1_whatever_the_batch(pairs):
     torch.manual_seed(0)
