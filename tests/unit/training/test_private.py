@@ -90,16 +90,9 @@ def test_separate_masters_keep_the_absent_parameter_and_its_moments():
 
     cfg = OmegaConf.structured(FairseqConfig())
     cfg.common.fp16_no_flatten_grads = True
-    cfg.optimizer = {
-        "_name": "adam",
-        "lr": [0.1],
-        "adam_betas": "(0.9, 0.999)",
-        "adam_eps": 1e-8,
-        "weight_decay": 0.1,
-        "use_old_adam": True,
-        "fp16_adam_stats": False,
-        "tpu": False,
-    }
+    adam = {"_name": "adam", "lr": [0.1], "adam_betas": "(0.9, 0.999)", "adam_eps": 1e-8}
+    more = {"weight_decay": 0.1, "use_old_adam": True, "fp16_adam_stats": False, "tpu": False}
+    cfg.optimizer = {**adam, **more}
     cfg.optimization.lr = [0.1]
     cfg.distributed_training.distributed_world_size = 1
     parameters = _parameters(torch.float16)
