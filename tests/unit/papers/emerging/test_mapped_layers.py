@@ -3,11 +3,7 @@ import dataclasses
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.papers.emerging.mapped_layers import (
-    PRESETS,
-    MappedLayers,
-    Options,
-)
+from fairseq_xling.papers.emerging.mapped_layers import PRESETS, MappedLayers, Options
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.workflow.call import arguments

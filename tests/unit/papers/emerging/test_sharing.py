@@ -153,7 +153,7 @@ def test_an_epoch_is_counted_in_batches_or_in_sentences(load):
 def test_streams_are_an_option_and_sentences_the_default(load):
     assert load().training.rows == ["--sample-break-mode", "sentence", "--max-tokens", "2048"]
     assert load(block="64").training.rows == [
-        *("--sample-break-mode", "none", "--tokens-per-sample", "64", "--max-tokens", "2048"),
+        *("--sample-break-mode", "none", "--tokens-per-sample", "64", "--max-tokens", "2048")
     ]
 
 
@@ -170,6 +170,7 @@ def test_streams_are_an_option_and_sentences_the_default(load):
         ({"processes": 2}, "`--processes` must be at most 1 on a CPU, got 2"),
         ({"updates": 5, "every": 2}, "`--updates` must be a multiple of `--every`, got 5 and 2"),
         ({"test_splits": "test,dev"}, "`--test-splits`: split must be test, also with a number, "),
+        ({"test_splits": ""}, "`--test-splits` must name one or several different sets, got ''"),
         ({"test_splits": "test,test1"}, "`--test-splits` test1: "),
     ],
 )

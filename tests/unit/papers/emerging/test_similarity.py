@@ -167,6 +167,8 @@ def test_a_ready_encoder_of_each_seed_is_measured_by_itself(config, tmp_path):
         ({"encoder": ("fr=x",), "data": ("fr=x",)}, "`--encoder`: unknown language 'fr'"),
         ({"encoder": ("de=x",), "data": ("de=x",)}, "x: no such file or folder"),
         ({"encoder": ("en=.",), "data": ("en=.",)}, "use `--same false`"),
+        ({"normalize": "unti"}, "unknown normalisation 'unti'; did you mean 'unit'"),
+        ({"segment": "zh"}, "`--segment` must look like zh=char, got 'zh'"),
         ({"compare_layers": "0,5"}, r"`--compare-layers` must lie in \[0, 4\], got '0,5'"),
         ({"train_args": "'"}, "`--train-args`: No closing quotation"),
     ],

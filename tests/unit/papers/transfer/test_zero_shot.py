@@ -31,6 +31,7 @@ from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.workflow.step import digests
+from tests.planned_steps import value
 from tests.transfer_record import transfer_rows
 
 STUDY = ZeroShot()
@@ -327,12 +328,6 @@ def plan(config, study=STUDY):
     return {step.name: step for step in study.planned(Path("run"), config).steps.values()}
 
 
-def value(step, option):
-    (command,) = step.commands
-    assert command.count(option) == 1
-    return command[command.index(option) + 1]
-
-
 def test_the_linear_schedule_ends_with_the_last_epoch(config):
     steps = plan(config(batch_sizes="4", epochs=5, warmup=0.2))
     step = steps["train-models-zero-shot-lr5e-05-b4-1"]
@@ -408,6 +403,14 @@ def test_no_training_is_given_a_file_to_test_on(config):
         given = [*(given if step.name.startswith("train") else ()), *map(str, step.inputs)]
         assert not [word for word in given if ".test" in word]
     assert {str(path) for path in steps["test-models-zero-shot"].unread} == {"en.test", "de.test"}
+
+
+def test_another_file_that_chooses_alpha_is_another_test(config):
+    chosen = config(shift_layer=1, shift_dev=("de=en.dev",), valid=("en=en.train",))
+    before = digests(list(plan(chosen).values()))
+    Path("en.dev").write_text("other text\tno\n")
+    after = digests(list(plan(chosen).values()))
+    assert {name for name in before if before[name] != after[name]} == {"test-models-zero-shot"}
 
 
 def test_a_format_and_a_figure_reach_the_training_and_so_do_changed_answers(config):

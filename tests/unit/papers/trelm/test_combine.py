@@ -149,11 +149,7 @@ def test_the_file_is_a_checkpoint_of_its_own_phase_before_its_first_update(halve
         ),
         ({"identity": {"separate": "tokens"}}, {}, "{both} have the same separate, got 'tokens'"),
         ({"identity": {"heads": 4}}, {}, "{both} have the same heads, got 4 and None"),
-        (
-            {},
-            {"drop": ["auxiliary.nsp.output.weight"]},
-            "{both} have the same parts, but only",
-        ),
+        ({}, {"drop": ["auxiliary.nsp.output.weight"]}, "{both} have the same parts, but only"),
         ({"dtype": torch.float16}, {}, "{both} be of the same size and precision, got encoder."),
         ({"layers": 3}, {"layers": 3}, "{fwd}: halves need an even number of layers, got a model"),
     ],

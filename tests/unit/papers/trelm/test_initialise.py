@@ -348,10 +348,7 @@ def test_a_source_without_positions_is_refused():
         ({"embeddings": "vectors"}, "`--embeddings vectors` needs `--vectors` of language en"),
         ({"embeddings": "vektors"}, "unknown `--embeddings` 'vektors'; did you mean 'vectors'?"),
         ({"trilayer_from": "cod"}, "unknown `--trilayer-from` 'cod'; did you mean 'code'? known"),
-        (
-            {"language_init": "x"},
-            "unknown `--language-init` 'x'; known: normal, orthogonal",
-        ),
+        ({"language_init": "x"}, "unknown `--language-init` 'x'; known: normal, orthogonal"),
         ({"head": "x"}, "unknown `--head` 'x'; known: keep, reset, whole" + OWN),
         (
             {"language_init": "source"},

@@ -170,11 +170,7 @@ def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
     ("files", "changes", "message"),
     [
         ([*MONO[1:], *PAIRS], {}, "no monolingual training text of 'en': give `--mono train.en="),
-        (
-            [*MONO, *PAIRS],
-            {"bpw_split": "test"},
-            "`--bpw-split` test: there is no monolingual",
-        ),
+        ([*MONO, *PAIRS], {"bpw_split": "test"}, "`--bpw-split` test: there is no monolingual"),
         (
             MONO,
             {"embeddings": "linked", "mapping": "none", "transfer_steps": 0},
@@ -182,11 +178,7 @@ def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
         ),
         (MONO, {}, "the transfer phases need parallel training text of en-de; give `--parallel"),
         ([*MONO, *PAIRS], {"checkpoint": "best"}, "`--checkpoint best` needs validation text of"),
-        (
-            [*MONO, *PAIRS],
-            {"vocab": "separate"},
-            "a vocabulary for each language needs `--sep",
-        ),
+        ([*MONO, *PAIRS], {"vocab": "separate"}, "a vocabulary for each language needs `--sep"),
         ([*MONO, *PAIRS], {"mono": ("train.de=none.txt",)}, "none.txt: no such file"),
     ],
 )

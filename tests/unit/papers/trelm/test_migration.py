@@ -21,6 +21,7 @@ from fairseq_xling.studies.gold_tasks import TASKS
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.workflow.call import arguments
 from fairseq_xling.workflow.recipe import Run
+from tests.planned_steps import value
 from tests.tiny_sources import tiny_source
 from tests.transfer_record import transfer_record
 
@@ -39,13 +40,6 @@ def plan(config, facts):
         return one.run.steps, one
 
     return make
-
-
-def value(step, option):
-    """What follows ``option`` in the step's command."""
-    (command,) = step.commands
-    assert command.count(option) == 1, f"{option} in {command}"
-    return command[command.index(option) + 1]
 
 
 def flag(step, option):
@@ -79,7 +73,7 @@ def test_the_steps_of_the_papers_preset(plan):
         assert step.commands[0][1] == f"run/data/{folder}"
         assert not flag(step, "--auxiliary")
     assert [name for name in steps if name.startswith("translate")] == [
-        *("translate-identity-de-1", "translate-oracle-de-1"),
+        *("translate-identity-de-1", "translate-oracle-de-1")
     ]
 
 
@@ -215,10 +209,7 @@ def test_vocabularies_of_their_own_have_vectors_of_their_own(plan, facts):
     ("there", "without"),
     [
         ({"parallel": {"train": (), "test": ()}}, {"forward"}),
-        (
-            {"mono": frozenset({("train", "en"), ("train", "de"), ("valid", "de")})},
-            {"commonality"},
-        ),
+        ({"mono": frozenset({("train", "en"), ("train", "de"), ("valid", "de")})}, {"commonality"}),
     ],
 )
 def test_without_validation_text_there_is_no_validation(plan, facts, there, without):
@@ -295,10 +286,7 @@ def test_in_both_directions_models_without_cdlm_keep_the_order_of_the_sentence(p
 
 def test_in_both_directions_there_is_an_ordinary_translator_for_each(planned):
     steps = planned(autoregressive=True, translate_both=True)
-    for prefix, phase, pair in (
-        ("", "forward", ("en", "de")),
-        ("back-", "backward", ("de", "en")),
-    ):
+    for prefix, phase, pair in (("", "forward", ("en", "de")), ("back-", "backward", ("de", "en"))):
         data, trained = (steps[f"autoregressive-{kind}{prefix}de{end}"] for kind, end in (
             ("data-", ""), ("", "-1")
         ))  # fmt: skip

@@ -113,10 +113,7 @@ def test_a_state_continues_as_if_it_had_not_been_interrupted(file, model):
     np.testing.assert_array_equal(second.table()[0], model.table()[0])
 
 
-def test_defaults_are_those_of_the_program_and_of_the_papers_readme():
-    options = FastTextOptions()
-    assert (options.min_n, options.max_n, options.lr, options.sample) == (3, 6, 0.05, 1e-4)
-    assert (options.epochs, options.window, options.negative, options.min_count) == (10, 5, 10, 0)
+def test_the_longest_n_grams_are_no_shorter_than_the_shortest():
     with pytest.raises(UserError, match="`--max-n` must be at least 3, got 2"):
         FastTextOptions(max_n=2)
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.data.folder import NULL, read_dictionary
+from fairseq_xling.data.folder import NULL
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.sources import read_source
 from fairseq_xling.interop.sources.raw_vectors import raw_vectors
@@ -27,11 +26,7 @@ from fairseq_xling.papers.trelm.start import (
     write_source_vectors,
 )
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.tokenizers.vocabulary import (
-    BERT_SPECIALS,
-    ROBERTA_SPECIALS,
-    SPECIAL_NAMES,
-)
+from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, ROBERTA_SPECIALS, SPECIAL_NAMES
 from tests.tiny_sources import randomise, tiny_source, vocabulary, write_folder, write_tokenizer
 
 TINY = ModelOptions(arch="tri_bert_tiny")
@@ -293,20 +288,6 @@ def test_states_are_the_sources(tmp_path, head):
     report = import_encoder(tmp_path / "bert", ["en", "de"], tmp_path / "out")
     assert "train it with" in report and ("biases are the source's" in report) == head
     assert_same_states(tmp_path / "out", model, LINES, lambda line: tokenizer.encode(line).ids)
-
-
-def test_a_migration_that_keeps_a_published_vocabulary_has_its_rows_bit_for_bit(imported, tmp_path):
-    model, *_ = imported
-    data, output = tmp_path / "out" / "data", tmp_path / "init.pt"
-    how = ModelOptions(arch="tri_bert_tiny"), InitOptions(embeddings="source")
-    make_start(output, read_source(tmp_path / "bert"), data, *how)
-    rows = load_plain(output)["model"]["encoder.tokens.shared.weight"]
-    theirs = model.get_input_embeddings().weight
-    _, tokens = vocabulary("bert")
-    symbols = read_dictionary(data / "dict.txt")
-    for token, row in zip(tokens[5:], theirs[5:], strict=True):
-        symbol = token[2:] if token.startswith("##") else f"▁{token}"
-        assert torch.equal(rows[symbols.index(symbol)], row)
 
 
 # As published: mBERT keeps case and accents, XLM-R and RoBERTa mark where words begin.

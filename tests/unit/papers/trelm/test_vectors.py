@@ -17,11 +17,7 @@ from fairseq_xling.mapping.vectors_file import (
     write_vectors,
 )
 from fairseq_xling.papers.trelm import skipgram
-from fairseq_xling.papers.trelm.skipgram import (
-    SkipGram,
-    SkipGramOptions,
-    mixed_sentences,
-)
+from fairseq_xling.papers.trelm.skipgram import SkipGram, SkipGramOptions, mixed_sentences
 from fairseq_xling.papers.trelm.vectors import (
     count_links,
     import_vectors,
@@ -39,17 +35,6 @@ SMALL = SkipGramOptions(dim=8, epochs=2, sample=0.0)
 def file_of(path, sentences):
     write_items(path, [np.array([*s, SEP]) for s in sentences], best_dtype(100))
     return TokenFile(path)
-
-
-def test_counts_are_those_of_the_text_without_special_symbols(tiny_corpus):
-    folder = DataFolder(tiny_corpus.path)
-    expected = np.zeros(folder.vocab_sizes["en"], dtype=np.int64)
-    for lang in ("en", "de"):
-        for token in tiny_corpus.stream("train", lang):
-            expected[token] += token >= SPECIALS
-    files = [folder.mono("train", lang) for lang in ("en", "de")]
-    assert count_ids(files, len(expected)).tolist() == expected.tolist()
-    assert expected[SEP] == 0 < expected.sum()
 
 
 def test_every_sentence_of_all_languages_comes_once_mixed_by_the_key(tiny_corpus):

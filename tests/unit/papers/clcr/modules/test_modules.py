@@ -14,10 +14,7 @@ from fairseq_xling.papers.clcr.modules.order import key_points, key_points_of
 from tests.toy_clcr import DIM, toy
 
 SETTINGS = {
-    "transform": {
-        **{"transform": "residual", "hidden": 0, "score": "transformed"},
-        "norm": "l2",
-    },
+    "transform": {**{"transform": "residual", "hidden": 0, "score": "transformed"}, "norm": "l2"},
     "extract": {"delta": 0.2, "hidden": 0, "confident": True, "rates": None},
     "order": {"head": "abs", "positions": 0, "table": True},
 }
@@ -75,8 +72,7 @@ def test_a_target_is_a_constant_so_that_no_encoder_moves_towards_what_it_is_comp
     # D(T12(s1) vs s2) alone does not pull at s2: its gradient is all of the other direction's.
     other = module.back(r2, given.masks[1], r1.detach(), given.masks[0], module.tau)
     torch.testing.assert_close(
-        torch.autograd.grad(loss.total, r2)[0],
-        torch.autograd.grad(other.distance.sum(), r2)[0],
+        torch.autograd.grad(loss.total, r2)[0], torch.autograd.grad(other.distance.sum(), r2)[0]
     )
 
 
