@@ -63,9 +63,6 @@ def test_the_map_leads_from_the_target_to_the_source_over_aligned_words(config, 
     assert (value(align, "--segment-source"), value(align, "--segment-target")) == ("pre", "space")
     assert value(command, "--alignments") == value(align, "--output")
     assert value(command, "--normalize") == "centre"
-    other = steps_of(tmp_path, config(tasks="ner", normalize="iterative"))
-    (command,) = other["map-mono-en-1-mono-de-1-de"].commands
-    assert value(command, "--normalize") == "iterative"
     with pytest.raises(UserError, match="unknown normalisation 'iterativ'"):
         STUDY.check(config(normalize="iterativ"))
     cut = arguments(steps["text-en-de"].commands[0][4:])

@@ -57,11 +57,8 @@ def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source": ""}, "`--source` must name a source encoder (a folder or a checkpoint)"),
-        ({"source": "none.pt"}, "`--source` none.pt: no such source encoder"),
         ({"languages": "en"}, "`--languages` must name the source's language and at least one"),
         ({"languages": "en,en"}, "`--languages`: language 'en' is named twice in 'en,en'"),
-        ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
         (
             {"adam_betas": "1"},
             "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got '1'",

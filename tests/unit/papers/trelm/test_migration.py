@@ -48,12 +48,8 @@ def flag(step, option):
 
 def test_the_steps_of_the_papers_preset(plan):
     steps, _ = plan(**PRESETS["trelm"])
-    prepare = steps["prepare-de"]
-    assert value(prepare, "--vocab-type") == "wordpiece" and value(prepare, "--vocab") == "joint"
-    assert value(prepare, "--vocab-size") == "80000" and value(prepare, "--alphabet") == "30000"
-    embed = steps["embed-de"]
-    assert value(embed, "--method") == "fasttext" and value(embed, "--languages") == "en,de"
-    assert value(embed, "--min-n") == "3" and value(embed, "--max-n") == "6"
+    assert value(steps["prepare-de"], "--alphabet") == "30000"
+    assert value(steps["embed-de"], "--languages") == "en,de"
     # The whole vocabulary has mapped vectors, and no embedding of equal spelling.
     assert value(steps["map-de"], "--vectors") == "run/vectors/embed-de.safetensors"
     assert value(steps["init-de-1"], "--vectors") == "run/vectors/map-de.safetensors"

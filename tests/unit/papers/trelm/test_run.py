@@ -150,15 +150,8 @@ def test_multilingual_encoders_take_the_migrations_steps_and_others_more(
     own = {"small-bert": small, "large-bert": 8 * 160}
     for code in ("small-bert", "mlm", "mlm-tlm", "large-bert"):
         (step,) = (s for s in steps if s.name == f"scratch-de-1-{code}")
-        command = step.commands[0]
-        assert command[command.index("--max-update") + 1] == str(own.get(code, 160))
-        assert "--finetune-from-model" not in command
-        assert "--trelm-phase" not in command
-        mono = command[command.index("--mono-languages") + 1]
-        assert mono == ("de" if code in own else "en,de")
-        objectives = command[command.index("--objectives") + 1]
-        assert objectives == ("mlm,tlm" if code == "mlm-tlm" else "mlm")
-        assert ("--no-trilayer" in command) == (code != "small-bert")
+        assert value(step, "--max-update") == str(own.get(code, 160))
+        assert value(step, "--mono-languages") == ("de" if code in own else "en,de")
 
 
 @pytest.mark.parametrize(("language", "of_target"), [(3, 3), (2, 3), (5, 5), (0, None)])

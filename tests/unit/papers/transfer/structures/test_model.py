@@ -11,7 +11,6 @@ from fairseq_xling.papers.transfer.structures.batch import (
     Examples,
     distances,
     near_path,
-    neighbours,
 )
 from fairseq_xling.papers.transfer.structures.data import ModelSettings
 from fairseq_xling.papers.transfer.structures.features import (
@@ -135,12 +134,6 @@ def test_the_width_of_a_node_is_the_sum_of_the_chosen_representations(number):
     assert model.inputs == model.network.layers[0].in_features == expected
 
 
-def test_without_layers_the_classifier_reads_the_words_themselves():
-    sentences, examples, model = world((5,), layers=0)
-    assert model.network.outputs == model.inputs == 7 + 90
-    assert whole(model, examples(sentences), 1).shape == (2, 4)
-
-
 def test_the_sentence_vector_can_be_left_out():
     _, _, model = world((5,), sentence_vector=False)
     assert model.classifier[0].in_features == 24
@@ -176,16 +169,6 @@ def padded(trees):
     return heads, torch.arange(longest) < sizes[:, None]
 
 
-def joined(trees):
-    """Heads of words that are numbered through all trees."""
-    starts = np.cumsum([0, *map(len, trees)])[:-1]
-    return torch.from_numpy(
-        np.concatenate(
-            [np.where(t < 0, ROOT, t + start) for t, start in zip(trees, starts, strict=True)]
-        )
-    )
-
-
 def walked(heads):
     """Distances by Floyd and Warshall."""
     size = len(heads)
@@ -212,25 +195,6 @@ def test_a_chain_is_as_long_as_its_words():
     for size in range(1, 40):
         chain = torch.arange(size)[None] - 1
         assert distances(chain, chain >= ROOT)[0, 0, -1] == size - 1
-
-
-def test_neighbours_are_the_words_at_one_edge_whichever_way_it_goes():
-    rng = np.random.default_rng(4)
-    trees = [random_heads(rng, size) for size in (1, 2, 9, 5)]
-    found = neighbours(joined(trees), torch.double)
-    near = np.split(found.words.numpy(), found.starts.numpy()[1:])
-    shares = np.split(found.shares.numpy(), found.starts.numpy()[1:])
-    degrees = [len(own) for own in near]
-    assert len(near) == 17 == len(found.starts)
-    start = 0
-    for tree in trees:
-        for word, own in enumerate(walked(tree) <= 1):
-            expected = start + np.flatnonzero(own)
-            np.testing.assert_array_equal(near[start + word], expected)
-            np.testing.assert_array_equal(shares[start + word], 1 / len(expected))
-        start += len(tree)
-    expected = [1 / degrees[word] for word in found.words]
-    np.testing.assert_array_equal(found.own_shares, expected)
 
 
 def test_words_near_the_path_are_those_that_a_walk_finds():
