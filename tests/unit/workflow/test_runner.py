@@ -32,18 +32,10 @@ def go(folder, steps, **options):
 
 def chain(run):
     """Two steps that count how often they ran: b doubles what a wrote."""
+    a, b, once = run / "a.txt", run / "b.txt", f"echo once >> {run.parent}"
     return [
-        shell(
-            "a",
-            f"echo once >> {run.parent}/a.count; echo text > {run}/a.txt",
-            outputs=[run / "a.txt"],
-        ),
-        shell(
-            "b",
-            f"echo once >> {run.parent}/b.count; cat {run}/a.txt {run}/a.txt > {run}/b.txt",
-            inputs=[run / "a.txt"],
-            outputs=[run / "b.txt"],
-        ),
+        shell("a", f"{once}/a.count; echo text > {a}", outputs=[a]),
+        shell("b", f"{once}/b.count; cat {a} {a} > {b}", inputs=[a], outputs=[b]),
     ]
 
 
@@ -118,12 +110,9 @@ def test_late_arguments_are_asked_for_when_the_inputs_are_there(tmp_path):
     first, second = chain(run)
     script = f"echo $0 > {run}/c.txt"
     late = Step(
-        "c",
-        commands=[["true"], ["sh", "-c", script]],
+        "c", [["true"], ["sh", "-c", script]], inputs=[run / "b.txt"], outputs=[run / "c.txt"],
         late=lambda: [(run / "b.txt").read_text().split()[0]],
-        inputs=[run / "b.txt"],
-        outputs=[run / "c.txt"],
-    )
+    )  # fmt: skip
     go(run, [first, second, late])
     assert (run / "c.txt").read_text() == "text\n"
     assert "c: done before" in go(run, [first, second, late])

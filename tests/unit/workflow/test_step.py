@@ -7,22 +7,16 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.workflow.step import Plan, Stamp, Step, digests, seconds_taken
 
 
-def copy(tmp_path, name, source, target, **options):
-    return Step(
-        name,
-        commands=[["cp", str(source), str(target)]],
-        inputs=[source],
-        outputs=[target],
-        **options,
-    )
+def copy(name, source, target):
+    return Step(name, [["cp", str(source), str(target)]], inputs=[source], outputs=[target])
 
 
 def test_a_changed_input_changes_its_step_and_all_that_build_on_it(tmp_path):
     text = tmp_path / "text"
     text.write_text("a")
     steps = [
-        copy(tmp_path, "one", text, tmp_path / "run" / "one"),
-        copy(tmp_path, "two", tmp_path / "run" / "one", tmp_path / "run" / "two"),
+        copy("one", text, tmp_path / "run" / "one"),
+        copy("two", tmp_path / "run" / "one", tmp_path / "run" / "two"),
         Step("other", commands=[["true"]]),
     ]
     before = digests(steps)
