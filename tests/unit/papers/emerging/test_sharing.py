@@ -24,6 +24,7 @@ from fairseq_xling.papers.emerging.sharing import (
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.workflow.options import load_config
 from fairseq_xling.workflow.recipe import Cell
+from tests.planned_steps import value
 from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import TRAINING
 
@@ -127,6 +128,18 @@ def test_every_field_of_the_paper_preset(load, tmp_path):
     }
 
 
+def test_the_commands_of_the_paper_preset(load, tmp_path):
+    config = load(preset="paper", languages="en,fr", seeds="1", settings="A1")
+    steps = {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
+    (train,) = steps["train-A1-en-fr-1"].commands
+    given = " ".join(train)
+    assert " --batch-size 96 --distributed-world-size 8 " in given and given.endswith(" --fp16")
+    assert "--max-tokens" not in train and "--update-freq" not in train and "--cpu" not in train
+    for task, preset in (("nli", "xnli"), ("ner", "ner"), ("parsing", "parsing")):
+        assert value(steps[f"{task}-A1-en-fr-1"], "--preset") == preset
+        assert "--lrs" not in steps[f"{task}-A1-en-fr-1"].commands[0]
+
+
 def test_the_architecture_of_the_paper_preset():
     args = SimpleNamespace()
     separable_transformer_base(args)
@@ -178,6 +191,13 @@ def test_sizes_that_do_not_fit_are_refused(load, options, message, tmp_path):
     with pytest.raises(UserError) as error:
         STUDY.steps(tmp_path, load(**options))
     assert message in str(error.value)
+
+
+def test_private_parts_may_begin_alike(load):
+    config = load(settings="A1,A6", separate_start="alike")
+    shared, private = (" ".join(row.train_options(config.separate_start)) for row in config.rows)
+    assert "--separate" not in shared and private.endswith("--separate-start alike")
+    assert all("--separate-start" not in row.train_options() for row in config.rows)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from fairseq_xling.papers.emerging.similarity import (
     Options,
     Similarity,
     split_entries,
+    write_heads,
     write_lexicon,
 )
 from fairseq_xling.reports.page import parts
@@ -199,6 +200,12 @@ def test_a_dictionary_is_split_by_source_words_and_repeatably(tmp_path):
     assert (train, test) == split_entries(entries, 0.25, 7) != split_entries(entries, 0.25, 8)
     with pytest.raises(UserError, match="needs 2 source words, got 1"):
         split_entries([("a", "x")], 0.5, 1)
+
+
+def test_contexts_are_the_first_lines_of_a_text(tmp_path):
+    (tmp_path / "text").write_text("a\nb\nc\n")
+    write_heads([tmp_path / "text"], [tmp_path / "new/cut"], 2)
+    assert (tmp_path / "new/cut").read_text() == "a\nb\n"
 
 
 def test_the_lexicon_has_the_words_of_all_pairs_and_each_word_as_its_own_translation(tmp_path):
