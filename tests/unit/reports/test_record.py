@@ -160,24 +160,6 @@ def test_damage_is_one_line_with_file_and_key(tmp_path, value, message):
     assert not (tmp_path / "page.html").exists()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        changed(*SECTION, "chart", "marks", to={"LAS": [None]}),
-        changed(*SECTION, "chart", "scale", to=[]),
-        changed(*SECTION, "chart", "kind", to="heat"),
-        changed("rows", "columns", "value", to="text"),
-    ],
-)
-def test_what_cannot_be_drawn_names_the_section_or_is_drawn(tmp_path, value):
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(value))
-    try:
-        write_page(tmp_path / "page.html", read_record(path))
-    except UserError as error:
-        assert str(error).startswith(f"{path}: chart of section 'Table'")
-
-
 HOSTILE = [
     *(None, True, -1, 1e308, 10**400, [], {}, [[]], "", "x" * 10_000),
     *("<script>alert(1)</script>", "\x1b[31m", "=1+1", "{__class__}", "{value}", "../../x"),

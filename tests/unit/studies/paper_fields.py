@@ -24,11 +24,3 @@ TRAINING = {
     "precision": "fp16",
     "jobs": 1,
 }
-NO_FILES = {  # of a task of one's own
-    "task_head": "",
-    "task_train": (),
-    "task_valid": (),
-    "task_test": (),
-    "task_columns": "",
-    "task_args": "",
-}

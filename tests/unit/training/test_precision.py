@@ -8,7 +8,7 @@ import torch
 from fairseq_xling import checkpoints
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.engine import precision
-from fairseq_xling.training.precision import InPrecision, PrecisionConfig, check_precision
+from fairseq_xling.training.precision import InPrecision, check_precision
 
 
 def config(**changes):
@@ -69,8 +69,3 @@ def test_the_processor_is_asked_once_for_all_steps(monkeypatch):
         with task.precision():
             pass
     assert len(asked) == 1
-
-
-def test_the_long_option_defaults_to_fp32_and_the_short_one_is_off():
-    made = PrecisionConfig()
-    assert (made.cpu_precision, made.cpu_bf16) == ("fp32", False)

@@ -8,10 +8,6 @@ class Terminal(io.StringIO):
         return True
 
 
-def broken():
-    raise OSError("gone")
-
-
 def test_a_terminal_line_is_rewritten_and_wiped():
     screen = Terminal()
     display = Display(screen)
@@ -44,6 +40,9 @@ def test_reports_are_not_more_frequent_than_asked():
 
 
 def test_progress_that_fails_is_left_out():
+    def broken():
+        raise OSError("gone")
+
     screen = io.StringIO()
     display = Display(screen, every=0.0)
     display.begin("a", broken)

@@ -50,10 +50,6 @@ def test_the_command_line_takes_precedence_over_the_file(tmp_path):
             ["--launcher", "slurm", "--launcher-args", "timeout_min=0"],
             "`--timeout-min` must be at least 1, got 0",
         ),
-        (
-            ["--launcher", "slurm", "--launcher-config", "no.yaml"],
-            "`--launcher-config`: no.yaml: no such file",
-        ),
     ],
 )
 def test_wrong_options_are_one_line(tmp_path, words, message):

@@ -20,9 +20,3 @@ def test_the_preset_of_the_paper_is_this_in_every_field():
     given = argparse.Namespace(config=None, preset="paper")
     found = dataclasses.asdict(load_config(Options, given, PRESETS))
     assert found == {**dataclasses.asdict(Options()), **PAPER}
-
-
-def test_options_take_precedence_over_the_preset():
-    given = argparse.Namespace(config=None, preset="paper", attention_score="exclusive")
-    config = load_config(Options, given, PRESETS)
-    assert (config.attention_score, config.layer) == ("exclusive", "9")

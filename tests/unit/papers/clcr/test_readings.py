@@ -5,9 +5,7 @@ from pathlib import Path
 from fairseq_xling.papers.clcr.measures import keypoints, order
 from fairseq_xling.papers.clcr.readings import ClcrReadings, ReadingsOptions, changes
 from fairseq_xling.reports.record import read_record
-from fairseq_xling.reports.rows import select
 from fairseq_xling.workflow.recipe import Cell
-from tests.records import table
 
 RECORD = Path(__file__).parents[3] / "golden" / "records" / "clcr-readings.json"
 
@@ -36,14 +34,3 @@ def test_key_points_are_of_the_chosen_threshold_and_the_order_of_the_widest_sear
     further = ClcrReadings().further(rows, Cell({}, {}, options))
     found = {row["column"]: row["value"] for row in further}
     assert found == {"E, de (%)": 75.0, "order BLEU-2": 0.4}
-
-
-def test_the_page_says_what_each_reading_is():
-    record = read_record(RECORD)
-    header, lines = table(record)
-    assert header[:2] == ["reading", "hard D"]
-    assert [line[0] for line in lines] == ["defaults", "finetune"]
-    notes = record.sections[0].notes
-    assert "finetune: key-points by fine-tuned copies of the encoders (Table 2)." in notes
-    assert any("always no: 41.0" in note for note in notes)
-    assert select(record.rows, {"column": "E, zh (%)"})

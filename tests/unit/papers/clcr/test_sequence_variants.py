@@ -34,12 +34,15 @@ def both(model, name, **options):
     return [sequences(model, name, side, texts[side], **options) for side in (0, 1)]
 
 
+def assert_alike(sequences, others, atol=1e-5):
+    for ours, theirs in zip(sequences, others, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=atol)
+
+
 @pytest.mark.parametrize("name", ["T+E+R", "T+pGA"])
 def test_perfect_modules_give_both_languages_the_same_sequences(model, name):
     (english, _), (german, _) = both(model, name)
-    assert [len(s) for s in english] == [len(s) for s in german]
-    for ours, theirs in zip(english, german, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert_alike(english, german)
     assert len(english[0]) == 0 and sum(map(len, english)) > COUNT
 
 
@@ -66,10 +69,8 @@ def test_either_language_can_be_the_one_that_is_reordered():
     model.parts["order_rel_second"].head = head  # the reverse of the order of the numbers
     (english, _), (german, _) = both(model, "T+E+R", reorder="second")
     (plain, _), (text, _) = both(model, "T+E")
-    for ours, theirs in zip(english, plain, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    for ours, theirs in zip(german, text, strict=True):
-        np.testing.assert_allclose(ours, theirs[::-1], atol=1e-5)
+    assert_alike(english, plain, atol=0)
+    assert_alike(german, [one[::-1] for one in text])
 
 
 def test_pseudo_gold_pivots_of_the_target_leave_the_other_language_as_in_row_t(model):
@@ -77,8 +78,7 @@ def test_pseudo_gold_pivots_of_the_target_leave_the_other_language_as_in_row_t(m
     (pivots, expected), _ = both(model, "T+pGA")
     _, (words, _) = both(model, "T")
     assert places == expected
-    for ours, theirs in zip(english + german, pivots + words, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    assert_alike(english + german, pivots + words, atol=0)
     assert sum(map(len, german)) > sum(map(len, english))
 
 
@@ -86,8 +86,7 @@ def test_pivots_of_either_language_can_be_those_that_are_reordered(model):
     (english, places), (german, moved) = both(model, "T+pGA", reorder="second")
     assert all(place == sorted(place) for place in places)
     assert any(place != sorted(place) for place in moved)
-    for ours, theirs in zip(english, german, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    assert_alike(english, german)
 
 
 def test_without_extraction_every_word_has_its_vector(model):

@@ -21,10 +21,10 @@ from fairseq_xling.papers.emerging.sharing import (
     Options,
     write_subset,
 )
-from fairseq_xling.papers.transfer.zero_shot import PRESETS as TASK_PRESETS
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.workflow.options import load_config
 from fairseq_xling.workflow.recipe import Cell
+from tests.planned_steps import value
 from tests.records import table, write_transfer
 from tests.unit.studies.paper_fields import TRAINING
 
@@ -114,22 +114,17 @@ def load(tmp_path):
 def test_every_field_of_the_paper_preset(load, tmp_path):
     """Conneau et al. (2020), Sections 3.1 and 3.2; fields without a mark are not the paper's."""
     assert dataclasses.asdict(load(preset="paper")) == {
+        **dataclasses.asdict(Options()),
         **TRAINING,
         "preset": "paper",
         "data_text": str(tmp_path),
-        "other_text": "",
         "languages": "en,fr,ru,zh",  # Table 1
-        "dictionary": "",
-        "settings": "",
-        "separate_start": "",
         "seeds": "1,2,3",
         "updates": 416_667,  # 200 epochs of 200k in batches of 96; a process has its own
         "every": 2083,
         "words_limit": 5000,
-        "test_splits": "test",
         "tasks": "nli,ner,parsing",
         "task_settings": "paper",
-        "task_args": "",
     }
 
 
@@ -138,36 +133,20 @@ def test_the_commands_of_the_paper_preset(load, tmp_path):
     steps = {step.name: step for step in STUDY.steps(tmp_path / "run", config)}
     (train,) = steps["train-A1-en-fr-1"].commands
     given = " ".join(train)
-    for words in (
-        "--arch separable_transformer_base",
-        "--sample-break-mode none --tokens-per-sample 256",
-        "--batch-size 96 --distributed-world-size 8",
-        "--optimizer adam",
-        "--lr 0.0001 --lr-scheduler inverse_sqrt --warmup-updates 30000",
-        "--max-update 416667 --epoch-updates 2083",
-        "--best-checkpoint-metric mlm_en_ppl",
-        "--encoder-layers 8",
-        "--fp16",
-    ):
-        assert f" {words} " in f"{given} ", words
+    assert " --batch-size 96 --distributed-world-size 8 " in given and given.endswith(" --fp16")
     assert "--max-tokens" not in train and "--update-freq" not in train and "--cpu" not in train
     for task, preset in (("nli", "xnli"), ("ner", "ner"), ("parsing", "parsing")):
-        (command,) = steps[f"{task}-A1-en-fr-1"].commands
-        assert command[command.index("--preset") + 1] == preset and preset in TASK_PRESETS
-        assert "--lrs" not in command
+        assert value(steps[f"{task}-A1-en-fr-1"], "--preset") == preset
+        assert "--lrs" not in steps[f"{task}-A1-en-fr-1"].commands[0]
 
 
 def test_the_architecture_of_the_paper_preset():
     args = SimpleNamespace()
     separable_transformer_base(args)
     default = SeparableTransformerConfig()
-    assert vars(args) == {
-        "encoder_layers": 8,
-        "encoder_embed_dim": 768,
-        "encoder_ffn_embed_dim": 3072,
-        "encoder_attention_heads": 12,
-        "max_positions": 256,
-    }
+    sizes = (args.encoder_layers, args.encoder_embed_dim, args.encoder_ffn_embed_dim)
+    assert sizes == (8, 768, 3072)
+    assert (args.encoder_attention_heads, args.max_positions) == (12, 256)
     assert (default.dropout, default.attention_dropout) == (0.1, 0.1)
     assert not default.language_embeddings
 
@@ -187,7 +166,7 @@ def test_an_epoch_is_counted_in_batches_or_in_sentences(load):
 def test_streams_are_an_option_and_sentences_the_default(load):
     assert load().training.rows == ["--sample-break-mode", "sentence", "--max-tokens", "2048"]
     assert load(block="64").training.rows == [
-        *("--sample-break-mode", "none", "--tokens-per-sample", "64", "--max-tokens", "2048"),
+        *("--sample-break-mode", "none", "--tokens-per-sample", "64", "--max-tokens", "2048")
     ]
 
 
@@ -203,11 +182,9 @@ def test_streams_are_an_option_and_sentences_the_default(load):
         ({"block": 1}, "`--block` must be 0 or at least 2, got 1"),
         ({"processes": 2}, "`--processes` must be at most 1 on a CPU, got 2"),
         ({"updates": 5, "every": 2}, "`--updates` must be a multiple of `--every`, got 5 and 2"),
-        ({"preset": "papr"}, "unknown `--preset` 'papr'; did you mean 'paper'"),
         ({"test_splits": "test,dev"}, "`--test-splits`: split must be test, also with a number, "),
         ({"test_splits": ""}, "`--test-splits` must name one or several different sets, got ''"),
         ({"test_splits": "test,test1"}, "`--test-splits` test1: "),
-        ({"task_settings": "x"}, "`--task-settings`: unknown value 'x'; known: small, paper"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(load, options, message, tmp_path):
@@ -216,11 +193,10 @@ def test_sizes_that_do_not_fit_are_refused(load, options, message, tmp_path):
     assert message in str(error.value)
 
 
-def test_private_parts_may_begin_alike(load, tmp_path):
-    config = load(settings="A1,A6,A10", separate_start="alike")
-    given = [" ".join(row.train_options(config.separate_start)) for row in config.rows]
-    assert "--separate" not in given[0]
-    assert all(words.endswith("--separate-start alike") for words in given[1:])
+def test_private_parts_may_begin_alike(load):
+    config = load(settings="A1,A6", separate_start="alike")
+    shared, private = (" ".join(row.train_options(config.separate_start)) for row in config.rows)
+    assert "--separate" not in shared and private.endswith("--separate-start alike")
     assert all("--separate-start" not in row.train_options() for row in config.rows)
 
 
@@ -233,22 +209,17 @@ def texts(tmp_path):
 
 
 def test_the_subset_is_as_large_as_the_other_text_within_half_a_line(texts):
-    folder, lines = texts
+    (folder, lines), subsets = texts, set()
     for seed in range(20):
         write_subset(folder / "source", folder / "like", folder / "out", seed)
         chosen = (folder / "out").read_text().splitlines()
         assert abs(sum(map(len, chosen)) - 80) <= max(map(len, lines)) / 2
         assert chosen == sorted(set(chosen))  # distinct lines in the order of the source
+        write_subset(folder / "source", folder / "like", folder / "again", seed)
+        assert (folder / "again").read_bytes() == (folder / "out").read_bytes()
+        subsets.add(tuple(chosen))
         assert set(chosen) <= set(lines)
-
-
-def test_the_subset_is_random_and_repeatable(texts):
-    folder, _ = texts
-    results = []
-    for seed in (1, 1, 2):
-        write_subset(folder / "source", folder / "like", folder / "out", seed)
-        results.append((folder / "out").read_text())
-    assert results[0] == results[1] != results[2]
+    assert len(subsets) > 15
 
 
 def test_a_text_of_the_same_size_is_taken_whole(texts):
@@ -292,6 +263,8 @@ def record(cells):
 
 def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
     header, rows = table(record(cells))
+    found = [row for row in STUDY.rows(cells) if row["measure"].startswith("sentence")]
+    assert {row["chance"] for row in found} == {0.1}
     assert header == [
         *("setting", "", "BPE", "parameters"),
         *("sentence P@1, de", "sentence P@1, zh", "Δ sentence P@1", "paper: XNLI"),
@@ -301,12 +274,6 @@ def test_a_row_per_setting_and_a_column_per_language_and_measure(cells):
     assert rows[1][:4] == ["A2", "Other domain", "2,000", "2,000"]
     # Delta is the mean over languages against the first row.
     assert rows[1][6:] == ["-0.200", ""]
-
-
-def test_measures_that_were_not_run_are_not_there_and_chance_is(cells):
-    found = [row for row in STUDY.rows(cells) if row["measure"].startswith("sentence")]
-    assert {row["measure"] for row in found} == {"sentence P@1"}
-    assert {row["chance"] for row in found} == {0.1}
 
 
 def test_zero_shot_tasks_are_further_columns(cells, tmp_path):

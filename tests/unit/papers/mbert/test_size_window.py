@@ -5,17 +5,13 @@ import pytest
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
-from fairseq_xling.papers.mbert.size_window import (
-    PRESETS,
-    Options,
-    SizeWindow,
-)
+from fairseq_xling.papers.mbert.size_window import PRESETS, Options, SizeWindow
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.workflow.options import load_config
 from fairseq_xling.workflow.recipe import Cell
 from fairseq_xling.workflow.step import Plan, digests
+from tests.planned_steps import value
 from tests.records import table, write_transfer
-from tests.unit.studies.paper_fields import NO_FILES
 
 STUDY = SizeWindow()
 
@@ -39,23 +35,6 @@ def config(text):
     return make
 
 
-def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary(config, tmp_path):
-    steps = STUDY.steps(tmp_path / "run", config(seeds="1,2"))
-    names = [step.name for step in steps]
-    assert len(set(names)) == len(names) == 2 + 4 + 2 * 3 * 4 * 2
-    assert names[1:5] == ["slice-10-16", "slice-10-4", "slice-20-16", "slice-20-4"]
-    by_name = {step.name: step for step in steps}
-    (command,) = by_name["train-encoder-20-4-2"].commands
-    assert command[command.index("--max-positions") + 1] == "18"  # the same for both windows
-    assert by_name["train-glove-10-4-1"].reads(by_name["slice-10-4"])
-    assert not by_name["train-glove-10-4-1"].reads(by_name["slice-10-16"])
-    for model in ("encoder", "glove"):  # the same contexts whatever the size
-        step = by_name[f"eval-{model}-20-4-1"]
-        assert step.reads(by_name["slice-10-4"]) and not step.reads(by_name["slice-20-4"])
-    (command,) = by_name["train-word2vec-10-16-2"].commands
-    assert command[:3] == ["fairseq-xling", "embed", "train"]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -63,13 +42,10 @@ def test_every_model_size_window_and_seed_is_trained_once_on_the_same_vocabulary
         ({"languages": "en"}, "`--languages` must name at least two, got 'en'"),
         ({"models": "glove,bert"}, "unknown `--models` 'bert'"),
         ({"windows": "8"}, "`--windows` must name at least two, got '8'"),
-        ({"windows": "8,x"}, "`--windows` must be different whole numbers above 0, got '8,x'"),
-        ({"sizes": "0,5"}, "`--sizes` must be different whole numbers above 0, got '0,5'"),
         ({"max_tokens": 17}, "`--max-tokens` must fit a segment and two symbols, got 17"),
         ({"every": 3}, "`--updates` must be a multiple of `--every`, got 4 and 3"),
         ({"dictionary": "none.tsv"}, r"none\.tsv: no such file"),
         ({"languages": "en,xx"}, r"has no dictionary en-xx\.tsv"),
-        ({"vocab_type": "bytes"}, "`--vocab-type`: unknown value 'bytes'"),
         ({"segment": "fr=chars"}, "unknown segmentation 'chars'; did you mean 'char'"),
         ({"train_args": "'"}, '`--train-args`: No closing quotation, got "\'"'),
     ],
@@ -104,9 +80,8 @@ def test_models_learn_the_tasks_that_they_can_in_the_first_language(config, text
     models = ("encoder", "glove", "word2vec")
     assert names == {f"nli-{m}-{size}-{w}-1" for m in models for size in (10, 20) for w in (16, 4)}
     (command,) = steps["nli-encoder-20-4-1"].commands
-    assert command[-2:] == ["--seeds", "1,2"] and command[command.index("--head") + 1] == (
-        "classification"
-    )
+    assert command[-2:] == ["--seeds", "1,2"]
+    assert value(steps["nli-encoder-20-4-1"], "--head") == "classification"
     assert steps["nli-encoder-20-4-1"].reads(steps["train-encoder-20-4-1"])
     assert steps["table"].reads(steps["nli-encoder-20-4-1"])
     for model in ("glove", "encoder"):  # a table reads a task's result wherever it comes from
@@ -147,11 +122,8 @@ def test_the_papers_sizes_are_a_preset_that_options_change(text, tmp_path):
     STUDY.check(config)
     with pytest.raises(UserError, match=r"nli\.train\.en\.tsv: no such file"):
         STUDY.check(load_config(Options, argparse.Namespace(**given), PRESETS))
-    assert (config.window_list, config.size_list, config.dim) == ([512, 20], [10, 20], 768)
-    assert len(config.language_list) == 15
     steps = {step.name: step for step in STUDY.steps(tmp_path, config)}
-    (command,) = steps["train-encoder-20-20-1"].commands
-    assert command[command.index("--max-positions") + 1] == "514"
+    assert value(steps["train-encoder-20-20-1"], "--max-positions") == "514"  # for all windows
 
 
 def record(cells):
@@ -218,8 +190,7 @@ def test_contexts_of_their_own_are_cut_in_every_window(config, tmp_path):
     steps = {step.name: step for step in STUDY.steps(tmp_path / "run", config(contexts=7))}
     assert {name for name in steps if name.startswith("slice-7-")} == {"slice-7-16", "slice-7-4"}
     assert steps["eval-glove-10-16-1"].reads(steps["slice-7-16"])
-    (command,) = steps["eval-encoder-10-16-1"].commands
-    assert command[command.index("--data") + 1].endswith("size7-window16")
+    assert value(steps["eval-encoder-10-16-1"], "--data").endswith("size7-window16")
 
 
 def test_an_existing_encoder_is_a_row_that_is_only_evaluated(config, text, tmp_path, tiny_corpus):
@@ -254,49 +225,29 @@ def test_every_field_of_the_papers_preset():
     """Liu et al. (2020), Section 3.2; fields without a mark are not the paper's."""
     given = Options(**PRESETS["paper"], preset="paper")
     assert dataclasses.asdict(given) == {
-        **NO_FILES,
+        **dataclasses.asdict(Options()),
         "tasks": "nli",  # and words
         "preset": "paper",
-        "data_text": "",
         "languages": "en,ar,bg,de,el,es,fr,hi,ru,sw,th,tr,ur,vi,zh",  # those of XNLI
-        "dictionary": "",
         "models": "glove,word2vec,encoder",  # 3.2
         "sizes": "200000,1000000",  # sentences of each language
         "windows": "512,20",  # tokens
-        "seeds": "1",
         "vocab": "joint",
         "vocab_type": "wordpiece",  # mBERT's, cased
         "vocab_size": 119_547,  # mBERT's
-        "segment": "",
         "dim": 768,  # as mBERT
-        "vector_epochs": 10,
-        "word2vec_window": 5,
-        "glove_window": 10,
-        "static_classifier": "means",
         "arch": "separable_transformer_base",
         "layers": 12,  # as mBERT
-        "updates": 1600,
-        "equal": "updates",
-        "every": 200,
         "max_tokens": 8192,
         "lr": 1e-4,
-        "warmup": 100,
-        "train_args": "",
-        "contexts": 0,
-        "ready": (),
         "device": "cuda",
-        "precision": "auto",
-        "jobs": 1,
     }
 
 
 def test_every_size_may_have_as_many_passes_over_its_text(config, tmp_path):
     sizes = {"sizes": "10,40", "updates": 20, "every": 10, "models": "encoder", "windows": "8,4"}
     for equal, wanted in (("updates", ["20", "20"]), ("passes", ["20", "80"])):
-        steps = STUDY.steps(tmp_path / "run", config(**sizes, equal=equal))
-        found = [
-            step.commands[0][step.commands[0].index("--max-update") + 1]
-            for step in steps
-            if step.name in ("train-encoder-10-8-1", "train-encoder-40-8-1")
-        ]
+        made = STUDY.steps(tmp_path / "run", config(**sizes, equal=equal))
+        steps = {step.name: step for step in made}
+        found = [value(steps[f"train-encoder-{size}-8-1"], "--max-update") for size in (10, 40)]
         assert found == wanted

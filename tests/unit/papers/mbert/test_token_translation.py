@@ -9,7 +9,6 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.mbert.token_translation import (
     BLEU,
     CONTROL,
-    NEW,
     NONE,
     OTHER,
     RATE,
@@ -84,22 +83,6 @@ def config(tmp_path):
         for lang in ("en", "de", "id"):
             (tmp_path / "text" / "gold" / f"tags.{split}.{lang}.tsv").write_text("a\tX\tO\n")
     return Options(data_text=str(tmp_path / "text"), tasks="pos", seeds="1,2")
-
-
-def test_each_seed_is_shifted_and_controlled_on_both_sets(config, tmp_path):
-    run = TokenTranslation().planned(tmp_path / "run", config)
-    steps, cells = list(run.steps.values()), run.cells
-    assert len(steps) == 1 + 2 * (2 + 1 + 2 * (2 * 2 + 4) + 3)
-    words = {step.name: " ".join(step.commands[0]) for step in steps}
-    assert "--random-direction 2" in words["control-id-test-2"]
-    assert "--random-direction" not in words["shift-id-test-2"]
-    for name, split in (("shift-de-valid-1", "valid"), ("shift-de-test-1", "test")):
-        assert f"{split}.en-de.en.txt --reference" in words[name]
-    assert "--shift-layer 2" in words["pos-2-1"] and "--shift-layer" not in words["pos-0-1"]
-    assert "models/new-1/" in words["pos-new-1"] and "--lr 0.0" in words["train-new-1"]
-    assert "--random-direction 2" in words["sentences-control-id-2"]
-    assert "--random-direction" not in words["sentences-shift-id-2"]
-    assert {cell.about.get("row") for cell in cells} >= {SHIFT, CONTROL, NONE, NEW}
 
 
 def test_translations_found_by_layer_are_rows_beside_the_control(tmp_path):

@@ -84,7 +84,11 @@ def test_each_test_set_is_a_row_with_its_own_files(tmp_path):
     ]
 
 
-def test_each_row_of_a_matrix_has_its_own_training_language(tmp_path):
+def test_each_row_has_its_own_training_languages(tmp_path):
+    scores = {lang: plain(9.0) for lang in ("en", "de", "it")}
+    cells = read_runs([write(tmp_path / "both", [result("ours", scores, ["en", "de"])])])
+    assert {cell.sources for cell in cells} == {("en", "de")}
+    assert [cell.lang for cell in cells if cell.zero_shot] == ["it"]
     scores = {lang: plain(9.0) for lang in ("en", "de")}
     run = write(
         tmp_path / "run",
@@ -98,14 +102,6 @@ def test_each_row_of_a_matrix_has_its_own_training_language(tmp_path):
         (("de",), "en", True, "ours"),
         (("de",), "de", False, "ours"),
     ]
-
-
-def test_of_several_training_languages_none_is_zero_shot(tmp_path):
-    scores = {lang: plain(9.0) for lang in ("en", "de", "it")}
-    run = write(tmp_path / "run", [result("ours", scores, ["en", "de"])])
-    cells = read_runs([run])
-    assert {cell.sources for cell in cells} == {("en", "de")}
-    assert [cell.lang for cell in cells if cell.zero_shot] == ["it"]
 
 
 def test_translations_are_left_out_and_shifted_states_are_a_row(tmp_path):

@@ -46,12 +46,6 @@ def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model
     assert torch.equal(states(model, lang)[-1], before[-1])  # it ends with the block
 
 
-def test_a_planted_offset_is_taken_back(model):
-    before, offset = states(model, "de")[-1], torch.linspace(3, -2, 16)
-    with shifting(model.encoder, 1, offset), shifting(model.encoder, 1, -1.0 * offset):
-        torch.testing.assert_close(states(model, "de")[-1], before)
-
-
 @pytest.mark.parametrize("layer", [0, 4])
 def test_a_layer_that_is_not_there_is_refused(model, layer):
     last = model.encoder.depth

@@ -80,25 +80,6 @@ REFERENCES = ["a b c d e", "f g h i"]
 GIVEN = {"transfer_steps": 3, "translator_steps": 3, "autoregressive_lenpens": "0.6,1"}
 
 
-def test_each_penalty_is_tried_on_the_validation_text_and_the_best_one_translates(planned):
-    steps = planned(**GIVEN, autoregressive=True)
-    tried = [f"lenpen-autoregressive-de-1-{value}" for value in ("0.6", "1")]
-    for name, value in zip(tried, ("0.6", "1"), strict=True):
-        (command,) = steps[name].commands
-        assert command[command.index("--gen-subset") + 1] == "valid"
-        assert command[command.index("--lenpen") + 1] == value
-        assert steps["lenpen-autoregressive-de-1"].reads(steps[name])
-    translation = steps["translate-autoregressive-de-1"]
-    assert translation.reads(steps["lenpen-autoregressive-de-1"]) and translation.late
-
-
-def test_a_teacher_that_is_given_is_searched_once_for_all_seeds(planned, tmp_path):
-    (teacher := tmp_path / "teacher.pt").touch()
-    steps = planned(**GIVEN, teacher=str(teacher), seeds="1,2")
-    names = [name for name in steps if name.startswith("lenpen")]
-    assert names == ["lenpen-teacher-de-0.6", "lenpen-teacher-de-1", "lenpen-teacher-de"]
-
-
 @pytest.mark.parametrize("changed", [{"autoregressive_lenpens": ""}, {}])
 def test_without_values_or_a_validation_text_nothing_is_tried(planned, facts, changed):
     text = facts(**({} if changed else {"parallel": {"train": (), "test": ()}}))

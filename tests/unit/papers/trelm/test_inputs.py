@@ -1,6 +1,7 @@
 """Settings that do not go together, and what there is before anything runs."""
 
 import argparse
+import re
 
 import pytest
 
@@ -56,50 +57,24 @@ def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"source": ""}, "`--source` must name a source encoder (a folder or a checkpoint)"),
-        ({"source": "none.pt"}, "`--source` none.pt: no such source encoder"),
-        (
-            {"languages": "en"},
-            "`--languages` must name the source's language and at least one more, got 'en'",
-        ),
+        ({"languages": "en"}, "`--languages` must name the source's language and at least one"),
         ({"languages": "en,en"}, "`--languages`: language 'en' is named twice in 'en,en'"),
-        ({"seeds": "1,1"}, "`--seeds` must be different and not negative, got '1,1'"),
         (
             {"adam_betas": "1"},
             "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got '1'",
         ),
         ({"map_seeds": "x"}, "`--map-seeds` must be whole numbers, got 'x'"),
-        (
-            {"translate_split": "test,dev"},
-            "`--translate-split`: split must be train, valid or test, the last two also with a "
-            "number, as in test1, got 'dev'",
-        ),
-        (
-            {"translate_split": "test1,test1"},
-            "`--translate-split` must name one or several different splits, got 'test1,test1'",
-        ),
+        ({"translate_split": "test,dev"}, "`--translate-split`: split must be train, valid or"),
+        ({"translate_split": "test1,test1"}, "`--translate-split` must name one or several"),
         ({"language_args": "'"}, '`--language-args`: No closing quotation, got "\'"'),
-        (
-            {"data": "data-bin"},
-            "`--data` is a ready folder; it cannot be used with `--text` or other text",
-        ),
+        ({"data": "data-bin"}, "`--data` is a ready folder; it cannot be used with `--text` or"),
         ({"text": ""}, "`--text` must name a folder of text (or give `--mono` and `--parallel`)"),
-        (
-            {"vocab_type": "wordpieces"},
-            "`--vocab-type`: unknown vocabulary type 'wordpieces'; did you mean 'wordpiece'",
-        ),
-        (
-            {"aligner": "fastalign"},
-            "`--aligner`: unknown aligner 'fastalign'; did you mean 'fast_align'",
-        ),
+        ({"vocab_type": "wordpieces"}, "`--vocab-type`: unknown vocabulary type 'wordpieces'"),
+        ({"aligner": "fastalign"}, "`--aligner`: unknown aligner 'fastalign'; did you mean"),
         ({"auxiliary": ""}, "`--orderings` predicted needs `--auxiliary order`, got ''"),
         ({"orderings": "orakle"}, "unknown `--ordering` 'orakle'; did you mean 'oracle'"),
         ({"segment": "de"}, "`--segment` must look like zh=char, got 'de'"),
-        (
-            {"keep_vocabulary": True},
-            "`--keep-vocabulary` needs `--source-data`, the data folder of the source checkpoint "
-            "source.pt",
-        ),
+        ({"keep_vocabulary": True}, "`--keep-vocabulary` needs `--source-data`, the data folder"),
         (
             {"keep_vocabulary": True, "source_data": "first", "vocab": "union"},
             "`--vocab` must be joint with `--keep-vocabulary`, got 'union'",
@@ -115,25 +90,11 @@ def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
             {"commonality_steps": 0, "transfer_steps": 0, "language_steps": 0},
             "nothing to train: `--commonality-steps` and the others are all 0",
         ),
-        (
-            {"warmup": 50, "transfer_steps": 50},
-            "`--warmup` must be less than `--transfer-steps` 50, got 50",
-        ),
-        (
-            {"trilayer": False},
-            "`--transfer-objectives` cdlm needs a TRILayer; without one use tlm,mlm, got "
-            "'cdlm,mlm'",
-        ),
+        ({"warmup": 50, "transfer_steps": 50}, "`--warmup` must be less than `--transfer-steps"),
+        ({"trilayer": False}, "`--transfer-objectives` cdlm needs a TRILayer; without one use"),
         ({"embeddings": "link"}, "unknown `--embeddings` 'link'; did you mean 'linked'"),
-        (
-            {"embeddings": "linked"},
-            "`--mapping` must be none with `--embeddings linked`, whose vectors are already "
-            "in the source's embedding space, got 'adversarial'",
-        ),
-        (
-            {"language_objectives": "mlmm"},
-            "`--language-objectives`: unknown objective 'mlmm'; did you mean 'mlm'",
-        ),
+        ({"embeddings": "linked"}, "`--mapping` must be none with `--embeddings linked`, whose"),
+        ({"language_objectives": "mlmm"}, "`--language-objectives`: unknown objective 'mlmm'"),
     ],
 )
 def test_settings_that_do_not_go_together_are_one_line(here, config, changes, message):
@@ -190,12 +151,9 @@ def test_a_split_to_translate_that_is_named_must_be_there(text, config):
     folder = text(*MONO, *PAIRS, *(f"parallel/test1.en-de.{lang}" for lang in ("en", "de")))
     assert summarize_inputs(config(text=folder), "de", SHAPE).parallel.keys() == {"train", "test1"}
     summarize_inputs(config(text=folder, translate_split="test1"), "de", SHAPE)
-    with pytest.raises(UserError) as error:
+    message = "`--translate-split` test2: .* of en-de in it; .*: train, test1; did you mean 'test1'"
+    with pytest.raises(UserError, match=message):
         summarize_inputs(config(text=folder, translate_split="test1,test2"), "de", SHAPE)
-    assert str(error.value) == (
-        "`--translate-split` test2: there is no parallel text of en-de in it; splits that have "
-        "some: train, test1; did you mean 'test1'?"
-    )
 
 
 def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
@@ -208,71 +166,30 @@ def test_the_facts_of_a_ready_data_folder(tiny_corpus, config):
 @pytest.mark.parametrize(
     ("files", "changes", "message"),
     [
-        (
-            [*MONO[1:], *PAIRS],
-            {},
-            "no monolingual training text of 'en': give `--mono train.en=FILE`",
-        ),
-        (
-            [*MONO, *PAIRS],
-            {"bpw_split": "test"},
-            "`--bpw-split` test: there is no monolingual text of 'en' in it",
-        ),
+        ([*MONO[1:], *PAIRS], {}, "no monolingual training text of 'en': give `--mono train.en="),
+        ([*MONO, *PAIRS], {"bpw_split": "test"}, "`--bpw-split` test: there is no monolingual"),
         (
             MONO,
             {"embeddings": "linked", "mapping": "none", "transfer_steps": 0},
-            "`--embeddings linked` needs parallel training text of en-de; give `--parallel "
-            "train.en-de=FILE,FILE`",
+            "`--embeddings linked` needs parallel training text of en-de; give `--parallel",
         ),
-        (
-            MONO,
-            {},
-            "the transfer phases need parallel training text of en-de; give `--parallel "
-            "train.en-de=FILE,FILE`, or `--transfer-steps 0`",
-        ),
-        (
-            [*MONO, *PAIRS],
-            {"checkpoint": "best"},
-            "`--checkpoint best` needs validation text of both languages, parallel and monolingual",
-        ),
-        (
-            [*MONO, *PAIRS],
-            {"vocab": "separate"},
-            "a vocabulary for each language needs `--separate` with tokens,softmax, got ''",
-        ),
-        (
-            [*MONO, *PAIRS],
-            {"mono": ("train.de=none.txt",)},
-            "none.txt: no such file",
-        ),
+        (MONO, {}, "the transfer phases need parallel training text of en-de; give `--parallel"),
+        ([*MONO, *PAIRS], {"checkpoint": "best"}, "`--checkpoint best` needs validation text of"),
+        ([*MONO, *PAIRS], {"vocab": "separate"}, "a vocabulary for each language needs `--sep"),
+        ([*MONO, *PAIRS], {"mono": ("train.de=none.txt",)}, "none.txt: no such file"),
     ],
 )
 def test_text_that_is_missing_is_one_line(text, config, files, changes, message):
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=f"^{re.escape(message)}"):
         summarize_inputs(config(text=text(*files), **changes), "de", SHAPE)
-    assert str(error.value) == message
 
 
 def test_the_sizes_are_those_of_the_source(tmp_path, config):
     write_folder(tmp_path / "bert", "bert")
     shape = read_shape(config(source=str(tmp_path / "bert")))
     assert (shape.layers, shape.dim, shape.max_positions) == (2, 16, 20)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "changes", "message"),
-    [
-        (
-            {"num_hidden_layers": 3},
-            {},
-            "`--source` {source}: must have an even number of layers, since a migration trains "
-            "halves, got 3",
-        ),
-        ({}, {"max_positions": 64}, "`--max-positions` must be at most the source's 20, got 64"),
-    ],
-)
-def test_a_source_that_cannot_be_migrated_so_is_one_line(tmp_path, config, sizes, changes, message):
-    write_folder(tmp_path / "bert", "bert", **sizes)
-    with pytest.raises(UserError) as error:
-        read_shape(config(source=str(tmp_path / "bert"), **changes))
-    assert str(error.value) == message.format(source=tmp_path / "bert")
+    with pytest.raises(UserError, match="`--max-positions` must be at most the source's 20"):
+        read_shape(config(source=str(tmp_path / "bert"), max_positions=64))
+    write_folder(tmp_path / "odd", "bert", num_hidden_layers=3)
+    with pytest.raises(UserError, match=r"odd: must have an even number of layers, .*, got 3"):
+        read_shape(config(source=str(tmp_path / "odd")))

@@ -111,14 +111,10 @@ def test_the_studys_own_table_has_no_column_for_them(rows):
     assert too_many(record.rows)
     assert not any("BLEU" in name for name in section(record, "Table")[0])
     assert [one.title for one in record.sections] == [
-        *("Table", "Translations", "Bits per word", "Settings of the rows"),
+        *("Table", "Translations", "Bits per word", "Settings of the rows")
     ]
     assert record.sections[1].notes[-1] == "sacrebleu of BLEU; of chrF"
-
-
-def test_three_orderings_are_columns_of_the_studys_table():
-    record = study({"ctc": [translator(1, {})]})
-    header, _ = section(record, "Table")
+    header, _ = section(study({"ctc": [translator(1, {})]}), "Table")  # unless they are few
     assert [name for name in header if "BLEU" in name] == [f"BLEU {name}, de" for name in SHARED]
 
 

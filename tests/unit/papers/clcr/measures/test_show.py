@@ -54,7 +54,7 @@ def words_of(record, lang, measure="p plain"):
     return select(record.rows, {"task": show.WORDS, "target": lang, "measure": measure})
 
 
-def test_each_word_has_its_probability_of_a_key_point(sentence, capsys):
+def test_each_word_has_its_probability_of_a_key_point(sentence):
     record, svg = shown(sentence)
     for lang, ids in zip(PAIR, sentence.texts, strict=True):
         own = words_of(record, lang)
@@ -64,10 +64,6 @@ def test_each_word_has_its_probability_of_a_key_point(sentence, capsys):
         assert np.array_equal(np.array([row["value"] for row in own]) > 0.5, concepts)
         assert not any("value" in row for row in words_of(record, lang, "p confident"))
         assert all(f"<!-- {row['place']} {row['word']}" in svg for row in own)
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
-    assert [line[2] for line in lines[: len(ids) - 1]] == [
-        row["word"] for row in words_of(record, PAIR[0])
-    ][: len(ids) - 1]
 
 
 def test_a_classifier_with_confident_labels_shows_the_plain_one_next_to_it(sentence):
@@ -118,8 +114,6 @@ def test_a_sentence_without_key_points_has_words_but_no_heat_maps(sentence, caps
 def test_mistakes_are_named(sentence, capsys):
     for flags, line in (
         (["--sentence", "41"], f"at most 40, the pairs of {sentence.path}/labels/valid, got 41"),
-        (["--sentence", "0"], "`--sentence` must be at least 1, got 0"),
-        (["--figure", "x.gif"], "`--figure`"),
         (["--split", "test"], "labels/test: no pivots"),
     ):
         assert main(["clcr", "measure", "show", *sentence.given, *flags]) == 1

@@ -73,14 +73,6 @@ def test_confident_labels_do_better_than_plain_ones_where_a_fifth_is_flipped(
     assert accuracy(confident, 0.5) > accuracy(plain, 0.5) - 0.01
 
 
-def test_a_classifier_that_can_learn_the_noise_by_heart_gains_at_one_half_too():
-    states, labels = planted(300)
-    noisy = flipped(labels, 0.2)
-    plain = fitted(states, noisy, hidden=64, steps=120)
-    confident = fitted(states, noisy, hidden=64, steps=120, confident=True, rates=(0.2, 0.2))
-    assert accuracy(confident, 0.5) > accuracy(plain, 0.5)
-
-
 def test_weights_undo_known_noise_in_expectation():
     """Sum over noisy labels of P(y|x) w(x, y) loss(y) is the loss under the clean labels."""
     clean, rates = torch.linspace(0.0, 1.0, 21), torch.tensor([0.3, 0.1])

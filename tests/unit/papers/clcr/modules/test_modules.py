@@ -14,10 +14,7 @@ from fairseq_xling.papers.clcr.modules.order import key_points, key_points_of
 from tests.toy_clcr import DIM, toy
 
 SETTINGS = {
-    "transform": {
-        **{"transform": "residual", "hidden": 0, "score": "transformed"},
-        "norm": "l2",
-    },
+    "transform": {**{"transform": "residual", "hidden": 0, "score": "transformed"}, "norm": "l2"},
     "extract": {"delta": 0.2, "hidden": 0, "confident": True, "rates": None},
     "order": {"head": "abs", "positions": 0, "table": True},
 }
@@ -75,8 +72,7 @@ def test_a_target_is_a_constant_so_that_no_encoder_moves_towards_what_it_is_comp
     # D(T12(s1) vs s2) alone does not pull at s2: its gradient is all of the other direction's.
     other = module.back(r2, given.masks[1], r1.detach(), given.masks[0], module.tau)
     torch.testing.assert_close(
-        torch.autograd.grad(loss.total, r2)[0],
-        torch.autograd.grad(other.distance.sum(), r2)[0],
+        torch.autograd.grad(loss.total, r2)[0], torch.autograd.grad(other.distance.sum(), r2)[0]
     )
 
 
@@ -148,40 +144,6 @@ def test_phases_to_anneal_that_do_not_exist_are_refused(text):
     with pytest.raises(UserError, match="`--anneal-phases` must name different ones of") as error:
         make("transform").for_training(annealing(phases=text), "lm1")
     assert str(error.value).endswith(f"got {text!r}")
-
-
-def test_encoders_that_take_turns_keep_their_spread_where_moving_targets_collapse(record_property):
-    """Two encoders (matrices) of unrelated states, as free as they can be."""
-
-    def final_spread(constant):
-        torch.manual_seed(0)
-        module = make("transform", (6, 6))
-        encoders = [torch.nn.Linear(6, 6, bias=False) for _ in range(2)]
-        given = batch((6, 6), pairs=16)
-        for round_ in range(40):
-            moving = [encoders[round_ % 2]] if constant else encoders
-            trained = [p for e in (*moving, module) for p in e.parameters()]
-            optimizer = torch.optim.Adam(trained, lr=0.02)
-            for _ in range(10):
-                r1, r2 = (e(r.detach()) for e, r in zip(encoders, given.states, strict=True))
-                if constant:
-                    (r1, r2) = (r1, r2.detach()) if round_ % 2 == 0 else (r1.detach(), r2)
-                    loss = module(PairStates((r1, r2), given.masks)).total
-                else:  # what the phases are there to prevent
-                    forth = module.forth(r1, given.masks[0], r2, given.masks[1])
-                    back = module.back(r2, given.masks[1], r1, given.masks[0])
-                    loss = (forth.distance + back.distance).sum()
-                optimizer.zero_grad()
-                loss.backward()
-                optimizer.step()
-        with torch.no_grad():
-            states = [e(r) for e, r in zip(encoders, given.states, strict=True)]
-            return min(float(r.std(dim=(0, 1)).mean()) for r in states)
-
-    kept, collapsed = final_spread(True), final_spread(False)
-    record_property("taking turns", kept)
-    record_property("moving targets", collapsed)
-    assert collapsed < 0.05 < 0.3 < kept
 
 
 @pytest.mark.parametrize("pairs", [1, 4, 64])

@@ -11,7 +11,6 @@ from fairseq_xling.papers.transfer.structures.batch import (
     Examples,
     distances,
     near_path,
-    neighbours,
 )
 from fairseq_xling.papers.transfer.structures.data import ModelSettings
 from fairseq_xling.papers.transfer.structures.features import (
@@ -21,7 +20,7 @@ from fairseq_xling.papers.transfer.structures.features import (
     parse_features,
 )
 from fairseq_xling.papers.transfer.structures.model import StructureModel
-from fairseq_xling.papers.transfer.structures.networks import Gcn, dropped, networks
+from fairseq_xling.papers.transfer.structures.networks import dropped, networks
 from fairseq_xling.papers.transfer.structures.sentence import RELATIONS, Mention, Sentence
 
 CHOSEN = ("word", "pos", "entity", "relation")
@@ -65,34 +64,6 @@ def double(batch: Batch) -> Batch:
 
 def whole(model, examples, count):
     return model(double(examples.batch(range(count))))
-
-
-def test_a_layer_equals_the_dense_formula_and_a_loop_over_nodes():
-    rng = np.random.default_rng(1)
-    trees = [random_heads(rng, size) for size in (1, 5, 9)]
-    heads, sizes = joined(trees), torch.tensor([1, 5, 9])
-    for inputs, width in ((4, 6), (6, 4)):
-        torch.manual_seed(1)
-        layer = Gcn(inputs, 1, width, 0.5).double().eval()
-        flat = torch.randn(15, inputs, dtype=torch.double)
-        flat_states = layer([flat[:, :3], flat[:, 3:]], heads, sizes)
-        weight, bias = layer.layers[0].weight, layer.layers[0].bias
-        own = (flat.split([1, 5, 9]), flat_states.split([1, 5, 9]))
-        for tree, x, found in zip(trees, *own, strict=True):
-            size = len(tree)
-            edges = torch.zeros(size, size, dtype=torch.double)  # A
-            for word, head in enumerate(tree):
-                if head >= 0:
-                    edges[word, head] = edges[head, word] = 1
-            loops = edges + torch.eye(size)
-            inverse = torch.diag(1 / loops.sum(1))
-            dense = torch.relu(inverse @ loops @ x @ weight.T + bias)
-            torch.testing.assert_close(found, dense, rtol=0, atol=1e-12)
-            for word in range(size):
-                near = [n for n in range(size) if n == word or edges[word, n]]
-                total = sum(weight @ x[n] for n in near) / len(near)
-                expected = torch.relu(total + bias)
-                torch.testing.assert_close(found[word], expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("network", list(networks))
@@ -148,87 +119,19 @@ def test_dropout_leaves_out_that_share_and_scales_the_others():
     assert dropped(x, 0.3, False) is x and dropped(x, 0.0, True) is x
 
 
-def permuted(one, order):
-    """Its words in another order; word ``order[n]`` is now word n."""
-    place = {int(old): new for new, old in enumerate(order)}
-    return dataclasses.replace(
-        one,
-        words=tuple(one.words[n] for n in order),
-        upos=tuple(one.upos[n] for n in order),
-        heads=tuple(one.heads[n] and place[one.heads[n] - 1] + 1 for n in order),
-        deprels=tuple(one.deprels[n] for n in order),
-        entities=tuple(Mention(place[m.start], place[m.start] + 1, m.type) for m in one.entities),
-    )
-
-
-@pytest.mark.parametrize("prune", [-1, 0, 1])
-def test_permuting_words_leaves_the_logits_of_the_graph_network_the_same(prune):
-    sentences, examples, model = world((9,), prune=prune)
-    other = permuted(sentences[0], np.random.default_rng(4).permutation(9))
-    assert other.words != sentences[0].words
-    found = [whole(model, examples([one]), 1) for one in (sentences[0], other)]
-    torch.testing.assert_close(*found, rtol=0, atol=1e-6)
-    lstm = world((9,), network="lstm")[2]
-    found = [whole(lstm, examples([one]), 1) for one in (sentences[0], other)]
-    assert (found[0] - found[1]).abs().max() > 1e-4
-
-
-def test_reversing_an_edge_with_fixed_features_changes_nothing():
-    sentences, examples, model = world((8,))
-    batch = double(examples(sentences).batch([0]))
-    before = model(batch)
-    heads = batch.heads.tolist()
-    root = heads.index(-1)
-    for child in (word for word, head in enumerate(heads) if head == root):
-        turned = list(heads)  # the child becomes the root, and the old root hangs on it
-        turned[root], turned[child] = child, -1
-        other = dataclasses.replace(batch, heads=torch.tensor(turned))
-        assert torch.equal(model(other), before)
-    moved = list(heads)  # whereas another tree changes the logits
-    leaf = next(w for w in range(8) if w != root and w not in heads and heads[w] != root)
-    moved[leaf] = root
-    other = dataclasses.replace(batch, heads=torch.tensor(moved))
-    assert not torch.equal(model(other), before)
-
-
-@pytest.mark.parametrize("layers", [0, 1, 2, 3])
-def test_a_word_is_exactly_as_far_seen_as_there_are_layers(layers):
-    tree = random_heads(np.random.default_rng(7), 10)
-    torch.manual_seed(2)
-    network = Gcn(5, layers, 30, 0.5).double().eval()
-    x = torch.randn(10, 5, dtype=torch.double, requires_grad=True)
-    states = network([x], torch.from_numpy(tree), torch.tensor([10]))
-    apart = walked(tree)
-    assert apart.max() > 3
-    for word in range(10):
-        (gradient,) = torch.autograd.grad(states[word].sum(), x, retain_graph=True)
-        seen = (gradient != 0).any(1).numpy()
-        np.testing.assert_array_equal(seen, apart[word] <= layers)
-
-
 @pytest.mark.parametrize("number", range(1, 32))
 def test_the_width_of_a_node_is_the_sum_of_the_chosen_representations(number):
     names = ["word", *features]
     assert len(names) == 5
     chosen = tuple(name for bit, name in enumerate(names) if number >> bit & 1)
     sentences, examples, model = world((4,), chosen=chosen)
-    if "word" not in chosen:
-        return _check_width(chosen, StructureModel(0, dict.fromkeys(chosen, 3), 2, ModelSettings()))
-    nodes = model.nodes(double(examples(sentences).batch([0])))
-    assert torch.cat(nodes, -1).shape == (4, model.inputs)
-    return _check_width(chosen, model)
-
-
-def _check_width(chosen, model):
+    if "word" in chosen:
+        nodes = model.nodes(double(examples(sentences).batch([0])))
+        assert torch.cat(nodes, -1).shape == (4, model.inputs)
+    else:
+        model = StructureModel(0, dict.fromkeys(chosen, 3), 2, ModelSettings())
     expected = 7 * ("word" in chosen) + 30 * len(set(chosen) - {"word"})
-    assert model.inputs == expected
-    assert model.network.layers[0].in_features == expected
-
-
-def test_without_layers_the_classifier_reads_the_words_themselves():
-    sentences, examples, model = world((5,), layers=0)
-    assert model.network.outputs == model.inputs == 7 + 90
-    assert whole(model, examples(sentences), 1).shape == (2, 4)
+    assert model.inputs == model.network.layers[0].in_features == expected
 
 
 def test_the_sentence_vector_can_be_left_out():
@@ -266,16 +169,6 @@ def padded(trees):
     return heads, torch.arange(longest) < sizes[:, None]
 
 
-def joined(trees):
-    """Heads of words that are numbered through all trees."""
-    starts = np.cumsum([0, *map(len, trees)])[:-1]
-    return torch.from_numpy(
-        np.concatenate(
-            [np.where(t < 0, ROOT, t + start) for t, start in zip(trees, starts, strict=True)]
-        )
-    )
-
-
 def walked(heads):
     """Distances by Floyd and Warshall."""
     size = len(heads)
@@ -302,25 +195,6 @@ def test_a_chain_is_as_long_as_its_words():
     for size in range(1, 40):
         chain = torch.arange(size)[None] - 1
         assert distances(chain, chain >= ROOT)[0, 0, -1] == size - 1
-
-
-def test_neighbours_are_the_words_at_one_edge_whichever_way_it_goes():
-    rng = np.random.default_rng(4)
-    trees = [random_heads(rng, size) for size in (1, 2, 9, 5)]
-    found = neighbours(joined(trees), torch.double)
-    near = np.split(found.words.numpy(), found.starts.numpy()[1:])
-    shares = np.split(found.shares.numpy(), found.starts.numpy()[1:])
-    degrees = [len(own) for own in near]
-    assert len(near) == 17 == len(found.starts)
-    start = 0
-    for tree in trees:
-        for word, own in enumerate(walked(tree) <= 1):
-            expected = start + np.flatnonzero(own)
-            np.testing.assert_array_equal(near[start + word], expected)
-            np.testing.assert_array_equal(shares[start + word], 1 / len(expected))
-        start += len(tree)
-    expected = [1 / degrees[word] for word in found.words]
-    np.testing.assert_array_equal(found.own_shares, expected)
 
 
 def test_words_near_the_path_are_those_that_a_walk_finds():
