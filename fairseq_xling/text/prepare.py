@@ -11,11 +11,13 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 import fairseq_xling
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json, sha256, write_json
 from fairseq_xling.core.progress import progress
+from fairseq_xling.data.folder import SPECIALS, read_dictionary
 from fairseq_xling.data.meta import FORMAT, describe_files, in_order, split_order
 from fairseq_xling.text import state
 from fairseq_xling.text.aligners import Aligner, aligners
@@ -32,6 +34,8 @@ from fairseq_xling.text.thot_worker import ITERATIONS
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.text.vocabulary import learn_vocabulary
 from fairseq_xling.text.vocabulary_types import vocabulary_types
+
+_MARKED = 0.1  # share of the words of tokenised text that abbreviations stay far below
 
 
 def prepare(
@@ -327,7 +331,39 @@ def summary(out: str | Path, meta: dict[str, Any]) -> str:
     if any(meta["anchors"].values()):
         used, skipped = meta["anchors"]["used"], meta["anchors"]["skipped"]
         rows.append(f"  anchors: {used:,} word pairs, {skipped:,} left out (unknown, or a phrase)")
-    return "\n".join(rows)
+    return "\n".join([*rows, *_one_sided(meta), *_untokenised(Path(out), meta)])
+
+
+def _one_sided(meta: dict[str, Any]) -> Iterator[str]:
+    """Sides of parallel text that a masked language model does not read, since there is other
+    monolingual text."""
+    digests = {role: [file["sha256"] for file in files] for role, files in meta["inputs"].items()}
+    found = []
+    for pair, counts in meta["parallel"].get("train", {}).items():
+        sides = digests.get(f"parallel/train.{pair}", ())
+        for lang, side in zip(pair.split("-"), sides, strict=False):
+            read = digests.get(f"mono/train.{lang}")
+            if read and side not in read:
+                found.append(f"{lang} of parallel/train.{pair} ({counts['pairs']:,} sentences)")
+    if found:
+        yield (
+            f"  note: not in monolingual text, so that only objectives of pairs read it: "
+            f"{', '.join(found)}; `--mono train.LANG=FILE,SIDE` reads it as well"
+        )
+
+
+def _untokenised(out: Path, meta: dict[str, Any]) -> Iterator[str]:
+    """A vocabulary of whole words many of which have a punctuation mark at their end."""
+    if not vocabulary_types[meta["vocab"]["type"]].whole_words:
+        return
+    for name in meta["dictionaries"]:
+        words = [word.lstrip("\u2581") for word in read_dictionary(out / name)[SPECIALS:]]
+        marked = [word for word in words if word[:1].isalnum() and category(word[-1])[0] == "P"]
+        if len(marked) > _MARKED * len(words):
+            yield (
+                f"  note: {len(marked):,} of {len(words):,} words of {name} end in a punctuation "
+                f"mark, such as {min(marked)}; `--segment LANG=space` cuts marks off"
+            )
 
 
 def _unknown(unknown: int, tokens: int) -> str:

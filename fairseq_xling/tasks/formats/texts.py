@@ -1,6 +1,8 @@
 """Texts and pairs of texts with a label: tab-separated, as JSON lines, in tables, XNLI and WSC."""
 
 import dataclasses
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ _USUAL = {1: ("text",), 2: ("text", "label"), 3: ("text", "pair", "label")}
 FIELDS = ("text", "pair", "label")
 UNDECIDED = "-"  # annotators did not agree, as in SNLI
 _NONE = (UNDECIDED, *UNLABELLED)
+_NAME = re.compile(r"[A-Za-z][\w.]*")  # of a column
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,9 @@ class Tsv(Format):
 
     Without `--columns`, two columns are a text and its label, three are two texts and their label,
     and a single one is a text without label. With headings in `--columns`, the first line contains
-    them; without, a first line of headings is refused. The labels ``-`` (annotators did not agree,
-    as in SNLI), ``-1`` and ``-100`` (no class) mean that there is none.
+    them; with numbers, it is a row like others; without `--columns`, a first line that looks like
+    headings is refused. The labels ``-`` (annotators did not agree, as in SNLI), ``-1`` and
+    ``-100`` (no class) mean that there is none.
     """
 
     suffix = ".tsv"
@@ -66,7 +70,7 @@ class Tsv(Format):
         check_fields(columns, FIELDS)
         names, header, places = None, None, None
         named = not all(map(is_number, columns.values()))
-        width = 0
+        width, first, labels = 0, None, Counter[str]()
         for line, text in enumerate(read_lines(path), start=1):
             row = text.split("\t")
             if named and header is None:
@@ -82,9 +86,14 @@ class Tsv(Format):
                     option = ",".join(f"{field}={cell}" for field, cell in cells.items())
                     refuse_headings(f"{path}:{line}", cells, f"name them by `--columns {option}`")
             with one_row():
-                yield _item(path, line, row, width, places, names)
+                item = _item(path, line, row, width, places, names)
+                first = first or item
+                labels[item.label or ""] += 1
+                yield item
         if places is None:
             raise UserError(f"{path}: contains no rows")
+        if first and not columns:
+            _refuse_heading(first, labels)
 
     @staticmethod
     def write(
@@ -101,6 +110,24 @@ class Tsv(Format):
                 else:
                     row[item.label_column] = prediction
                 file.write("\t".join(row) + "\n")
+
+
+def _refuse_heading(first: TextItem, labels: Counter[str]) -> None:
+    """Refuse a first row whose label no other row has, while those of all others occur again, or
+    whose texts are names."""
+    others = [count for label, count in labels.items() if label != first.label]
+    named = all(_NAME.fullmatch(text) for text in first.texts)
+    repeat = sum(others) > max(2, 2 * len(others) - 1)
+    if labels[first.label or ""] == 1 and repeat and (named or min(others) > 1):
+        fields = _USUAL[len(first.row)]
+        columns = [
+            ",".join(f"{field}={cell}" for field, cell in zip(fields, cells, strict=False))
+            for cells in (first.row, range(len(fields)))
+        ]
+        raise UserError(
+            f"{first.place}: the label {first.label!r} is in the first row alone, as a heading is: "
+            f"give `--columns {columns[0]}` if it is one, else `--columns {columns[1]}`"
+        )
 
 
 def _item(

@@ -56,7 +56,7 @@ def test_predictions_take_the_place_of_labels_and_all_else_stays(written, tmp_pa
         (lines(BARE | {"choices": ["", "b"]}), "a.jsonl:1: choice 0 is empty"),
         (lines(BARE | {"context": 3}), "a.jsonl:1: `context` must be a text, got 3"),
         (lines(BARE, BARE | {"label": 3}), r"a.jsonl:2: `label` must lie in \[0, 3\), got 3"),
-        (lines(BARE | {"label": -1}), r"`label` must lie in \[0, 3\), got -1"),
+        (lines(BARE | {"label": -2}), r"`label` must lie in \[0, 3\), got -2"),
         (lines(BARE | {"label": "1"}), "a.jsonl:1: `label` must be a whole number, got '1'"),
         (lines(BARE | {"label": True}), "a.jsonl:1: `label` must be a whole number, got True"),
         ('{"label": 0, "label": 1}\n', "a.jsonl:1: .*the key 'label' occurs twice in one object"),
