@@ -45,6 +45,7 @@ from fairseq_xling.reports.page import write_page
 from fairseq_xling.reports.record import Record, Section
 from fairseq_xling.trained import load_trained
 from fairseq_xling.workflow import forking, options
+from tests.hostile.checkpoints import Runs
 
 REFUSED = (UserError, SystemExit)
 LARGE = 300_000  # rows of a table of 16 columns, above what a small file may ask for
@@ -121,16 +122,6 @@ def harmed(case: Case, tools: Tools) -> bool:
 # ---- what torch unpickles
 
 
-class Call:
-    """Pickled as a call of ``function`` with ``arguments``."""
-
-    def __init__(self, function: Callable[..., Any], *arguments: Any):
-        self.call = function, arguments
-
-    def __reduce__(self) -> Any:
-        return self.call
-
-
 _load = torch.load
 _any_pickle = put(torch, "load", lambda file, **k: _load(file, **{**k, "weights_only": False}))
 
@@ -148,8 +139,8 @@ def _packed(path: Path) -> Path:
     return _rewritten(path, zipfile.ZIP_DEFLATED, bytes)
 
 
-def _writing(tools: Tools) -> Call:
-    return Call(torch.save, 1, str(tools.marker))
+def _writing(tools: Tools) -> Runs:
+    return Runs(torch.save, 1, str(tools.marker))
 
 
 def _short(path: Path) -> Path:
@@ -175,12 +166,12 @@ def _(tools: Tools) -> None:
 
 @guard("check_archive, our reader: functions", put(files, "check_archive"))
 def _(tools: Tools) -> bool:
-    return len(load_plain(tools.saved({"model": {}, "more": Call(bytearray, 999)}))["more"]) == 999
+    return len(load_plain(tools.saved({"model": {}, "more": Runs(bytearray, 999)}))["more"]) == 999
 
 
 @guard("check_archive, fairseq's reader: functions", put(checkpoints, "check_archive"))
 def _(tools: Tools) -> Any:
-    return tools.loaded(tools.changed({"more": Call(bytearray, 999)}))
+    return tools.loaded(tools.changed({"more": Runs(bytearray, 999)}))
 
 
 @guard("check_archive, our reader: compression", put(files, "check_archive"))
@@ -545,7 +536,7 @@ _numpy_load = np.load
 def _(tools: Tools) -> None:
     """An array of objects is refused where it is mapped, too; a bare pickle is not."""
     path = tools.folder / "x.npy"
-    path.write_bytes(pickle.dumps(Call(Path.touch, tools.marker)))
+    path.write_bytes(pickle.dumps(Runs(Path.touch, tools.marker)))
     array_file.mapped(path, "f", (None,), "write it again")
 
 

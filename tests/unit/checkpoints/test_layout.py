@@ -160,7 +160,6 @@ def test_settings_that_hold_themselves_many_times_are_refused_at_once():
             check_layout({**WHOLE, "cfg": {"task": {"data": wrong}}}, "x.pt", TRAINED)
 
 
-@pytest.mark.parametrize("wrong", ["${oc.env:HOME}", "a ${b}"])
-def test_settings_that_refer_to_others_are_refused(wrong):
+def test_settings_that_refer_to_others_are_refused():
     with pytest.raises(UserError, match=r"x\.pt: `cfg\.task\.data` must not refer to another"):
-        check_layout({**WHOLE, "cfg": {"task": {"data": wrong}}}, "x.pt", TRAINED)
+        check_layout({**WHOLE, "cfg": {"task": {"data": "a ${b}"}}}, "x.pt", TRAINED)
