@@ -82,25 +82,6 @@ def test_line_ends_marks_and_packing_change_nothing(head, chosen, codec, tmp_pat
     assert all(one == found[0] for one in found)
 
 
-@pytest.mark.parametrize(("head", "chosen"), GOOD)
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda content: content.encode("utf-16"), "f: is UTF-16, not UTF-8"),
-        (lambda content: content.encode() + b"\xe9\t\n", ": not UTF-8 (byte "),
-        (lambda content: b"", "f: contains no |f:1: not JSON"),
-        (lambda content: b"\n", "f: contains no |f:1: |f:2: not JSON"),
-    ],
-)
-def test_what_is_no_text_or_nothing_is_named(head, chosen, change, message, codec, tmp_path):
-    path = tmp_path / "f"
-    path.write_bytes(change(GOOD[head, chosen]))
-    with pytest.raises(UserError) as error:
-        encode(head, read(head, chosen, path), codec)
-    assert any(part in str(error.value) for part in message.split("|"))
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("head", "labels", "content", "message"),
     [

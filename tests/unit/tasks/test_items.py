@@ -8,12 +8,8 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.tasks.formats import find_format, formats, read_items
 from fairseq_xling.tasks.heads import heads
-from fairseq_xling.tasks.items import Item, column_number, leaving_out, parse_columns, parse_files
+from fairseq_xling.tasks.items import column_number, leaving_out, parse_columns, parse_files
 from tests.unit.tasks.test_bad_files import FRAME, TREE, choice, conllu, frame
-
-
-def test_an_item_knows_its_place():
-    assert Item("a/b.tsv", 7).place == "a/b.tsv:7"
 
 
 def test_files_are_named_with_their_language():

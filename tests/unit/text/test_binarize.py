@@ -89,11 +89,7 @@ def test_a_link_beyond_the_subwords_is_refused_and_leaves_nothing(tmp_path, help
 @pytest.mark.parametrize(
     ("links", "message"),
     [
-        (
-            ["0-0", "1-0"],
-            r"a\.pharaoh:2: link 1-0 points past the 1 word\(s\) of the source sentence",
-        ),
-        (["0-0", "0:0"], r"a\.pharaoh:2: links must look like 0-0, got '0:0'"),
+        (["0-0", "1-0"], r"a\.pharaoh:2: link 1-0 points past the 1 word\(s\) of the source"),
         (["0-0"], r"a\.pharaoh: needs a line for each of 2 sentence pairs, got 1"),
         (["0-0"] * 3, r"a\.pharaoh: needs a line for each of 2 sentence pairs, got 3"),
     ],
@@ -104,11 +100,6 @@ def test_an_alignment_that_does_not_fit_is_refused_before_anything_is_written(
     with pytest.raises(UserError, match=message):
         prepared(tmp_path, helpers, ["aa", "aa"], ["bb", "bb"], links)
     assert not (tmp_path / "bin").exists()
-
-
-def test_an_alignment_of_empty_lines_only_is_all_null(tmp_path, helpers):
-    folder = prepared(tmp_path, helpers, ["aa", "bb"], ["aa", "bb"], ["", ""], vocab_type="word")
-    assert orders(folder) == [[[0, 2], [0, 2]], [[0, 2], [0, 2]]]
 
 
 def test_a_pair_with_an_empty_side_is_left_out_on_both_sides_and_counted(tmp_path, helpers):

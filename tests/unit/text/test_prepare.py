@@ -241,13 +241,6 @@ def test_a_run_that_was_cut_off_goes_on_when_its_files_are_named_by_other_paths(
     assert content(tmp_path / "bin") == expected
 
 
-def test_two_runs_in_one_folder_are_refused(own, tmp_path):
-    _, make = own
-    message = "another `prepare` is at work in this folder"
-    with state.locked(tmp_path / "bin"), pytest.raises(UserError, match=message):
-        make()
-
-
 def test_overwriting_touches_nothing_while_another_run_is_at_work(own):
     _, make = own
     folder = make()
