@@ -69,15 +69,6 @@ def test_whole_words_are_the_most_frequent_and_unknown_ones_stay_apart():
     assert sizes.tolist() == [5, 0, 1]
 
 
-def test_a_block_is_encoded_as_its_lines_are():
-    pieces = Pieces(learn_pieces(LINES, 30, 20, "en", "bpe"))
-    lines = ["the dog", "", "cat sees", "  "]
-    ids, sizes = pieces.encode(lines)
-    single = [pieces.encode([line])[0].tolist() for line in lines]
-    assert sizes.tolist() == [len(x) for x in single]
-    assert ids.tolist() == [i for ids in single for i in ids]
-
-
 def test_pieces_are_counted_over_all_blocks():
     pieces = Pieces(learn_pieces(["a b"], 2, 100, "en", "word", whole_words=True), whole_words=True)
     counts = pieces.count(["a b a"] * 5000 + ["z"])
