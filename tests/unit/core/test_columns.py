@@ -17,15 +17,9 @@ from fairseq_xling.core.files import check_files, open_binary, read_lines, sha25
 from fairseq_xling.core.provenance import provenance
 from tests.end_to_end.engine import BIN
 
-TEXTS = [
-    "ein Hund",
-    "",
-    "zwei\r\nZeilen\rhier\nda",
-    None,
-    "日本語 é\u2028x",
-    *(f"n{n}" for n in range(9)),
-]
-LINES = ["ein Hund", "", "zwei Zeilen hier da", "", "日本語 é\u2028x", *(f"n{n}" for n in range(9))]
+NUMBERS = [f"n{n}" for n in range(9)]
+TEXTS = ["ein Hund", "", "zwei\r\nZeilen\rhier\nda", None, "日本語 é\u2028x", *NUMBERS]
+LINES = ["ein Hund", "", "zwei Zeilen hier da", "", "日本語 é\u2028x", *NUMBERS]
 
 
 def table():

@@ -55,26 +55,10 @@ def test_an_error_in_the_middle_of_a_write_leaves_the_old_content_and_no_other_f
     assert os.listdir(tmp_path) == ["a.bin"]
 
 
-def test_until_the_block_ends_readers_see_the_old_file(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    with atomic_write(path, "w") as file:
-        file.write("new")
-        file.flush()
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-
-
 def test_a_written_file_can_be_read_by_others(tmp_path):
     with atomic_write(tmp_path / "a.bin") as file:
         file.write(b"x")
     assert stat.S_IMODE((tmp_path / "a.bin").stat().st_mode) == 0o644
-
-
-def test_text_is_written_as_utf8_with_plain_newlines(tmp_path):
-    with atomic_write(tmp_path / "a.txt", "w") as file:
-        file.write("▁ü\n")
-    assert (tmp_path / "a.txt").read_bytes() == "▁ü\n".encode()
 
 
 def test_json_comes_back_and_is_readable_and_stable(tmp_path):

@@ -1,5 +1,4 @@
 import tracemalloc
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -57,11 +56,6 @@ def test_nothing_is_cut_into_nothing():
     assert cut(np.array([], dtype=np.int64), Limits(10, None)) == []
 
 
-def test_a_row_over_the_limit_is_a_batch_alone():
-    batches = [b.tolist() for b in cut(np.array([3, 50, 2, 60]), Limits(10, None))]
-    assert batches == [[2, 0], [1], [3]]
-
-
 # ---- the order of rows
 
 
@@ -92,15 +86,6 @@ def test_rows_that_each_pass_renews_are_numbered_by_row_and_pass(fake_feeds):
     plain, renewed = drawn(False), drawn(True)
     assert max(plain) > 120
     assert renewed == {counter: row + counter // 40 * 40 for counter, row in plain.items()}
-
-
-def test_no_row_comes_a_second_time_before_all_came_once(fake_feeds):
-    plan = Plan(fake_feeds(en=(300, 1.0)), Limits(None, 10), seed=1, window=64)
-    rows = rows_of(take(plan, 40))  # 64 rows are 7 batches, so not yet all of them
-    counts = Counter(rows)
-    assert len(rows) > 300 and set(counts.values()) <= {1, 2}
-    first = rows_of(take(plan, 28))  # four windows of 64
-    assert len(first) == len(set(first)) == 256
 
 
 def test_counters_number_the_draws_so_that_no_two_are_alike(fake_feeds):
