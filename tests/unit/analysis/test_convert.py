@@ -73,28 +73,6 @@ def test_batches_count_as_one_text_and_not_as_a_mean_of_rates():
     assert rate.tokens == 1 + 36 + 4
 
 
-def test_the_further_a_planted_model_is_shifted_the_more_tokens_convert():
-    # h = meaning + language, its nearest embedding is written: word k of one language is k of the
-    # other, 40 words each, and every token has noise of its own.
-    generator = torch.Generator().manual_seed(0)
-    meaning = torch.randn(40, 16, generator=generator)
-    step = torch.randn(16, generator=generator)
-    embeddings = torch.cat([meaning, meaning + step])
-    source, target = torch.zeros(80, dtype=torch.bool), torch.ones(80, dtype=torch.bool)
-    source[:40], target[:40] = True, False
-    words = torch.randint(0, 40, (300,), generator=generator)
-    states = embeddings[words] + 0.3 * torch.randn(300, 16, generator=generator)
-    rates = []
-    for alpha in (0.0, 0.25, 0.4, 0.5, 0.6, 0.75, 1.0):
-        written = torch.cdist(states + alpha * step, embeddings).argmin(1)
-        rates.append(convert_rate(written, source, target))
-    assert rates == sorted(rates)
-    assert len(set(rates)) > 4
-    assert rates[0] < 0.05
-    assert rates[-1] > 0.95
-    assert (written - 40 == words).double().mean() > 0.95  # the translations, and not any words
-
-
 def test_ids_outside_the_vocabulary_and_sets_of_two_vocabularies_are_refused():
     with pytest.raises(UserError, match=r"token ids must lie in \[0, 10\), got -1"):
         convert_rate(torch.tensor([3, -1]), SOURCE, TARGET)

@@ -16,12 +16,6 @@ def random(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def test_identical_vectors_score_one():
-    vectors = random(50, 8)
-    pairs = torch.arange(50).repeat(2, 1).T
-    assert word_scores(vectors, vectors, pairs) == (1.0, 1.0)
-
-
 def test_shuffled_translations_score_about_ln_n_over_n():
     n = 400
     vectors = random(n, 8)
@@ -67,13 +61,6 @@ def test_the_streaming_mean_equals_the_batch_mean():
         assert torch.allclose(streaming.means()[:, kind], expected, atol=1e-6)
     assert streaming.counts.tolist() == [43] * 6 + [42, 0]
     assert streaming.means()[:, 7].abs().sum() == 0
-
-
-def test_a_word_seen_once_is_its_state():
-    vector = random(1, 1, 5)
-    means = TypeMeans(1, layers=1, width=5)
-    means.add(torch.tensor([0]), vector)
-    assert torch.equal(means.means(), vector)
 
 
 def test_a_part_of_a_longer_word_is_no_occurrence():

@@ -134,21 +134,12 @@ def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
         list(read_lines(tmp_path / "pipe"))
 
 
-def damaged(kind: str) -> bytes:
-    whole = gzip.compress(os.urandom(5000).hex().encode())
-    if kind == "not gzip at all":
-        return b"plain text\n"
-    if kind == "cut":
-        return whole[:2000]
-    return whole[:10] + b"\xff" * 8 + whole[18:]
-
-
-@pytest.mark.parametrize("kind", ["not gzip at all", "cut", "overwritten"])
-def test_a_damaged_gzip_file_is_named(tmp_path, kind):
-    path = tmp_path / "a.gz"
-    path.write_bytes(damaged(kind))
-    with pytest.raises(UserError, match=r"a\.gz: damaged gzip file \("):
-        list(read_lines(path))
+def test_a_damaged_gzip_file_is_named(tmp_path):
+    path, whole = tmp_path / "a.gz", gzip.compress(os.urandom(5000).hex().encode())
+    for content in (b"plain text\n", whole[:2000], whole[:10] + b"\xff" * 8 + whole[18:]):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"a\.gz: damaged gzip file \("):
+            list(read_lines(path))
 
 
 def test_the_digest_is_sha256_of_all_bytes(tmp_path):

@@ -163,11 +163,3 @@ def test_options_of_a_wrong_kind_are_refused_in_one_line(tmp_path, option, value
     torch.save(checkpoint, tmp_path / "model.pt")
     with pytest.raises(UserError, match=f"model.pt: {rule}"):
         read_from(tmp_path)
-
-
-def test_options_that_are_no_mapping_are_as_if_missing(tmp_path):
-    write_fairseq_roberta(tmp_path)
-    checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
-    torch.save({**checkpoint, "cfg": {"model": "x", "task": 5}}, tmp_path / "model.pt")
-    with pytest.raises(UserError, match=r"model\.pt: "):
-        read_from(tmp_path)

@@ -102,20 +102,9 @@ def test_layers_and_widths_that_the_map_has_not_are_refused(fitted):
 
 def test_files_that_are_no_maps_are_told_in_one_line(fitted, tmp_path):
     path = tmp_path / "map"
-    with pytest.raises(UserError, match="map: no such file"):
-        read_map(path)
-    with pytest.raises(UserError, match="is a folder, not a file"):
-        read_map(tmp_path)
-    path.write_text("text")
-    with pytest.raises(UserError, match="map: not a safetensors file, or damaged"):
-        read_map(path)
     save_file({"x": torch.zeros(1)}, path)
     with pytest.raises(UserError, match="map: not a map"):
         read_map(path)
-    for about, message in (({"format": 9}, "format must be 1, got 9"), ({"format": 1}, "damaged")):
-        save_file({"x": torch.zeros(1)}, path, {"fairseq_xling.map": json.dumps(about)})
-        with pytest.raises(UserError, match=message):
-            read_map(path)
     square, centre = torch.eye(4), Step("centre", torch.zeros(3))
     for moving in (
         Side(5, (), square),  # a matrix for other vectors than the description says
