@@ -1,13 +1,10 @@
 """Answers: exact match and F1, windows of a context, and questions without one."""
 
-import gzip
 import itertools
-import json
 import random
 import re
 import string
 import unicodedata
-from pathlib import Path
 
 import pytest
 import torch
@@ -19,7 +16,6 @@ from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.squad import QuestionItem
 from fairseq_xling.tasks.heads import IGNORE, check_labels, find_labels
 from fairseq_xling.tasks.heads.span_qa import (
-    SEGMENTATIONS,
     SpanQa,
     best_spans,
     compare,
@@ -30,23 +26,7 @@ from fairseq_xling.tasks.heads.span_qa import (
 )
 from fairseq_xling.tasks.options import parse_options
 
-XQUAD = Path(__file__).parents[4] / "shared" / "data" / "xquad"
-PARTS = [
-    "the",
-    "a",
-    "An",
-    "dog",
-    "Dog",
-    "U.S.",
-    "it's",
-    "-",
-    "，",
-    "东京",
-    "「猫」",
-    "カ",
-    "1,000",
-    "é",
-]
+PARTS = "the a An dog Dog U.S. it's - ， 东京 「猫」 カ 1,000 é".split()
 
 
 def obvious_words(text):
@@ -105,28 +85,10 @@ def test_answers_that_are_nothing_but_articles_match_without_overlap():
     assert compare("the", ["The"]) == (1.0, 0.0)
 
 
-def test_segmentations_agree_where_words_have_spaces():
-    for text in ("The dog sees a cat.", "drei große Häuser", "шесть собак!"):
-        assert words(text) == mixed(text)
-
-
 def test_characters_count_one_by_one_where_words_have_none():
     assert compare("东京都", ["东京"]) == (0.0, 0.0)
     assert compare("东京都", ["东京"], "mixed") == (0.0, pytest.approx(0.8))
     assert compare("东京。", ["东京"], "mixed") == (1.0, 1.0)
-
-
-@pytest.mark.skipif(not XQUAD.is_dir(), reason=f"the XQuAD files are not at {XQUAD}")
-@pytest.mark.parametrize("segmentation", SEGMENTATIONS)
-def test_real_gold_answers_are_perfect(segmentation):
-    for path in sorted(XQUAD.glob("xquad.*.json.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            articles = json.load(file)["data"]
-        for article in articles:
-            for paragraph in article["paragraphs"]:
-                for question in paragraph["qas"]:
-                    golds = [answer["text"] for answer in question["answers"]]
-                    assert compare(golds[0], golds, segmentation) == (1.0, 1.0)
 
 
 WORDS = "the dog cat sees a big red house in rain he ran home and slept".split()
