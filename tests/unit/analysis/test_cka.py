@@ -5,13 +5,8 @@ import torch
 
 from fairseq_xling.analysis import cka
 from fairseq_xling.analysis.cka import CKA, cka_matrix, linear_cka
-from fairseq_xling.analysis.retrieval import retrieval_accuracy
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.mapping.fit import fit_rows
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.random_tensors import doubles as normal
 
 
 def rotation(width, seed=0):
@@ -162,57 +157,3 @@ def test_a_layer_of_the_matrix_that_never_changes_is_refused():
 
 
 # --- SPEC S9: encoders trained apart, together, or not at all
-
-
-class Toy:
-    """Two languages that say the same things, word k of one for word k of the other, and encoders
-    trained on texts of their own: the first singular vectors of which words occur together."""
-
-    words, topics, width = 60, 8, 8
-
-    def __init__(self, seed):
-        self.draw = torch.Generator().manual_seed(seed)
-        about = torch.rand(self.topics, self.words, generator=self.draw) ** 6
-        self.about = about / about.sum(1, keepdim=True)
-
-    def text(self, count):
-        """Sentences as counts of words (count, words)."""
-        topics = torch.randint(self.topics, (count,), generator=self.draw)
-        drawn = torch.multinomial(self.about[topics], 10, True, generator=self.draw)
-        return torch.nn.functional.one_hot(drawn, self.words).sum(1).double()
-
-    def learn(self, text):
-        """A table of word vectors."""
-        together = (text.T @ text + 0.1).log()
-        left, values, _ = torch.linalg.svd(together - together.mean(0))
-        return left[:, : self.width] * values[: self.width].sqrt()
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_encoders_trained_apart_are_more_alike_than_one_trained_and_one_random(seed):
-    toy = Toy(seed)
-    english, german = toy.learn(toy.text(600)), toy.learn(toy.text(600))
-    random = torch.randn(toy.words, toy.width, generator=toy.draw, dtype=torch.float64)
-    # Together: a third of the words are spelt alike, and so have one row in a common table.
-    shared = torch.arange(toy.words) % 3 == 0
-    own = torch.arange(toy.words) + toy.words * (~shared)
-    both = torch.zeros(1200, 2 * toy.words, dtype=torch.float64)
-    both[:600, : toy.words] = toy.text(600)
-    both[600:, own] = toy.text(600)
-    table = toy.learn(both)
-    learnt, tested = toy.text(200), toy.text(100)
-
-    def measure(x, y, mapped=True):
-        found = fit_rows(learnt @ x, learnt @ y, normalize="centre") if mapped else None
-        sides = (tested @ x, tested @ y)
-        moved = (found.moving(sides[0]), found.fixed(sides[1])) if mapped else sides
-        accuracy = retrieval_accuracy(*(side[None] for side in moved))
-        return linear_cka(*sides), float(accuracy.mean())
-
-    alike, found = measure(english, german)
-    least, lost = measure(english, random)
-    assert least + 0.1 < alike and lost < found
-    # A common table needs no map; without one, encoders trained apart are at chance.
-    joint = measure(table[: toy.words], table[own], mapped=False)
-    apart = measure(english, german, mapped=False)
-    assert joint[1] > 2 * apart[1] and joint[0] > least

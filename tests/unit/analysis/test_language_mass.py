@@ -7,16 +7,13 @@ from fairseq_xling.analysis import language_mass as module
 from fairseq_xling.analysis.convert import vocabulary
 from fairseq_xling.analysis.language_mass import LanguageMass, exclusive, language_mass
 from fairseq_xling.core.errors import UserError
+from tests.random_tensors import normal as random
 
 # Ids 0-3 of English only, 4 of English and German, 5-7 of German only, 8 of all three languages,
 # 9 of French only, 10-11 of no language.
 CORPORA = [[0, 1, 2, 3, 4, 8], [4, 5, 6, 7, 8], [8, 9]]
 OWN = [[0, 1, 2, 3], [5, 6, 7], [9]]
 SETS = torch.stack([vocabulary([torch.tensor(ids)], 12) for ids in CORPORA])
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def test_only_tokens_of_one_language_are_exclusive():

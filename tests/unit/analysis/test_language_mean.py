@@ -5,10 +5,7 @@ import torch
 
 from fairseq_xling.analysis.language_mean import LanguageMean, mean_difference
 from fairseq_xling.core.errors import UserError
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from tests.random_tensors import normal as random
 
 
 def text(seed=0, offset=0.0):

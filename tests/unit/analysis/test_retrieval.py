@@ -6,10 +6,7 @@ from fairseq_xling.analysis.retrieval import (
     retrieval_accuracy,
     sentence_vectors,
 )
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from tests.random_tensors import normal as random
 
 
 def test_vectors_equal_a_loop_over_words():

@@ -12,10 +12,7 @@ from fairseq_xling.analysis.vector_translation import (
     vector_translation,
 )
 from fairseq_xling.core.errors import UserError
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from tests.random_tensors import normal as random
 
 
 def brute_force(queries, targets):
@@ -36,11 +33,6 @@ def test_the_nearest_target_equals_brute_force_in_every_chunk_size(chunk):
     assert -1 in expected
     assert len(set(expected)) > 10
     assert nearest_by_distance(queries, targets, chunk).tolist() == expected
-
-
-def test_it_is_distance_and_not_angle():
-    targets = torch.tensor([[10.0, 10.0], [1.0, 0.0]])
-    assert nearest_by_distance(torch.tensor([[1.0, 1.0]]), targets).tolist() == [1]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
@@ -94,13 +86,6 @@ def test_a_random_direction_as_long_undoes_no_offset():
     assert (control < 1 / 3).all()
     assert not torch.equal(before, control)
     assert torch.equal(control, vector_translation(*planted(), control=1).T[1])
-
-
-def test_the_difference_as_the_paper_prints_it_leads_away():
-    x, y = (side[0] for side in planted())
-    wrong = translation_vector(y, x)
-    assert translation_accuracy(x, y, wrong) < translation_accuracy(x, y)
-    assert translation_accuracy(x, y, -wrong) == 1.0
 
 
 def test_noise_leaves_a_part_and_layers_have_vectors_of_their_own():

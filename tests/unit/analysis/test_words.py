@@ -10,10 +10,7 @@ from fairseq_xling.analysis.words import (
     span_means,
     word_scores,
 )
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from tests.random_tensors import normal as random
 
 
 def test_shuffled_translations_score_about_ln_n_over_n():

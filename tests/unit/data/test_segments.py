@@ -30,18 +30,6 @@ def sentence_of(side):
     return found.pop() - 6
 
 
-@pytest.mark.parametrize("count", [3, 4, 5, 17, 200])
-def test_exactly_half_of_the_rows_are_continuations_and_all_others_are_not(make_source, count):
-    rows = all_rows(make_source([2] * count))
-    assert len(rows) == 2 * (count - 1)
-    assert sum(row.follows for row in rows) == count - 1
-    for number, row in enumerate(rows):
-        first, second = sentence_of(row.source), sentence_of(row.target)
-        assert first == number // 2  # every sentence but the last begins one row of each kind
-        assert second != first
-        assert (second == first + 1) == row.follows
-
-
 def test_what_does_not_follow_comes_from_the_whole_text(make_source):
     count = 400
     drawn = [sentence_of(row.target) for row in all_rows(make_source([1] * count))[1::2]]
@@ -50,10 +38,11 @@ def test_what_does_not_follow_comes_from_the_whole_text(make_source):
     assert abs(np.mean(distance > 0) - 0.5) < 0.1 and np.median(abs(distance)) > count / 8
 
 
-def test_each_pass_draws_other_sentences_that_do_not_follow(make_source):
-    count = 200
+@pytest.mark.parametrize("count", [3, 4, 5, 17, 200])
+def test_each_pass_draws_other_sentences_that_do_not_follow(make_source, count):
     source = make_source([k % 5 + 1 for k in range(count)])
     size = len(source)
+    assert size == 2 * (count - 1)
     passes = [[source[p * size + i] for i in range(size)] for p in range(3)]
     for rows in passes:
         for number, row in enumerate(rows):
@@ -63,7 +52,7 @@ def test_each_pass_draws_other_sentences_that_do_not_follow(make_source):
     drawn = [[sentence_of(row.target) for row in rows[1::2]] for rows in passes]
     for one, other in ((0, 1), (1, 2), (0, 2)):
         same = sum(a == b for a, b in zip(drawn[one], drawn[other], strict=True))
-        assert same < 0.05 * count
+        assert same < 0.05 * count or count < 20
     indices = np.arange(3 * size)
     real = [len(row.source.tokens) + len(row.target.tokens) for rows in passes for row in rows]
     assert source.lengths(indices).tolist() == real

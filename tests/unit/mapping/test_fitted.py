@@ -8,10 +8,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, read_map, write_map
 from fairseq_xling.mapping.normalize import normalize
 from fairseq_xling.mapping.steps import Step, fit_steps
-
-
-def normal(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.random_tensors import doubles as normal
 
 
 def side(rows, steps, matrix=None):
@@ -44,13 +41,6 @@ def test_what_was_written_is_read_again_bit_for_bit(fitted, tmp_path):
     assert torch.equal(found.carry(x, 3), fitted.carry(x, 3))
     write_map(tmp_path / "again", found)
     assert (tmp_path / "again").read_bytes() == (tmp_path / "map").read_bytes()
-
-
-def test_rows_are_normalised_then_mapped_from_the_right():
-    x, y, w = normal(20, 4), normal(20, 4, seed=2), normal(4, 4, seed=3)
-    one = FittedMap({1: LayerMap(side(x, "iterative", w), side(y, "iterative"))})
-    torch.testing.assert_close(one.apply(x, 1), normalize(x, "iterative") @ w)
-    torch.testing.assert_close(one.fixed(y, 1), normalize(y, "iterative"))
 
 
 def test_carried_rows_are_states_of_the_fixed_encoder():

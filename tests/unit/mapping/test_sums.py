@@ -4,10 +4,7 @@ import torch
 from fairseq_xling.mapping.paired import PAIRED
 from fairseq_xling.mapping.procrustes import orthogonality_error, procrustes
 from fairseq_xling.mapping.sums import Sums, cosine_of, least_squares_of, procrustes_of
-
-
-def normal(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.random_tensors import doubles as normal
 
 
 def sums_of(x, y, block=7):

@@ -9,7 +9,7 @@ import torch
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.models.emissions import Placed, Reading, emissions
+from fairseq_xling.models.emissions import Placed, Reading
 from fairseq_xling.models.emissions.lattice import Lattice
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.glancing import show
@@ -277,8 +277,3 @@ def test_several_models_have_no_graph_in_common():
     with pytest.raises(UserError) as error:
         lattice().write([states()] * 2, placed(), [lambda x: x] * 2, Reading())
     assert str(error.value).startswith("`--path` must name one model with `--emission lattice`")
-
-
-def test_it_is_found_by_its_name():
-    assert emissions["lattice"] is Lattice
-    assert lattice().facts() == {"emission": "lattice", "upsample": 2}

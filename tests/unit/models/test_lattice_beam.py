@@ -124,19 +124,6 @@ def test_the_largest_bonus_is_no_number_too_large_in_single_precision(bonus):
         assert words > 0.7 * (length - 2) - 1 if bonus > 0 else words == 0
 
 
-@pytest.mark.parametrize("beam", [1, 2, 5])
-def test_rows_do_not_depend_on_each_other(beam):
-    lengths = [9, 2, 5, 7]
-    given = [part.float() if part.is_floating_point() else part for part in random(3, lengths, 2)]
-    together = search(given, lengths, beam)
-    for row, length in enumerate(lengths):
-        alone = [part[row : row + 1, :length] for part in given]
-        alone[0] = alone[0][:, :, :length]
-        own = texts(search(alone, [length], beam), 0)
-        assert list(own) == list(texts(together, row))
-        assert own == pytest.approx(texts(together, row), abs=1e-4)
-
-
 @torch.no_grad()
 def test_the_emission_writes_what_the_search_finds():
     torch.manual_seed(5)

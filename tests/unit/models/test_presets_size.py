@@ -59,13 +59,6 @@ def test_the_presets_have_the_sizes_of_the_paper_with_80_000_pieces(
     assert found == expected
 
 
-@pytest.mark.parametrize(
-    ("arch", "width"), [("tri_roberta_base", 768), ("tri_roberta_large", 1024)]
-)
-def test_roberta_is_one_segment_row_smaller(count, arch, width):
-    assert count(arch.replace("roberta", "bert"), 80_000) - count(arch, 80_000) == width
-
-
 def test_the_small_model_from_scratch_has_14_to_15_million_parameters_with_20_000_pieces(count):
     found = count("separable_transformer_small", 20_000)
     assert found == by_hand(12, 256, 128, 0, 0, 20_000, trilayer=False)

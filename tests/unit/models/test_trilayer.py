@@ -1,6 +1,5 @@
 """T1-T3, P4 and G4-G6 of TreLM: what the TRILayer reads, adds, sees and leaves alone."""
 
-import copy
 import dataclasses
 
 import numpy as np
@@ -10,10 +9,8 @@ import torch
 from fairseq_xling.data.batch import collate, target_side
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import NULL, PAD
-from fairseq_xling.engine.compat import packs_weights
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.models.packed import pack
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.models.trilayer import COPIES, TriEncoder, copy_number, take
 from fairseq_xling.objectives import objectives
@@ -396,20 +393,3 @@ def test_the_first_of_its_copies_is_never_trained_apart(make_tri, make_batch):
     output(tri, batch["src"], batch["tgt"], batch["order"])[1].square().sum().backward()
     moved = tri.copy_table.weight.grad.abs().sum(1) > 0
     assert moved.tolist() == [False, True, *[False] * (COPIES - 2)]
-
-
-@torch.no_grad()
-def test_layers_that_leave_padding_out_give_the_same_words(make_tri, make_batch):
-    if not packs_weights(torch.float32):
-        pytest.skip("this processor has no such products")
-    encoder = make_tri()
-    rows = [PAIRS["shorter"], PAIRS["longer"]]
-    batch = make_batch(*[("cdlm", row) for row in rows * 40])["net_input"]
-    expected = run(encoder, batch)[1]
-    packed = copy.deepcopy(encoder)
-    pack(packed)
-    found = run(packed, batch)[1]
-    for row, size in ((0, 4), (1, 6)):  # of the target
-        torch.testing.assert_close(
-            found[row::2, :size], expected[row::2, :size], atol=1e-4, rtol=1e-4
-        )

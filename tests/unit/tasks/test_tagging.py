@@ -107,35 +107,6 @@ def test_with_the_adversary_the_language_cannot_be_told_and_tags_can(seed):
     assert figures["reversal"][0] >= figures["none"][0] - 2
 
 
-def with_cue(seed):
-    """Tables of 8 shared dimensions and one that, in the source, says a tag; it is constant in the
-    target. The classes overlap: where they are clear, a tagger learns to do without a cue."""
-    generator = torch.Generator().manual_seed(seed)
-    words = np.arange(CLASSES * 3 * 100)
-    centres = torch.randn(CLASSES, 8, generator=generator)
-    content = centres[words // 300] + 0.8 * torch.randn(len(words), 8, generator=generator)
-    cue = torch.tensor([-4.0, 0.0, 4.0])[words // 100 % 3][:, None]
-    return [torch.cat([content, cue], 1), torch.cat([content, torch.full_like(cue, 4.0)], 1)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_with_the_adversary_a_cue_of_one_language_is_not_relied_on(seed):
-    """L_tag is a sum over words and L_D one decision, so lambda has to make up for the words.
-
-    Each word is a span of its own, so the share of right tags is the micro-averaged F1.
-    """
-    tables, figures = with_cue(seed), {}
-    learn = [draw(t, None, 600, seed + 50 * n, n, cue=0.95) for n, t in enumerate(tables)]
-    test = draw(tables[1], None, 300, seed + 150, 1, cue=0.95)
-    for name in ("none", "reversal"):
-        torch.manual_seed(seed)
-        model = tagger(tables, torch.eye(9), name)
-        train(model, name, *learn, 1200, ramp=False, weight=5.0, seed=seed)
-        figures[name] = accuracy(model, test)
-    assert figures["reversal"] >= figures["none"] + 10
-
-
 def rotated(angle):
     """Clusters, longer in some directions than others; ``moving`` is ``fixed[partner]`` turned."""
     generator = torch.Generator().manual_seed(5)

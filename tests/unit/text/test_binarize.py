@@ -5,8 +5,6 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
 from fairseq_xling.data.mmap import TokenFile
-from fairseq_xling.text import blocks
-from fairseq_xling.text.binarize import binarize_mono
 from fairseq_xling.text.encoder import TextEncoder
 
 TRAIN = ["aa bb cc dd", "bb aa", "cc dd aa"] * 5
@@ -131,38 +129,3 @@ def test_words_that_normalisation_cuts_or_deletes_keep_their_links(tmp_path, hel
     to_de, _ = orders(folder)
     assert to_de[0][0] == before + 1
     assert to_de[1][0] == 1
-
-
-@pytest.mark.parametrize("workers", [1, 3])
-def test_blocks_and_threads_change_nothing(tmp_path, helpers, monkeypatch, workers):
-    left = helpers.sentences(1, 60, letters="abcd")
-    right = [line[::-1] for line in left]
-    links = ["0-0 1-1" for _ in left]
-    whole = prepared(tmp_path / "whole", helpers, left, right, links)
-    monkeypatch.setattr(blocks, "BLOCK_BYTES", 50)
-    parts = prepared(tmp_path / "parts", helpers, left, right, links, workers=workers)
-    for path in whole.rglob("*.*"):
-        if path.name != "meta.json":
-            assert path.read_bytes() == (parts / path.relative_to(whole)).read_bytes()
-
-
-@pytest.mark.parametrize(("workers", "expected"), [(2, {True}), (3, {False})])
-def test_words_are_remembered_for_one_file_by_few_threads(
-    tmp_path, helpers, monkeypatch, workers, expected
-):
-    """With many languages, all encoders together would remember too much."""
-    write, state = helpers.write_lines, set()
-    folder = prepared(tmp_path, helpers, ["aa"], ["bb"], None, vocab_size=12, alphabet=8)
-    encoder = TextEncoder.load(folder, "en")
-    pieces, encode = encoder._pieces, encoder.encode_segmented
-
-    def watched(lines):
-        state.add(pieces._memo is not None)
-        return encode(lines)
-
-    monkeypatch.setattr(encoder, "encode_segmented", watched)
-    text, stem = write(tmp_path / "text", TRAIN), tmp_path / "out"
-    binarize_mono([text], encoder, stem, tmp_path / "work", "out", workers, lambda n: None)
-    assert state == expected
-    assert pieces._memo is None
-    assert [x.tolist() for x in TokenFile(stem)] == [x.tolist() for x in encoder.encode(TRAIN)]
