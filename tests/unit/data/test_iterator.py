@@ -63,17 +63,6 @@ def test_transforms_see_the_rows_first_and_in_order(make_dataset):
     assert seen[4] != seen[0]
 
 
-def test_the_real_padding_of_planned_batches_is_what_the_lengths_promised(make_dataset):
-    dataset = make_dataset("mlm")
-    assert len(dataset) == 120
-    for one in in_order(dataset.feeds, Limits(100, None)):
-        batch = dataset[one]
-        width = batch["net_input"]["src"]["tokens"].shape[1]
-        source = dataset.feeds[one.feeds[0]].source
-        assert width == source.lengths(one.indices).max()
-        assert batch["ntokens"] == source.lengths(one.indices).sum()
-
-
 def test_examples_are_never_longer_than_their_objective_says(make_dataset):
     dataset = make_dataset("mlm", "tlm", max_positions=8)
     for feed in dataset.feeds:

@@ -95,15 +95,6 @@ def test_counters_number_the_draws_so_that_no_two_are_alike(fake_feeds):
     assert max(counters) - len(counters) < 20  # none is left out but in the window at work
 
 
-def test_every_batch_keeps_within_the_limits(fake_feeds):
-    plan = Plan(fake_feeds(en=(2000, 0.5), de=(900, 0.5)), Limits(600, 40), seed=1, window=512)
-    for group in take(plan, 200):
-        for spec in group:
-            source = plan.feeds[spec.feeds[0]].source
-            assert len(spec.indices) <= 40
-            assert len(spec.indices) * source.lengths(spec.indices).max() <= 600
-
-
 def test_batches_of_a_window_do_not_come_by_length(fake_feeds):
     plan = Plan(fake_feeds(en=(4000, 1.0)), Limits(600, None), seed=1, window=4000)
     source = plan.feeds[0].source

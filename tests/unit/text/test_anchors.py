@@ -90,11 +90,8 @@ def test_fields_may_be_separated_by_spaces_as_in_muse(tmp_path):
     ("line", "message"),
     [
         ("dog", "must be source TAB target"),
-        ("dog\t\t1", "must be source TAB target"),
         ("dog\thund\t1\t2", "must be source TAB target"),
         ("dog\thund\theavy", "weight must be a positive number, got 'heavy'"),
-        ("dog\thund\t0", "weight must be a positive number, got '0'"),
-        ("dog\thund\tnan", "weight must be a positive number, got 'nan'"),
         ("dog\thund\tinf", "weight must be a positive number, got 'inf'"),
     ],
 )

@@ -104,17 +104,6 @@ def test_padding_and_spare_positions_change_nothing(search):
         assert together.cost[number] == alone.cost[0]
 
 
-@pytest.mark.parametrize("width", [1, 3, 10])
-def test_a_sentence_has_the_same_order_alone_and_beside_a_long_one(width):
-    costs = costs_of(50, 20)
-    sizes = torch.arange(50) % 8 + 5
-    sizes[0] = 20
-    together = assign(costs, sizes, width=width)
-    for one, size, ranks in zip(costs, sizes, together.ranks, strict=True):
-        alone = assign(one[None, :size, :size], size[None], width=width)
-        assert ranks[:size].tolist() == alone.ranks[0].tolist()
-
-
 @pytest.mark.parametrize("search", absolute_searches)
 def test_impossible_positions_are_taken_last(search):
     costs = torch.tensor([[[1.0, torch.inf, 0], [1, 2, 0], [0, 0, torch.inf]]])

@@ -74,10 +74,8 @@ def test_a_file_without_heads_is_read_for_prediction(written, tmp_path):
     ("text", "message"),
     [
         (TEXT.replace("\t_\n\n#", "\n\n#"), ":7: must have 10 columns, got 9"),
-        (row(1, 0) + "# late\n", ":2: must have 10 columns, got 1"),
         (row(1, 0) + "\n" + row(1, "x"), ":3: HEAD must be a number from 0 to 1, got 'x'"),
         (row(1, 0) + row(2, 3), ":2: HEAD must be a number from 0 to 2, got '3'"),
-        (row(1, 0) + row(2, "_"), ":2: HEAD must be a number from 0 to 2, got '_'"),
         (row(1, "_") + "\n" + row(1, 0), ":3: HEAD must be _ as in the rows before, got '0'"),
         (row(1, 0, relation="_"), ":1: DEPREL must name a relation, got '_'"),
         (row(1, 0) + row(2, 0), ":2: a tree must have one root, got a second HEAD 0"),

@@ -256,13 +256,6 @@ def test_entities_of_treebanks_and_tagged_files(trees, tmp_path):
     assert made(tagged, tmp_path, "pos", {"token": "0", "tag": "1"})[3] == ["Nobody", "O"]
 
 
-def test_rows_have_the_form_of_edge_probing(trees, tmp_path):
-    convert(trees, tmp_path / "out.jsonl", "entities", {})
-    (line,) = (tmp_path / "out.jsonl").read_text().splitlines()
-    targets = [{"span1": [3, 5], "label": "LOC"}]
-    assert json.loads(line) == {"text": "It rains in New York", "targets": targets}
-
-
 def test_what_a_file_has_not_is_said(trees, tmp_path):
     for task, message in (
         ("tense", "unknown `--task` 'tense'"),
