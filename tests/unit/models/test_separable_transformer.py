@@ -192,13 +192,6 @@ def test_presets_are_the_published_sizes_and_yield_to_options(preset, layers, di
     assert args.max_positions == 99
 
 
-def test_the_base_preset_is_the_configs_default():
-    args = argparse.Namespace()
-    presets.separable_transformer_base(args)
-    cfg = SeparableTransformerConfig()
-    assert {name: getattr(cfg, name) for name in vars(args)} == vars(args)
-
-
 # ---- checkpoints
 
 

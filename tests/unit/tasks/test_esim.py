@@ -114,27 +114,6 @@ def test_where_order_decides_the_right_order_transfers_and_a_shuffled_one_does_n
     assert 0.35 < accuracy(trained, shuffled) < 0.65
 
 
-@pytest.mark.slow
-def test_extraction_helps_where_fillers_are_noise_and_order_helps_above_it(tmp_path):
-    task = OrderTask()
-    drawn = [task.draw(600), task.draw(150), task.draw(500)]
-    found = {}
-    for row, source, target in (
-        ("T", {"fillers": 1}, {"fillers": 1, "shuffled": 0.2}),
-        ("T+E", {}, {"shuffled": 0.2}),
-        ("T+E+R", {}, {}),
-    ):
-        train, dev = (make(tmp_path, task, f"{row}{n}", drawn=drawn[n], **source) for n in range(2))
-        test = make(tmp_path, task, f"{row}2", drawn=drawn[2], lang="xx", **target)
-        found[row] = [
-            accuracy(fit_esim(train, dev, 2, EsimOptions(**OPTIONS, seed=seed)), test)
-            for seed in (1, 2, 3)
-        ]
-    # Seen: .65 .67 .67, .82 each, 1.0 each; chance is .5.
-    assert max(found["T"]) + 0.05 < min(found["T+E"])
-    assert max(found["T+E"]) + 0.1 < min(found["T+E+R"])
-
-
 def small(root, seed=0, count=40):
     task = OrderTask(seed)
     return [make(root, task, f"{name}{seed}", count) for name in ("train", "dev")]

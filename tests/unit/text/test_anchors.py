@@ -81,11 +81,6 @@ def test_separate_dictionaries_have_no_anchors(make):
         make(["dog\thund"], "separate")
 
 
-def test_fields_may_be_separated_by_spaces_as_in_muse(tmp_path):
-    (tmp_path / "d.txt").write_text("dog hund\n\ncat katze 0.5\n")
-    assert read_entries(tmp_path / "d.txt") == [("dog", "hund", 1.0), ("cat", "katze", 0.5)]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -58,13 +58,6 @@ def test_what_is_no_text_is_refused_with_file_and_line(
         scan_text(tmp_path / "a.txt")
 
 
-@pytest.mark.parametrize("data", [b"", b"\n", b"\n\n\n"])
-def test_text_without_a_sentence_is_refused(tmp_path, data):
-    (tmp_path / "a.txt").write_bytes(data)
-    with pytest.raises(UserError, match=r"a\.txt: contains no text"):
-        scan_text(tmp_path / "a.txt")
-
-
 @pytest.mark.parametrize("block", [1, 3, 7, 100])
 def test_a_line_that_is_too_long_is_named_wherever_blocks_end(tmp_path, monkeypatch, block):
     monkeypatch.setattr(inputs, "_BLOCK", block)

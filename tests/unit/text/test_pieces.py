@@ -83,12 +83,6 @@ def test_a_vocabulary_that_cannot_be_learnt_is_one_line(lines, size, alphabet, m
         learn_pieces(lines, size, alphabet, "en", "bpe")
 
 
-def test_a_file_that_is_no_model_is_refused(tmp_path):
-    (tmp_path / "x.model").write_bytes(b"nonsense")
-    with pytest.raises(UserError, match=r"x\.model: not a sentencepiece model"):
-        Pieces.load(tmp_path / "x.model")
-
-
 def spelt(words: list[str]) -> list[list[int]]:
     return [[ord(letter) for letter in word] for word in words]
 

@@ -79,13 +79,11 @@ def test_pieces_of_a_sentencepiece_model_are_numbered_as_fairseq_does(
 def test_a_vocabulary_much_smaller_than_the_embeddings_is_of_another_model(tmp_path):
     write_vocabulary(tmp_path, "bert")
     assert len(read_vocabulary(tmp_path, 148, BERT)[0]) == 148
-    with pytest.raises(UserError) as error:
-        read_vocabulary(tmp_path, 149, BERT)
-    assert str(error.value) == (
-        f"{tmp_path}/vocab.txt: must have a token for each of the 149 rows of the embeddings, of "
-        "which at most 128 may be padding, got 20; put the tokenizer that the model was trained "
-        "with into the folder"
+    line = (
+        "must have a token for each of the 149 rows of the embeddings, of which at most 128 may be"
     )
+    with pytest.raises(UserError, match=f"^{tmp_path}/vocab.txt: {line} padding, got 20; put"):
+        read_vocabulary(tmp_path, 149, BERT)
     with pytest.raises(UserError, match="of which at most 1000 may be padding, got 20"):
         read_vocabulary(tmp_path, 100_000, BERT)
 

@@ -3,7 +3,6 @@
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS, read_dictionary
 from fairseq_xling.text.pieces import Pieces
@@ -95,9 +94,3 @@ def test_a_piece_spelt_like_a_special_token_is_unknown(tmp_path, special):
     assert Dictionary.load(str(tmp_path / "dict.txt")).index("b") == 7
     table = id_table(mode, "en", pieces, read_dictionary(tmp_path / "dict.txt"))
     assert table.tolist() == [3, 6, 3, 7]
-
-
-def test_a_dictionary_of_another_make_is_refused(tmp_path):
-    (tmp_path / "dict.txt").write_text("the 5\na 3\n")
-    with pytest.raises(UserError, match=r"dict\.txt: must begin with <mask> and <null>"):
-        read_dictionary(tmp_path / "dict.txt")

@@ -3,7 +3,6 @@ import math
 import pytest
 import torch
 
-from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.reports.pivot import pivot
@@ -154,12 +153,6 @@ def test_a_dictionary_without_overlap_is_one_line(measure, tmp_path):
     message = r"d.tsv: none of its 2 entries has both words in the 'train' text of en and de"
     with pytest.raises(UserError, match=message):
         measure("words", "--dictionary", tmp_path / "d.tsv")
-
-
-def test_a_dictionary_may_have_tabs_or_spaces(tmp_path):
-    (tmp_path / "d.tsv").write_text("ice cream\tEis\t0.9\nhouse haus\ntree   baum\n\n")
-    expected = [("ice cream", "Eis"), ("house", "haus"), ("tree", "baum")]
-    assert read_dictionary(tmp_path / "d.tsv") == expected
 
 
 def test_an_empty_or_malformed_dictionary_is_one_line(measure, tmp_path):
