@@ -17,17 +17,12 @@ WHOLE = {
     "args": None,
     "optimizer_history": [
         {
-            "criterion_name": "C",
-            "optimizer_name": "O",
+            **{"criterion_name": "C", "optimizer_name": "O", "num_updates": 3},
             "lr_scheduler_state": {"best": None, "lr": 1e-3},
-            "num_updates": 3,
         }
     ],
     "task_state": {
-        "labels": {"label": ["a", "b"]},
-        "head_form": 2,
-        "words": {"en": ["a"]},
-        "letters": {},
+        **{"labels": {"label": ["a", "b"]}, "head_form": 2, "words": {"en": ["a"]}, "letters": {}}
     },
     "extra_state": {
         "best": 1.5,
@@ -36,16 +31,9 @@ WHOLE = {
         "metrics": {"default": [(10, "loss", "AverageMeter", {"val": 1.0})]},
         "BilingualMLMTask": {"early_stopping": {"best": 1.5, "num_runs": 0}},
         "train_iterator": {
-            "version": 2,
-            "epoch": 1,
-            "iterations_in_epoch": 0,
-            "shuffle": True,
-            "update_freq": 1,
-            "num_shards": 1,
-            "groups": 9,
-            "groups_done": 0,
+            **{"version": 2, "epoch": 1, "iterations_in_epoch": 0, "shuffle": True, "shards": 2},
+            **{"update_freq": 1, "num_shards": 1, "groups": 9, "groups_done": 0},
             "cursors": [{"drawn": [0], "batch": 0, "window": 0}],
-            "shards": 2,
             "shard_cursors": {"default": [{"drawn": [0], "batch": 0, "window": 0}]},
         },
     },

@@ -183,15 +183,6 @@ def test_offsets_that_lead_out_of_an_arrow_file_are_refused(tmp_path):
     assert message(f"{file}:text").startswith(":1: damaged or not Arrow (")
 
 
-def test_names_of_columns_that_are_no_text_are_refused(tmp_path):
-    path = tmp_path / "x.arrow"
-    with pa.ipc.new_file(path, pa.schema([("text", pa.string())])) as writer:
-        writer.write_table(pa.table({"text": ["a"]}))
-    path.write_bytes(path.read_bytes().replace(b"text", b"te\x80t"))
-    with pytest.raises(UserError, match=r"x\.arrow: damaged or not Arrow \('utf-8' codec"):
-        list(read_lines(f"{path}:text"))
-
-
 def test_a_file_whose_name_only_resembles_a_column_is_a_file(tmp_path):
     file = tmp_path / "a.txt:b"
     file.write_text("x\n")

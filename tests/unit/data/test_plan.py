@@ -113,19 +113,6 @@ def test_the_seed_decides_the_order_and_nothing_else_does(fake_feeds):
     assert order(1) == first != order(2)
 
 
-def test_batches_of_zipf_lengths_are_padded_by_less_than_five_per_cent(fake_feeds, record_property):
-    plan = Plan(fake_feeds(en=(200_000, 1.0)), Limits(4096, None), seed=1)
-    source, real, padded = plan.feeds[0].source, 0, 0
-    for group in take(plan, 300):
-        lengths = source.lengths(group[0].indices)
-        real, padded = real + lengths.sum(), padded + lengths.max() * len(lengths)
-    share = float(1 - real / padded)
-    record_property("padding (share)", round(share, 4))
-    assert 0 < share < 0.05
-    unsorted = source.lengths(np.arange(64 * 100)).reshape(100, 64)
-    assert 1 - unsorted.sum() / (64 * unsorted.max(1).sum()) > 0.5  # what sorting saves
-
-
 def test_planning_needs_the_same_memory_for_any_corpus(fake_feeds):
     def peak(size):
         plan = Plan(fake_feeds(en=(size, 1.0)), Limits(1000, None), seed=1, window=4096)

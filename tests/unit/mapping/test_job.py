@@ -203,15 +203,6 @@ def test_files_that_do_not_fit_are_refused(files, capsys):
     )
 
 
-def test_a_folder_for_its_output_is_refused_before_anything_is_computed(files, capsys):
-    folder, *_ = files
-    (folder / "out").mkdir()
-    before = set(folder.iterdir())
-    assert call(folder, "identical") == 1
-    assert error(capsys) == f"`--output` {folder}/out: is a folder, not a file"
-    assert set(folder.iterdir()) == before
-
-
 def test_the_report_is_json_for_any_reader(files):
     folder, *_ = files
     assert call(folder, "identical", "--refine", "0") == 0

@@ -137,15 +137,20 @@ def test_the_words_of_the_best_path_are_shown():
     assert torch.allclose(best.nll, model.loss(states(), placed(), words, sizes, lambda x: x))
 
 
+def best_words(row):
+    """Of each slot of a row the likeliest word that may be written, <unk> among them."""
+    allowed = states()[row].clone()
+    allowed[:, [token for token in range(SPECIALS) if token != 3]] = -math.inf
+    return allowed.log_softmax(-1).max(-1)
+
+
 def test_writing_looks_one_step_ahead_and_is_the_same_alone():
     model = lattice()
     ahead = Reading(lookahead=True)
     found = model.write([states()], placed(), [lambda x: x.clone()], ahead)
     log_steps = model.steps(states(), placed().lengths)
     for row, length in enumerate(LENGTHS):
-        allowed = states()[row].clone()
-        allowed[:, [token for token in range(SPECIALS) if token != 3]] = -math.inf  # <unk> is
-        value, token = allowed.log_softmax(-1).max(-1)
+        value, token = best_words(row)
         here, said, scores = 0, [], []
         while here != length - 1:
             ways = [
@@ -171,9 +176,7 @@ def test_the_path_that_is_written_is_the_likeliest_of_all_with_a_bonus_for_each_
     found = model.write([states()], placed(), [lambda x: x.clone()], reading)
     log_steps, written = model.steps(states(), placed().lengths).tolist(), []
     for row, length in enumerate(LENGTHS):
-        allowed = states()[row].clone()
-        allowed[:, [token for token in range(SPECIALS) if token != 3]] = -math.inf  # <unk> is
-        value, token = allowed.log_softmax(-1).max(-1)
+        value, token = best_words(row)
         every = [
             (score + sum(value[slot].item() + bonus for slot in slots), slots)
             for size in range(length - 1)

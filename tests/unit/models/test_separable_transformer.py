@@ -20,14 +20,9 @@ from fairseq_xling.objectives import objectives
 from fairseq_xling.training.criterion import UnifiedLMCriterion
 
 SMALL = {
-    "encoder_layers": 3,
-    "encoder_embed_dim": 16,
-    "encoder_ffn_embed_dim": 32,
-    "encoder_attention_heads": 4,
-    "max_positions": 32,
-    "dropout": 0.0,
-    "attention_dropout": 0.0,
-    "init_std": 0.3,
+    **{"encoder_layers": 3, "encoder_embed_dim": 16, "encoder_ffn_embed_dim": 32},
+    **{"encoder_attention_heads": 4, "max_positions": 32},
+    **{"dropout": 0.0, "attention_dropout": 0.0, "init_std": 0.3},
 }
 
 

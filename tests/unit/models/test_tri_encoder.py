@@ -15,12 +15,8 @@ from fairseq_xling.models.tri_encoder import TriTransformer, TriTransformerConfi
 from fairseq_xling.models.trilayer import TriEncoder
 
 SMALL = {
-    "encoder_layers": 2,
-    "encoder_embed_dim": 8,
-    "encoder_ffn_embed_dim": 16,
-    "encoder_attention_heads": 2,
-    "max_positions": 12,
-    "language_embeddings": True,
+    **{"encoder_layers": 2, "encoder_embed_dim": 8, "encoder_ffn_embed_dim": 16},
+    **{"encoder_attention_heads": 2, "max_positions": 12, "language_embeddings": True},
 }
 
 

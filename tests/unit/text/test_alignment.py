@@ -208,21 +208,6 @@ def test_words_are_counted_after_segmentation(tmp_path):
     assert links[1] == "0-0"
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"links": "forward"}, "unknown `--links` 'forward'"),
-        ({"aligner": "none"}, "`--aligner` must be one that aligns, got 'none'"),
-        ({"aligner": "giza"}, "unknown aligner 'giza'"),
-        ({"segmentation": ("pre", "chars")}, "unknown segmentation 'chars'"),
-    ],
-)
-def test_unknown_names_are_refused(tmp_path, texts, changes, message):
-    with pytest.raises(UserError, match=message):
-        align_files(texts[2], tmp_path / "o", **changes)
-    assert not (tmp_path / "o").exists()
-
-
 def test_files_that_cannot_be_aligned_are_refused(tmp_path, texts, helpers):
     long, output = texts[2][0], tmp_path / "o"
     short, blank = (helpers.write_lines(tmp_path / n, rows) for n, rows in SHORT.items())

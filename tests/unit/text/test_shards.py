@@ -8,7 +8,7 @@ from fairseq_xling.cli import main
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.text import blocks, shards
-from fairseq_xling.text.blocks import mono_blocks, parallel_blocks
+from fairseq_xling.text.blocks import lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.inputs import scan_text
 from fairseq_xling.text.shards import check_lines, cut_text, line_offsets, section_sources
 from fairseq_xling.text.sources import Sources
@@ -115,3 +115,7 @@ def test_options_of_shards_alone_are_refused_without_shards(tmp_path, capsys, op
     assert main([*arguments(tmp_path), option, "2"]) == 1
     assert f"`{option}` needs `--shards`" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_byte_order_marks_are_not_part_of_words():
+    assert lines_of("\ufeffa b\n\n\ufeffc\n".encode()) == ["a b", "", "c"]

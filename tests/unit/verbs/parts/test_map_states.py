@@ -76,28 +76,6 @@ def test_each_layer_gets_the_map_of_its_rows(folders, tmp_path, capsys, method, 
     assert not (tmp_path / "map.safetensors.work").exists()
 
 
-def test_words_are_mapped_by_a_dictionary_and_the_rest_is_counted(
-    turned, write_states, tmp_path, capsys
-):
-    x, y = turned(offset=0.0)
-    order = np.random.default_rng(5).permutation(80)
-    de = write_states("de", {0: x}, unit="types", vocabulary=[f"w{n}" for n in range(80)])
-    en = write_states("en", {0: y[order]}, unit="types", vocabulary=[f"v{n}" for n in order])
-    lines = [f"v{n}\tw{n}\n" for n in range(50)] + ["house\tHaus\n"]
-    (tmp_path / "en-de.tsv").write_text("".join(lines))
-    pairs = ("--pairs", "dictionary", str(tmp_path / "en-de.tsv"))
-    for steps in ("none", "centre-first"):
-        assert call("procrustes", de, en, tmp_path / "map", "--normalize", steps, pairs=pairs) == 0
-        found = read_map(tmp_path / "map")
-        assert found.layers[0].fit["pairs"] == 50
-        near = torch.cdist(
-            found.apply(torch.from_numpy(x), 0), found.fixed(torch.from_numpy(y), 0)
-        ).argmin(1)
-        assert near.tolist() == list(range(80))  # those that are in no dictionary, too
-    printed = capsys.readouterr().out
-    assert "(pairs: dictionary (entries: 51, with an unknown word: 1, first column: en)" in printed
-
-
 @pytest.mark.parametrize(("normalize", "offset"), [("centre", 3.0), ("iterative", 0.0)])
 def test_tokens_are_mapped_by_alignments_so_that_plain_states_come_out(
     turned, write_states, tmp_path, normalize, offset
