@@ -211,13 +211,6 @@ def test_mixed_batches_hold_the_feeds_in_their_shares(fake_feeds):
     assert all(len(set(g[0].feeds.tolist())) == 2 for g in groups)
 
 
-def test_every_window_draws_its_mixture_anew(fake_feeds):
-    feeds = fake_feeds(en=(4000, 0.5), de=(4000, 0.5))
-    plan = Plan(feeds, Limits(None, 50), seed=2, mix=True, window=50)  # a batch a window
-    english = {int((g[0].feeds == 0).sum()) for g in take(plan, 40)}
-    assert len(english) > 5
-
-
 def test_feeds_mix_also_where_all_rows_are_equally_long(fake_feeds):
     feeds = fake_feeds(en=(4000, 0.5), de=(4000, 0.5))
     for feed in feeds:

@@ -1,5 +1,3 @@
-import gzip
-
 import numpy as np
 import pytest
 
@@ -57,12 +55,6 @@ def test_the_first_words_of_a_plain_file_are_all_of_them(tmp_path):
     rows = "".join(f"w{n} {n}\n" for n in range(30))
     (tmp_path / "v.vec").write_text(f"▁ 7\n▁x 8\n{rows}", encoding="utf-8")
     assert read_first_words(tmp_path / "v.vec", 3)[0] == ["▁", "▁x", "w0"]
-
-
-def test_compressed_files_are_read(tmp_path):
-    with gzip.open(tmp_path / "v.vec.gz", "wt", encoding="utf-8") as file:
-        file.write("1 2\n▁a 1 2\n")
-    assert read_text_vectors(tmp_path / "v.vec.gz", SYMBOLS)[1].sum() == 1
 
 
 @pytest.mark.parametrize(

@@ -53,15 +53,6 @@ def test_a_wide_beam_finds_every_translation_with_its_probability(seed):
         assert (found.nll[row].diff() >= 0).all()
 
 
-def test_it_finds_what_the_likeliest_alignment_does_not():
-    """Two slots: nothing at all is the likeliest alignment, but word 1 can be written in three ways
-    that are together more probable (Graves, 2012)."""
-    log_probs = torch.tensor([[[0.4, 0.3, 0.2, 0.1]] * 2]).log()
-    found = search(log_probs, [2], beam=4)
-    assert texts(found, 0)[0] == (1,)
-    assert found.nll[0, 0].exp().reciprocal() == pytest.approx(0.3 * 0.3 + 2 * 0.3 * 0.4)
-
-
 def test_words_say_which_slot_added_them():
     log_probs = torch.full((1, 5, 1 + WORDS), -9.0)
     for slot, word in enumerate((0, 2, 2, 0, 2)):

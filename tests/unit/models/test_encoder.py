@@ -32,34 +32,16 @@ def base(separate="", **sizes):
     return counted
 
 
-def test_the_shared_model_is_tokens_positions_a_norm_eight_layers_and_a_bias():
-    expected = V_UNION * D + POSITIONS * D + 2 * D + 8 * LAYER + V_UNION
-    assert base(en=V_UNION, de=V_UNION) == expected
-
-
-def test_separate_embeddings_add_what_the_specification_says():
-    joint = base(en=V_UNION, de=V_UNION)
-    assert (
-        base("emb", en=V_EN, de=V_DE) == joint + (V_EN + V_DE - V_UNION) * (D + 1) + POSITIONS * D
-    )
-
-
-@pytest.mark.parametrize(("layers", "more"), [("1-3", 21_263_616), ("1-6", 42_527_232)])
-def test_separate_layers_add_their_parameters_with_and_without_separate_embeddings(layers, more):
-    assert more == len(SharingPlan.parse(layers, 8).layers) * LAYER
-    assert base(f"emb,{layers}", en=V_EN, de=V_DE) == base("emb", en=V_EN, de=V_DE) + more  # A7, A8
-    joint = base(en=V_UNION, de=V_UNION)
-    assert base(layers, en=V_UNION, de=V_UNION) == joint + more  # A9, A10
-
-
-def test_a_third_language_adds_one_more_of_every_private_part():
-    two = base("emb,1-3", en=V_EN, de=V_DE)
+def test_parameters_are_as_many_as_the_specification_says():
+    joint, emb = base(en=V_UNION, de=V_UNION), base("emb", en=V_EN, de=V_DE)
+    assert joint == V_UNION * D + POSITIONS * D + 2 * D + 8 * LAYER + V_UNION
+    assert emb == joint + (V_EN + V_DE - V_UNION) * (D + 1) + POSITIONS * D
+    for layers, more in (("1-3", 21_263_616), ("1-6", 42_527_232)):
+        assert base(f"emb,{layers}", en=V_EN, de=V_DE) == emb + more  # A7, A8
+        assert base(layers, en=V_UNION, de=V_UNION) == joint + more  # A9, A10
     three = base("emb,1-3", en=V_EN, de=V_DE, zh=V_UNION)
-    assert three - two == V_UNION * (D + 1) + POSITIONS * D + 3 * LAYER
-
-
-def test_an_output_of_its_own_is_counted():
-    joint = base(en=V_UNION, de=V_UNION)
+    more = V_UNION * (D + 1) + POSITIONS * D + 3 * LAYER
+    assert three == base("emb,1-3", en=V_EN, de=V_DE) + more
     # Private tokens, one softmax: two tables and the output's. Private softmax: the reverse.
     assert base("tokens", en=V_UNION, de=V_UNION) == joint + 2 * V_UNION * D
     assert base("softmax", en=V_UNION, de=V_UNION) == joint + V_UNION * (2 * D + 1)

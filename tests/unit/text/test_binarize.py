@@ -54,21 +54,6 @@ def test_links_from_one_become_the_same_orders(tmp_path, helpers, caplog):
     assert "a.pharaoh: no link of 12 sentence pairs has a 0; if the words count" in caplog.text
 
 
-def test_links_of_words_are_spread_over_subwords(tmp_path, helpers):
-    folder = prepared(
-        tmp_path, helpers, ["abcd aa"], ["aa dcba"], ["0-1 1-0"], vocab_size=12, alphabet=8
-    )
-    encoders = [TextEncoder.load(folder, lang) for lang in ("en", "de")]
-    n = [[len(ids) - 1 for ids in encoder.encode(["abcd", "aa", "dcba"])] for encoder in encoders]
-    to_de, to_en = orders(folder)
-    long_en, short, long_de = n[0][0], n[0][1], n[1][2]
-    assert long_en > 1
-    expected = [long_en + min(k, short - 1) + 1 for k in range(short)]
-    expected += [min(k, long_en - 1) + 1 for k in range(long_de)]
-    assert to_de == [[*expected, long_en + short + 1]]
-    assert len(to_en[0]) == long_en + short + 1
-
-
 def test_links_may_connect_subwords(tmp_path, helpers):
     folder = prepared(
         tmp_path, helpers, ["abcd"], ["dcba"], ["0-1 1-0"], vocab_size=12, align_unit="subword"

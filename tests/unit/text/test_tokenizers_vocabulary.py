@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 
 import pytest
 import sentencepiece
@@ -184,13 +183,9 @@ def test_bad_vocabularies_are_named(tmp_path):
     file = tmp_path / "vocab.txt"
     file.write_text("".join(f"{token}\n" for token in vocabulary("bert")[1][:4]))
     assert message() == "vocab.txt: has no mask token '[MASK]'"
-    file.write_bytes(b"[PAD]\n\xff\n")
-    assert re.match(r"vocab\.txt:2: not UTF-8", message())
     file.unlink()
     (tmp_path / "vocab.json").write_text("[1, 2]")
     assert message() == "vocab.json: not a vocabulary in a known format"
-    (tmp_path / "vocab.json").write_text("{")
-    assert message().startswith("vocab.json:1: not JSON (")
     (tmp_path / "vocab.json").write_text('{"[MASK]": 1}')
     (tmp_path / "added_tokens.json").write_text('{"[CLS]": "x"}')
     assert message() == "added_tokens.json: must give a number to each token"

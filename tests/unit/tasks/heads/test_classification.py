@@ -11,7 +11,7 @@ from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.choices import ChoiceItem
 from fairseq_xling.tasks.formats.texts import TextItem
 from fairseq_xling.tasks.heads import IGNORE, find_labels
-from fairseq_xling.tasks.heads.classification import Classification, MultipleChoice, fit
+from fairseq_xling.tasks.heads.classification import Classification, MultipleChoice
 from fairseq_xling.tasks.options import parse_options
 
 
@@ -145,17 +145,6 @@ def test_an_item_that_is_cut_counts_once(chooser, codec, caplog):
     chooser.encode(choice(0, "dog", "cat", "rain", context=LONG), short)
     short.report()
     assert "1 items are longer than the model's 12 positions" in caplog.text
-
-
-@pytest.mark.parametrize("room", [3, 8, 11, 40])
-def test_texts_fill_the_room_and_no_more(room):
-    draw = np.random.default_rng(1)
-    for count in (2, 3):
-        for lengths in draw.integers(1, 20, (50, count)):
-            kept = [len(text) for text in fit([np.zeros(n) for n in lengths], room)]
-            assert sum(kept) == min(room, sum(lengths))
-            assert all(k <= n for k, n in zip(kept, lengths, strict=True))
-            assert kept[-1] >= min(lengths[-1], room // 2)
 
 
 def test_the_loss_is_a_softmax_over_the_questions_own_candidates(chooser, codec):
