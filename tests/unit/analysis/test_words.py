@@ -54,7 +54,3 @@ def test_a_part_of_a_longer_word_is_no_occurrence():
 def test_a_word_of_several_units_is_found_as_in_unsegmented_text():
     vocabulary = {(1, 2, 3): 0, (1,): 1, (3,): 2}
     assert find_words([1, 2, 3, 1, 2], [True] * 5, vocabulary) == [(0, 0, 3), (1, 3, 4)]
-
-
-def test_nothing_is_found_with_an_empty_vocabulary():
-    assert find_words([1, 2], [True, True], {}) == []

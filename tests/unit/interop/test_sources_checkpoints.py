@@ -80,28 +80,25 @@ def test_numbers_of_byte_pieces_are_spelt_out_where_their_list_is_beside_them(tm
         read_from(tmp_path)
 
 
-REFUSED = {
-    "encoder_learned_pos": (False, True),
-    "encoder_layers_to_keep": ("0", ""),
-}
-
-
-def test_activations_that_our_layers_lack_are_refused(tmp_path):
-    write_fairseq_roberta(tmp_path, activation_fn="tanh")
-    line = "`activation_fn` must be one of gelu, gelu_accurate, gelu_fast, relu, got 'tanh'"
-    with pytest.raises(UserError, match=f"model.pt: unsupported architecture: {line}$"):
-        read_from(tmp_path)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_variants_that_our_layers_cannot_represent_are_refused(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        (
+            "activation_fn",
+            "tanh",
+            "must be one of gelu, gelu_accurate, gelu_fast, relu, got 'tanh'",
+        ),
+        ("encoder_learned_pos", False, "must be True, got False"),
+        ("encoder_layers_to_keep", "0", "must be '', got '0'"),
+    ],
+)
+def test_variants_that_our_layers_cannot_represent_are_refused(name, value, rule, tmp_path):
     write_fairseq_roberta(tmp_path)
     checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
-    value, allowed = REFUSED[name]
     setattr(checkpoint["cfg"]["model"], name, value)
     torch.save(checkpoint, tmp_path / "model.pt")
-    line = f"unsupported architecture: `{name}` must be {allowed!r}, got {value!r}"
-    with pytest.raises(UserError, match=f"^{re.escape(f'{tmp_path}/model.pt: {line}')}$"):
+    line = re.escape(f"{tmp_path}/model.pt: unsupported architecture: `{name}` {rule}")
+    with pytest.raises(UserError, match=f"^{line}$"):
         read_from(tmp_path)
 
 

@@ -65,7 +65,7 @@ def test_the_small_model_from_scratch_has_14_to_15_million_parameters_with_20_00
     assert 14_000_000 <= found <= 15_000_000
 
 
-def test_a_family_has_an_embedding_for_each_language_unless_it_is_refused(count):
+def test_a_family_has_embeddings_of_languages_unless_they_are_refused(count):
     """SPEC G6: the released code of BERT and ELECTRA passes no language; here all families do."""
     without = count("tri_bert_base", 1000, no_language_embeddings=True)
     assert count("tri_bert_base", 1000) - without == 2 * 768

@@ -194,9 +194,6 @@ def test_the_mean_of_several_source_words_is_read_as_a_loop_gives_it(make_tri, m
     for number, row in enumerate(rows):
         alone = run(encoder, make_batch(("cdlm", row))["net_input"])[1][0]
         assert torch.allclose(final[number, : len(alone)], alone, atol=1e-5), number
-    assert not torch.allclose(
-        final[0, :4], run(encoder, make_batch(("cdlm", plain))["net_input"])[1]
-    )
 
 
 @pytest.mark.parametrize("mode", ["train", "eval"])

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.tasks.word_vectors import Lexicon, make_table, read_word_vectors
+from fairseq_xling.tasks.word_vectors import Lexicon, WordVectors, make_table, read_word_vectors
 
 TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
 
@@ -26,9 +26,7 @@ def test_words_of_text_files_are_in_their_order(tmp_path):
 
 
 def test_the_first_row_of_a_table_is_zero_and_the_others_are_mapped():
-    (words, w) = (np.eye(2, dtype=np.float32), np.array([[0, 1], [-1, 0]], dtype=np.float32))
-    from fairseq_xling.tasks.word_vectors import WordVectors
-
+    words, w = np.eye(2, dtype=np.float32), np.array([[0, 1], [-1, 0]], dtype=np.float32)
     table = make_table(WordVectors(["a", "b"], words, np.array([2, 1])), w)
     assert torch.equal(torch.from_numpy(table[1:]), torch.from_numpy(w))
     assert not table[0].any()

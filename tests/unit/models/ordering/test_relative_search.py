@@ -117,8 +117,6 @@ def test_with_a_tenth_of_the_pairs_flipped_a_beam_of_ten_keeps_more_pairs_than_g
     record_property("bigrams kept per key-point, greedy and beam 10", [kept[1] / 10, kept[10] / 10])
     assert kept[1] / 10 == pytest.approx(0.43, abs=0.02)
     assert kept[10] / 10 == pytest.approx(0.56, abs=0.02)
-    assert kept[1] / 9 == pytest.approx(0.468, abs=0.015)
-    assert kept[10] / 9 == pytest.approx(0.613, abs=0.015)
     exact = arrange(costs, full(costs), search="exact")
     assert float(exact.cost.mean()) <= cost[10] < cost[1]
     assert cost[10] == pytest.approx(float(exact.cost.mean()), rel=0.01)
