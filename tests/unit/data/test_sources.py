@@ -6,6 +6,7 @@ import pytest
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_items
 from fairseq_xling.data.sources import Pairs, Sentences, Stream
+from tests import row_by_row
 
 
 @pytest.fixture
@@ -70,6 +71,13 @@ def test_cut_sentences_are_counted(folder, tiny_corpus):
     assert pairs.num_truncated() == sum(
         (len(en) > 4) + (len(de) > 4) for en, de in tiny_corpus.pairs["train"]
     )
+
+
+def test_links_of_cut_pairs_are_those_read_alone(folder):
+    order = folder.order("train", "en", "de")
+    pairs = Pairs(*folder.parallel("train", "en", "de"), ("en", "de"), 6, order)
+    for index, row in enumerate(all_rows(pairs)):
+        assert row.order.tolist() == row_by_row.read(pairs, index).order.tolist()
 
 
 def test_opening_and_counting_holds_no_array_as_long_as_the_corpus(tmp_path):

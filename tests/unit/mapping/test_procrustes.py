@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fairseq_xling.mapping.procrustes import nearest_orthogonal, procrustes
+from fairseq_xling.mapping.procrustes import nearest_orthogonal, orthogonality_error, procrustes
 from fairseq_xling.mapping.refine import random_rotation
 from tests.random_tensors import doubles as normal
 
@@ -13,6 +13,7 @@ def test_a_planted_rotation_or_reflection_is_found_exactly(reflected):
     if reflected != (torch.linalg.det(w) < 0):
         w[:, 0] *= -1
     assert (procrustes(x, x @ w) - w).abs().max() < 1e-10
+    assert orthogonality_error(procrustes(x, x @ w)) < 1e-10
 
 
 def test_no_other_orthogonal_map_comes_nearer():
