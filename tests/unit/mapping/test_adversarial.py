@@ -5,10 +5,29 @@ import torch
 
 from fairseq_xling.mapping.adversarial import pull_to_orthogonal, train_adversarial
 from fairseq_xling.mapping.adversarial_options import AdversarialOptions
+from fairseq_xling.mapping.csls import csls_criterion
 from fairseq_xling.mapping.procrustes import orthogonality_error
 from fairseq_xling.mapping.refine import random_rotation
 
 SMALL = AdversarialOptions(hidden=32, epoch_size=4800, epochs=3)
+
+
+def test_a_rotation_is_recovered_from_the_shapes_alone(planted):
+    toy = planted(angle=1.2)
+    fixed, moving = toy.fixed.clone(), toy.moving.clone()
+
+    def criterion(w):
+        return csls_criterion(moving @ w, fixed)
+
+    identity = torch.eye(20)
+    found = [train_adversarial(moving, fixed, SMALL, seed, criterion) for seed in range(1, 4)]
+    w, epochs = max(found, key=lambda each: criterion(each[0]))
+    assert torch.equal(fixed, toy.fixed)
+    assert torch.equal(moving, toy.moving)
+    assert toy.accuracy(identity) < 0.75
+    assert toy.accuracy(w) > 0.9
+    assert orthogonality_error(w) < 1e-5
+    assert epochs[-1].criterion > epochs[0].criterion > criterion(identity)
 
 
 def test_a_seed_alone_decides_the_result(planted):
@@ -69,6 +88,17 @@ def test_a_map_that_explodes_ends_the_game(planted):
     w, epochs = train_adversarial(moving, fixed, options, 1, lambda w: 0.0)
     assert epochs == []
     assert torch.equal(w, torch.eye(20))
+
+
+def test_a_stronger_pull_keeps_the_map_of_the_game_nearer_to_orthogonal(planted):
+    toy = planted(angle=1.2, rows=300)
+    spans = []
+    for beta in (0.0, 0.001, 0.05):
+        options = dataclasses.replace(SMALL, epoch_size=6400, epochs=1, beta=beta)
+        _, epochs = train_adversarial(toy.moving, toy.fixed, options, 1, lambda w: 0.0)
+        spans.append(max(abs(value - 1) for value in epochs[0].singular_values))
+    assert spans[0] > spans[1] > spans[2]
+    assert spans[2] < 0.1
 
 
 def test_the_pull_leads_to_an_orthogonal_map():
