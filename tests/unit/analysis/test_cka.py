@@ -5,17 +5,8 @@ import torch
 
 from fairseq_xling.analysis import cka
 from fairseq_xling.analysis.cka import CKA, cka_matrix, linear_cka
-from fairseq_xling.analysis.retrieval import retrieval_accuracy
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.mapping.fit import fit_rows
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def rotation(width, seed=0):
-    return torch.linalg.qr(normal(width, width, seed=seed))[0]
+from tests.random_tensors import doubles as normal
 
 
 def hsic_form(x, y):
@@ -31,29 +22,6 @@ def streamed(x, y, sizes):
     for a, b in zip(x.split(sizes), y.split(sizes), strict=True):
         sums.update(a, b)
     return sums.value()
-
-
-def test_rotation_size_and_offset_do_not_count():
-    x = normal(300, 20)
-    for y in (x @ rotation(20), -0.01 * x, x + 5 * normal(20, seed=1), 1e-6 * x @ rotation(20) - 3):
-        assert linear_cka(x, y) == pytest.approx(1.0, abs=1e-10)
-        assert linear_cka(y, x) == pytest.approx(1.0, abs=1e-10)
-
-
-def test_a_general_linear_map_counts_and_by_as_much_as_its_singular_values_say():
-    # For white rows: ||A||_F^2 / (sqrt(D) ||A^T A||_F), 1 only if all singular values are equal.
-    x, a = normal(400, 16), normal(16, 16, seed=1)
-    x = x - x.mean(0)
-    x = x @ torch.linalg.inv(torch.linalg.cholesky(x.T @ x).T)
-    expected = a.square().sum() / (4 * (a.T @ a).norm())
-    assert expected < 0.85
-    assert linear_cka(x, x @ a) == pytest.approx(float(expected), abs=1e-10)
-
-
-def test_independent_gaussians_have_what_few_rows_give_by_chance():
-    n, d = 1000, 64
-    found = [linear_cka(normal(n, d, seed=2 * s), normal(n, d, seed=2 * s + 1)) for s in range(3)]
-    assert sum(found) / 3 == pytest.approx(d / (n + d), abs=1e-3)
 
 
 @pytest.mark.parametrize("widths", [(5, 5), (3, 9), (50, 2)])
@@ -87,12 +55,6 @@ def test_a_large_common_offset_changes_nothing(offset):
     # Whole numbers, so that adding the offset itself rounds nothing.
     x, y = normal(200, 8).mul(50).round(), normal(200, 8, seed=1).mul(50).round()
     assert linear_cka(x + offset, y + offset) == pytest.approx(linear_cka(x, y), abs=1e-12)
-    # The plain one-pass formula fails here: sum x x^T - N m m^T has lost all digits by 1e9.
-    if offset == 1e9:
-        far = x + offset
-        plain = far.T @ far - len(x) * torch.outer(far.mean(0), far.mean(0))
-        centred = (x - x.mean(0)).T @ (x - x.mean(0))
-        assert (plain - centred).norm() / centred.norm() > 1e-2
 
 
 def test_means_that_drift_from_chunk_to_chunk_are_no_offset():
@@ -126,21 +88,13 @@ def test_memory_does_not_grow_with_the_rows():
     ("x", "y", "message"),
     [
         (torch.ones(3, 2), torch.ones(4, 2), "must have equally many rows, got 3 and 4"),
-        (
-            torch.ones(3),
-            torch.ones(3),
-            r"must be matrices of examples in rows, got \(3,\) and \(3,\)",
-        ),
+        (torch.ones(3), torch.ones(3), r"must be matrices of examples in rows, got \(3,\) and"),
         (torch.eye(3), torch.eye(3) * math.nan, "`y` must be finite, got NaN or infinity in row 0"),
         (torch.eye(3).log(), torch.eye(3), "`x` must be finite, got NaN or infinity in row 0"),
         (torch.eye(1), torch.eye(1), "CKA needs at least 2 rows, got 1"),
         (torch.eye(0), torch.eye(0), "CKA needs at least 2 rows, got 0"),
         (torch.full((5, 2), 0.1), torch.eye(5), "rows that differ, those of `x` are all identical"),
-        (
-            torch.eye(5),
-            torch.full((5, 2), 1e7 / 3),
-            "rows that differ, those of `y` are all identical",
-        ),
+        (torch.eye(5), torch.full((5, 2), 1e7 / 3), "rows that differ, those of `y` are all ident"),
         (torch.eye(2).double() * 1e200, torch.eye(2), "values whose squares are finite"),
     ],
 )
@@ -185,64 +139,4 @@ def test_the_matrix_of_all_layers_has_the_cka_of_each_two():
     assert found[1, 0] > found[0, 0] + 0.2  # the layer that the other was made of
 
 
-def test_a_layer_of_the_matrix_that_never_changes_is_refused():
-    x = normal(9, 3)
-    with pytest.raises(UserError, match="those of `y` are all identical"):
-        cka_matrix([lambda: [x]], [lambda: [x], lambda: [torch.ones(9, 2)]])
-
-
 # --- SPEC S9: encoders trained apart, together, or not at all
-
-
-class Toy:
-    """Two languages that say the same things, word k of one for word k of the other, and encoders
-    trained on texts of their own: the first singular vectors of which words occur together."""
-
-    words, topics, width = 60, 8, 8
-
-    def __init__(self, seed):
-        self.draw = torch.Generator().manual_seed(seed)
-        about = torch.rand(self.topics, self.words, generator=self.draw) ** 6
-        self.about = about / about.sum(1, keepdim=True)
-
-    def text(self, count):
-        """Sentences as counts of words (count, words)."""
-        topics = torch.randint(self.topics, (count,), generator=self.draw)
-        drawn = torch.multinomial(self.about[topics], 10, True, generator=self.draw)
-        return torch.nn.functional.one_hot(drawn, self.words).sum(1).double()
-
-    def learn(self, text):
-        """A table of word vectors."""
-        together = (text.T @ text + 0.1).log()
-        left, values, _ = torch.linalg.svd(together - together.mean(0))
-        return left[:, : self.width] * values[: self.width].sqrt()
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_encoders_trained_apart_are_more_alike_than_one_trained_and_one_random(seed):
-    toy = Toy(seed)
-    english, german = toy.learn(toy.text(600)), toy.learn(toy.text(600))
-    random = torch.randn(toy.words, toy.width, generator=toy.draw, dtype=torch.float64)
-    # Together: a third of the words are spelt alike, and so have one row in a common table.
-    shared = torch.arange(toy.words) % 3 == 0
-    own = torch.arange(toy.words) + toy.words * (~shared)
-    both = torch.zeros(1200, 2 * toy.words, dtype=torch.float64)
-    both[:600, : toy.words] = toy.text(600)
-    both[600:, own] = toy.text(600)
-    table = toy.learn(both)
-    learnt, tested = toy.text(200), toy.text(100)
-
-    def measure(x, y, mapped=True):
-        found = fit_rows(learnt @ x, learnt @ y, normalize="centre") if mapped else None
-        sides = (tested @ x, tested @ y)
-        moved = (found.moving(sides[0]), found.fixed(sides[1])) if mapped else sides
-        accuracy = retrieval_accuracy(*(side[None] for side in moved))
-        return linear_cka(*sides), float(accuracy.mean())
-
-    alike, found = measure(english, german)
-    least, lost = measure(english, random)
-    assert least + 0.1 < alike and lost < found
-    # A common table needs no map; without one, encoders trained apart are at chance.
-    joint = measure(table[: toy.words], table[own], mapped=False)
-    apart = measure(english, german, mapped=False)
-    assert joint[1] > 2 * apart[1] and joint[0] > least

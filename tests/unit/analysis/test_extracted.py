@@ -50,19 +50,12 @@ def test_nan_and_infinity_are_named_with_file_and_row(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_extract_did_not_write_is_refused(folder, tmp_path):
-    with pytest.raises(UserError, match=r"nowhere: no such folder; `fairseq-xling extract`"):
-        Extracted(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match=r"empty: not a folder that `fairseq-xling extract` wrote"):
         Extracted(tmp_path / "empty")
-    for damage in (
-        [],
-        {"settings": {}},
-        {"settings": {"unit": "types", "lang": "de", "layers": 3}},
-    ):
-        write_json(folder / "meta.json", damage)
-        with pytest.raises(UserError, match="not a folder that `fairseq-xling extract` wrote"):
-            Extracted(folder)
+    write_json(folder / "meta.json", {"settings": {"unit": "types", "lang": "de", "layers": 3}})
+    with pytest.raises(UserError, match="not a folder that `fairseq-xling extract` wrote"):
+        Extracted(folder)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +63,7 @@ def test_a_folder_that_extract_did_not_write_is_refused(folder, tmp_path):
     [
         ("rows", -10, "`rows` must be a whole number of at least 0, got -10"),
         ("width", 3.5, "`width` must be a whole number of at least 0, got 3.5"),
-        ("rows", float("nan"), "`rows` must be a whole number of at least 0, got nan"),
         ("layers", [-1], "`layers` must be a whole number of at least 0, got -1"),
-        ("layers", [2, 0], "`layers` must increase, got 2,0"),
         ("layers", [0, 0], "`layers` must increase, got 0,0"),
     ],
 )
@@ -83,24 +74,6 @@ def test_counts_and_layers_that_cannot_be_are_named(folder, place, value, messag
     with pytest.raises(UserError) as error:
         Extracted(folder)
     assert str(error.value) == f"{folder}/meta.json: {message}"
-
-
-def test_arrays_that_are_missing_damaged_or_of_another_shape_are_named(folder):
-    array = folder / "layer02.npy"
-    np.save(array, normal(9, 3))
-    with pytest.raises(
-        UserError, match=r"layer02.npy: must be floats of shape \(10, 3\).*\(9, 3\)"
-    ):
-        Extracted(folder)
-    np.save(array, np.ones((10, 3), dtype=int))
-    with pytest.raises(UserError, match=r"layer02.npy: must be floats .* got int64"):
-        Extracted(folder)
-    array.write_bytes(b"\x93NUMPY")
-    with pytest.raises(UserError, match=r"layer02.npy: damaged or not a numpy array"):
-        Extracted(folder)
-    array.unlink()
-    with pytest.raises(UserError, match=r"layer02.npy: no such file; extract the folder again"):
-        Extracted(folder)
 
 
 def test_words_stand_for_rows(tmp_path, folder):
@@ -159,14 +132,3 @@ def test_layers_are_all_or_those_named(tmp_path, folder):
         common_layers(x, y, "0-2")
     with pytest.raises(UserError, match=r"`--layers` must lie in \[0, 2\], got '7'"):
         common_layers(x, y, "7")
-
-
-def test_a_finished_folder_needs_all_that_its_description_says(folder):
-    meta = read_json(folder / "meta.json")
-    write_json(folder / "meta.json", {**meta, "rows": 0})
-    with pytest.raises(UserError, match="x: contains no vectors"):
-        Extracted(folder)
-    del meta["rows"]
-    write_json(folder / "meta.json", meta)
-    with pytest.raises(UserError, match="not a folder that"):
-        Extracted(folder)

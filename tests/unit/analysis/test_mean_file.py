@@ -6,7 +6,7 @@ import torch
 
 from fairseq_xling.analysis.corpus import SplitCorpus, token_set
 from fairseq_xling.analysis.language_mean import LanguageMean
-from fairseq_xling.analysis.mean_file import MeanFile, compute_mean, read_mean, write_mean
+from fairseq_xling.analysis.mean_file import compute_mean, read_mean
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
 
@@ -83,23 +83,6 @@ def test_a_text_without_tokens_has_no_mean(tmp_path):
     ):
         compute(Blank(), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_damaged_file_or_one_of_another_kind_is_refused(tmp_path):
-    path = tmp_path / "x.safetensors"
-    with pytest.raises(UserError, match=r"x\.safetensors: no such file"):
-        read_mean(path)
-    path.write_bytes(b"nothing")
-    with pytest.raises(UserError, match=r"x\.safetensors: not a safetensors file, or damaged"):
-        read_mean(path)
-    write_mean(path, MeanFile(torch.full((2, 3), torch.nan), "en", 5, {}))
-    with pytest.raises(UserError, match=r"`mean` must be \(layers, width\) float64 and finite"):
-        read_mean(path)
-    from safetensors.torch import save_file
-
-    save_file({"mean": torch.zeros(2, 3)}, path)
-    with pytest.raises(UserError, match="not a file of means"):
-        read_mean(path)
 
 
 def test_the_set_of_a_language_is_what_occurs_in_its_text(tiny_corpus):

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from fairseq_xling.analysis.ranks import nearest, ranks
+from tests.random_tensors import normal as random
 
 
 def brute_force(queries, targets, gold):
@@ -13,10 +14,6 @@ def brute_force(queries, targets, gold):
         wrong = [c for j, c in enumerate(cosines) if j not in gold[i]]
         result.append(1 + sum(c >= best - 1e-6 for c in wrong))
     return result
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1000])

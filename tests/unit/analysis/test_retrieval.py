@@ -6,10 +6,7 @@ from fairseq_xling.analysis.retrieval import (
     retrieval_accuracy,
     sentence_vectors,
 )
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from tests.random_tensors import normal as random
 
 
 def test_vectors_equal_a_loop_over_words():
@@ -46,11 +43,6 @@ def test_batches_in_any_order_and_size_give_the_same_vectors():
     assert torch.equal(collect_vectors(pieces, 7), whole)
 
 
-def test_planted_translations_are_all_found():
-    x = random(3, 40, 8)
-    assert retrieval_accuracy(x, 3 * x).tolist() == [[1.0, 1.0]] * 3
-
-
 def test_accuracy_equals_brute_force_in_both_directions():
     x = random(2, 30, 6)
     y = x + random(2, 30, 6, seed=1)
@@ -63,11 +55,6 @@ def test_accuracy_equals_brute_force_in_both_directions():
         assert accuracy[layer].tolist() == [forward, backward]
         assert 0 < forward < 1
         assert forward != backward
-
-
-def test_unrelated_vectors_stay_at_chance():
-    accuracy = retrieval_accuracy(random(1, 2000, 16), random(1, 2000, 16, seed=1))
-    assert float(accuracy.max()) < 8 / 2000
 
 
 def test_a_collapsed_encoder_scores_nothing():

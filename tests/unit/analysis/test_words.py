@@ -1,37 +1,13 @@
-import math
-
 import pytest
 import torch
 
 from fairseq_xling.analysis.words import (
     TypeMeans,
-    chance_mrr,
     find_words,
     span_means,
     word_scores,
 )
-
-
-def random(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
-def test_identical_vectors_score_one():
-    vectors = random(50, 8)
-    pairs = torch.arange(50).repeat(2, 1).T
-    assert word_scores(vectors, vectors, pairs) == (1.0, 1.0)
-
-
-def test_shuffled_translations_score_about_ln_n_over_n():
-    n = 400
-    vectors = random(n, 8)
-    scores = []
-    for seed in range(5):
-        order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
-        scores.append(word_scores(vectors, vectors[order], torch.arange(n).repeat(2, 1).T)[0])
-    mean = sum(scores) / len(scores)
-    assert mean == pytest.approx(math.log(n) / n, rel=0.35)
-    assert chance_mrr(n) == pytest.approx((math.log(n) + 0.5772) / n, rel=0.01)
+from tests.random_tensors import normal as random
 
 
 def test_mrr_equals_the_definition():
@@ -69,13 +45,6 @@ def test_the_streaming_mean_equals_the_batch_mean():
     assert streaming.means()[:, 7].abs().sum() == 0
 
 
-def test_a_word_seen_once_is_its_state():
-    vector = random(1, 1, 5)
-    means = TypeMeans(1, layers=1, width=5)
-    means.add(torch.tensor([0]), vector)
-    assert torch.equal(means.means(), vector)
-
-
 def test_a_part_of_a_longer_word_is_no_occurrence():
     vocabulary = {(7,): 0, (7, 8): 1, (9,): 2}
     starts = [True, False, True, True, False]
@@ -85,7 +54,3 @@ def test_a_part_of_a_longer_word_is_no_occurrence():
 def test_a_word_of_several_units_is_found_as_in_unsegmented_text():
     vocabulary = {(1, 2, 3): 0, (1,): 1, (3,): 2}
     assert find_words([1, 2, 3, 1, 2], [True] * 5, vocabulary) == [(0, 0, 3), (1, 3, 4)]
-
-
-def test_nothing_is_found_with_an_empty_vocabulary():
-    assert find_words([1, 2], [True, True], {}) == []

@@ -45,6 +45,7 @@ from fairseq_xling.reports.page import write_page
 from fairseq_xling.reports.record import Record, Section
 from fairseq_xling.trained import load_trained
 from fairseq_xling.workflow import forking, options
+from tests.hostile.checkpoints import Runs
 
 REFUSED = (UserError, SystemExit)
 LARGE = 300_000  # rows of a table of 16 columns, above what a small file may ask for
@@ -121,16 +122,6 @@ def harmed(case: Case, tools: Tools) -> bool:
 # ---- what torch unpickles
 
 
-class Call:
-    """Pickled as a call of ``function`` with ``arguments``."""
-
-    def __init__(self, function: Callable[..., Any], *arguments: Any):
-        self.call = function, arguments
-
-    def __reduce__(self) -> Any:
-        return self.call
-
-
 _load = torch.load
 _any_pickle = put(torch, "load", lambda file, **k: _load(file, **{**k, "weights_only": False}))
 
@@ -148,8 +139,8 @@ def _packed(path: Path) -> Path:
     return _rewritten(path, zipfile.ZIP_DEFLATED, bytes)
 
 
-def _writing(tools: Tools) -> Call:
-    return Call(torch.save, 1, str(tools.marker))
+def _writing(tools: Tools) -> Runs:
+    return Runs(torch.save, 1, str(tools.marker))
 
 
 def _short(path: Path) -> Path:
@@ -158,39 +149,41 @@ def _short(path: Path) -> Path:
     return _rewritten(path, zipfile.ZIP_STORED, lambda record: record.replace(*names))
 
 
-@guard("weights_only, our reader", _any_pickle)
-def _(tools: Tools) -> None:
-    load_plain(_short(tools.saved({"model": {}, "more": _writing(tools)})))
+guard("weights_only, our reader", _any_pickle)(
+    lambda tools: load_plain(_short(tools.saved({"model": {}, "more": _writing(tools)})))
+)
 
 
-@guard("weights_only, fairseq's reader", _any_pickle)
-def _(tools: Tools) -> None:
-    tools.loaded(_short(tools.changed({"more": _writing(tools)})))
+guard("weights_only, fairseq's reader", _any_pickle)(
+    lambda tools: tools.loaded(_short(tools.changed({"more": _writing(tools)})))
+)
 
 
-@guard("weights_only, an encoder's weights", _any_pickle)
-def _(tools: Tools) -> None:
-    weights_folder._plain(_short(tools.saved({"a": _writing(tools)})))
+guard("weights_only, an encoder's weights", _any_pickle)(
+    lambda tools: weights_folder._plain(_short(tools.saved({"a": _writing(tools)})))
+)
 
 
-@guard("check_archive, our reader: functions", put(files, "check_archive"))
-def _(tools: Tools) -> bool:
-    return len(load_plain(tools.saved({"model": {}, "more": Call(bytearray, 999)}))["more"]) == 999
+guard("check_archive, our reader: functions", put(files, "check_archive"))(
+    lambda tools: (
+        len(load_plain(tools.saved({"model": {}, "more": Runs(bytearray, 999)}))["more"]) == 999
+    )
+)
 
 
-@guard("check_archive, fairseq's reader: functions", put(checkpoints, "check_archive"))
-def _(tools: Tools) -> Any:
-    return tools.loaded(tools.changed({"more": Call(bytearray, 999)}))
+guard("check_archive, fairseq's reader: functions", put(checkpoints, "check_archive"))(
+    lambda tools: tools.loaded(tools.changed({"more": Runs(bytearray, 999)}))
+)
 
 
-@guard("check_archive, our reader: compression", put(files, "check_archive"))
-def _(tools: Tools) -> Any:
-    return load_plain(_packed(tools.saved({"model": {"a": torch.zeros(10**5)}})))
+guard("check_archive, our reader: compression", put(files, "check_archive"))(
+    lambda tools: load_plain(_packed(tools.saved({"model": {"a": torch.zeros(10**5)}})))
+)
 
 
-@guard("check_archive, an encoder's weights: compression", put(weights_folder, "check_archive"))
-def _(tools: Tools) -> Any:
-    return weights_folder._plain(_packed(tools.saved({"a": torch.zeros(10**5)})))
+guard("check_archive, an encoder's weights: compression", put(weights_folder, "check_archive"))(
+    lambda tools: weights_folder._plain(_packed(tools.saved({"a": torch.zeros(10**5)})))
+)
 
 
 @guard("check_archive, our reader: checksums", put(files, "check_archive"))
@@ -205,9 +198,9 @@ def _(tools: Tools) -> bool:
 # ---- what a checkpoint contains
 
 
-@guard("check_layout, our reader", put(files, "check_layout"))
-def _(tools: Tools) -> Any:
-    return load_plain(tools.saved({"model": {}, "task_state": {"labels": {"label": [1]}}}))
+guard("check_layout, our reader", put(files, "check_layout"))(
+    lambda tools: load_plain(tools.saved({"model": {}, "task_state": {"labels": {"label": [1]}}}))
+)
 
 
 @guard("check_layout, fairseq's reader", put(checkpoints, "check_layout"))
@@ -235,19 +228,19 @@ def _not_finite(tools: Tools) -> Path:
     return tools.changed({f"model/{name}": tools.state["model"][name] * float("nan")})
 
 
-@guard("check_tensors, our reader", put(files, "check_tensors"))
-def _(tools: Tools) -> Any:
-    return load_plain(_not_finite(tools))
+guard("check_tensors, our reader", put(files, "check_tensors"))(
+    lambda tools: load_plain(_not_finite(tools))
+)
 
 
-@guard("check_tensors, fairseq's reader", put(checkpoints, "check_tensors"))
-def _(tools: Tools) -> Any:
-    return tools.loaded(_not_finite(tools))
+guard("check_tensors, fairseq's reader", put(checkpoints, "check_tensors"))(
+    lambda tools: tools.loaded(_not_finite(tools))
+)
 
 
-@guard("check_tensors, an encoder's weights", put(weights_folder, "check_tensors"))
-def _(tools: Tools) -> Any:
-    return weights_folder._plain(tools.saved({"a": torch.full((2,), float("nan"))}))
+guard("check_tensors, an encoder's weights", put(weights_folder, "check_tensors"))(
+    lambda tools: weights_folder._plain(tools.saved({"a": torch.full((2,), float("nan"))}))
+)
 
 
 @guard("check_tensors, an encoder's safetensors", put(weights_folder, "check_tensors"))
@@ -297,9 +290,7 @@ def _original_torch(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(checkpoint_utils, "torch", torch)
 
 
-@guard("fairseq's reader", _original_torch)
-def _(tools: Tools) -> Any:
-    return tools.loaded(_not_finite(tools))
+guard("fairseq's reader", _original_torch)(lambda tools: tools.loaded(_not_finite(tools)))
 
 
 # ---- what a checkpoint has built
@@ -307,9 +298,9 @@ def _(tools: Tools) -> Any:
 ANY = served.Declared("anything", lambda value: True)
 
 
-@guard("check_served, our reader", put(trained, "check_served"))
-def _(tools: Tools) -> Any:
-    return load_trained(tools.changed({"cfg.task._name": "masked_lm"}))
+guard("check_served, our reader", put(trained, "check_served"))(
+    lambda tools: load_trained(tools.changed({"cfg.task._name": "masked_lm"}))
+)
 
 
 @guard("check_served, fairseq's reader", put(checkpoints, "check_served"))
@@ -360,9 +351,9 @@ def _(tools: Tools) -> Any:
         del MODEL_REGISTRY["foreign"]
 
 
-@guard("declared types", put(served, "fits", lambda value, kind: True))
-def _(tools: Tools) -> Any:
-    return load_trained(tools.changed({"cfg.model.dropout": "0.1"}))
+guard("declared types", put(served, "fits", lambda value, kind: True))(
+    lambda tools: load_trained(tools.changed({"cfg.model.dropout": "0.1"}))
+)
 
 
 @guard("plain names", put(served, "PLAIN", ANY))
@@ -384,11 +375,12 @@ def _(tools: Tools) -> bool:
     return tools.loaded(path)[2].cfg.data == str(odd)
 
 
-@guard("formats of data", _allowed("task", "translation", "dataset_impl"))
-def _(tools: Tools) -> bool:
-    return str(tools.loaded(tools.peer(task={"dataset_impl": "fasta"}))[2].cfg.dataset_impl) == (
-        "fasta"
+guard("formats of data", _allowed("task", "translation", "dataset_impl"))(
+    lambda tools: (
+        str(tools.loaded(tools.peer(task={"dataset_impl": "fasta"}))[2].cfg.dataset_impl)
+        == ("fasta")
     )
+)
 
 
 @guard("unset options", _allowed("model", "transformer", "encoder_xformers_att_config"))
@@ -430,9 +422,9 @@ def _(tools: Tools) -> Any:
         return nn.Embedding(LARGE, 16)
 
 
-@guard("Budget.check_layers", put(budget.Budget, "check_layers"))
-def _(tools: Tools) -> Any:
-    return load_trained(tools.changed({"cfg.model.encoder_layers": 10**9}))
+guard("Budget.check_layers", put(budget.Budget, "check_layers"))(
+    lambda tools: load_trained(tools.changed({"cfg.model.encoder_layers": 10**9}))
+)
 
 
 @guard("Budget.allow, fairseq's reader", put(budget.Budget, "allow"))
@@ -545,7 +537,7 @@ _numpy_load = np.load
 def _(tools: Tools) -> None:
     """An array of objects is refused where it is mapped, too; a bare pickle is not."""
     path = tools.folder / "x.npy"
-    path.write_bytes(pickle.dumps(Call(Path.touch, tools.marker)))
+    path.write_bytes(pickle.dumps(Runs(Path.touch, tools.marker)))
     array_file.mapped(path, "f", (None,), "write it again")
 
 
@@ -554,14 +546,16 @@ def _settings(tools: Tools, text: str) -> dict[str, Any]:
     return options.read_yaml(str(tools.folder / "run.yaml"), ["train_args"])
 
 
-@guard("safe YAML", put(options, "_Texts", yaml.UnsafeLoader))
-def _(tools: Tools) -> None:
-    _settings(tools, f"train_args: !!python/object/apply:os.mkdir ['{tools.marker}']\n")
+guard("safe YAML", put(options, "_Texts", yaml.UnsafeLoader))(
+    lambda tools: _settings(
+        tools, f"train_args: !!python/object/apply:os.mkdir ['{tools.marker}']\n"
+    )
+)
 
 
-@guard("no --user-dir in YAML", put(options, "_refused", lambda value: ""))
-def _(tools: Tools) -> Any:
-    return _settings(tools, "train_args: --user-dir evil\n")
+guard("no --user-dir in YAML", put(options, "_refused", lambda value: ""))(
+    lambda tools: _settings(tools, "train_args: --user-dir evil\n")
+)
 
 
 _environment = jinja2.Environment

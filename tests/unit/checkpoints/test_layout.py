@@ -17,17 +17,12 @@ WHOLE = {
     "args": None,
     "optimizer_history": [
         {
-            "criterion_name": "C",
-            "optimizer_name": "O",
+            **{"criterion_name": "C", "optimizer_name": "O", "num_updates": 3},
             "lr_scheduler_state": {"best": None, "lr": 1e-3},
-            "num_updates": 3,
         }
     ],
     "task_state": {
-        "labels": {"label": ["a", "b"]},
-        "head_form": 2,
-        "words": {"en": ["a"]},
-        "letters": {},
+        **{"labels": {"label": ["a", "b"]}, "head_form": 2, "words": {"en": ["a"]}, "letters": {}}
     },
     "extra_state": {
         "best": 1.5,
@@ -36,16 +31,9 @@ WHOLE = {
         "metrics": {"default": [(10, "loss", "AverageMeter", {"val": 1.0})]},
         "BilingualMLMTask": {"early_stopping": {"best": 1.5, "num_runs": 0}},
         "train_iterator": {
-            "version": 2,
-            "epoch": 1,
-            "iterations_in_epoch": 0,
-            "shuffle": True,
-            "update_freq": 1,
-            "num_shards": 1,
-            "groups": 9,
-            "groups_done": 0,
+            **{"version": 2, "epoch": 1, "iterations_in_epoch": 0, "shuffle": True, "shards": 2},
+            **{"update_freq": 1, "num_shards": 1, "groups": 9, "groups_done": 0},
             "cursors": [{"drawn": [0], "batch": 0, "window": 0}],
-            "shards": 2,
             "shard_cursors": {"default": [{"drawn": [0], "batch": 0, "window": 0}]},
         },
     },
@@ -142,12 +130,6 @@ def test_what_is_inside_an_entry_has_a_kind_too(place, wrong, rule):
         check_layout(with_value(place, wrong), "x.pt", TRAINED)
 
 
-@pytest.mark.parametrize("state", [None, [], "x", 5, {1: 2}.keys()])
-def test_a_file_of_something_else_is_no_checkpoint(state):
-    with pytest.raises(UserError, match=r"x\.pt: not a fairseq checkpoint"):
-        check_layout(state, "x.pt", TRAINED)
-
-
 def test_settings_that_hold_themselves_many_times_are_refused_at_once():
     value = ["x"]
     for _ in range(15):
@@ -160,7 +142,6 @@ def test_settings_that_hold_themselves_many_times_are_refused_at_once():
             check_layout({**WHOLE, "cfg": {"task": {"data": wrong}}}, "x.pt", TRAINED)
 
 
-@pytest.mark.parametrize("wrong", ["${oc.env:HOME}", "a ${b}"])
-def test_settings_that_refer_to_others_are_refused(wrong):
+def test_settings_that_refer_to_others_are_refused():
     with pytest.raises(UserError, match=r"x\.pt: `cfg\.task\.data` must not refer to another"):
-        check_layout({**WHOLE, "cfg": {"task": {"data": wrong}}}, "x.pt", TRAINED)
+        check_layout({**WHOLE, "cfg": {"task": {"data": "a ${b}"}}}, "x.pt", TRAINED)

@@ -5,7 +5,7 @@ import pytest
 
 from fairseq_xling.core.bounds import BOUNDS, VARIABLE, bound, check_bound
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import byte_lines, read_json, read_lines, read_text
+from fairseq_xling.core.files import byte_lines, read_json, read_lines
 from fairseq_xling.core.json_fields import decode_json
 
 
@@ -76,12 +76,6 @@ def test_a_text_that_is_read_as_a_whole_is_bounded(tmp_path, monkeypatch):
     path.write_text("[1, 2]\n\n\n")
     with pytest.raises(UserError, match=r"a\.json: must be at most 8 bytes of JSON, got 9 or"):
         read_json(path)
-
-
-def test_a_text_that_is_not_utf8_is_named_with_its_line(tmp_path):
-    (tmp_path / "a").write_bytes(b"good\nbad \xff")
-    with pytest.raises(UserError, match=r"a:2: not UTF-8 \(byte 4: invalid start byte\)"):
-        read_text(tmp_path / "a", "json")
 
 
 def test_json_of_too_many_values_is_refused_before_it_is_read(monkeypatch):

@@ -55,26 +55,10 @@ def test_an_error_in_the_middle_of_a_write_leaves_the_old_content_and_no_other_f
     assert os.listdir(tmp_path) == ["a.bin"]
 
 
-def test_until_the_block_ends_readers_see_the_old_file(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text("old")
-    with atomic_write(path, "w") as file:
-        file.write("new")
-        file.flush()
-        assert path.read_text() == "old"
-    assert path.read_text() == "new"
-
-
 def test_a_written_file_can_be_read_by_others(tmp_path):
     with atomic_write(tmp_path / "a.bin") as file:
         file.write(b"x")
     assert stat.S_IMODE((tmp_path / "a.bin").stat().st_mode) == 0o644
-
-
-def test_text_is_written_as_utf8_with_plain_newlines(tmp_path):
-    with atomic_write(tmp_path / "a.txt", "w") as file:
-        file.write("▁ü\n")
-    assert (tmp_path / "a.txt").read_bytes() == "▁ü\n".encode()
 
 
 def test_json_comes_back_and_is_readable_and_stable(tmp_path):
@@ -150,21 +134,12 @@ def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
         list(read_lines(tmp_path / "pipe"))
 
 
-def damaged(kind: str) -> bytes:
-    whole = gzip.compress(os.urandom(5000).hex().encode())
-    if kind == "not gzip at all":
-        return b"plain text\n"
-    if kind == "cut":
-        return whole[:2000]
-    return whole[:10] + b"\xff" * 8 + whole[18:]
-
-
-@pytest.mark.parametrize("kind", ["not gzip at all", "cut", "overwritten"])
-def test_a_damaged_gzip_file_is_named(tmp_path, kind):
-    path = tmp_path / "a.gz"
-    path.write_bytes(damaged(kind))
-    with pytest.raises(UserError, match=r"a\.gz: damaged gzip file \("):
-        list(read_lines(path))
+def test_a_damaged_gzip_file_is_named(tmp_path):
+    path, whole = tmp_path / "a.gz", gzip.compress(os.urandom(5000).hex().encode())
+    for content in (b"plain text\n", whole[:2000], whole[:10] + b"\xff" * 8 + whole[18:]):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"a\.gz: damaged gzip file \("):
+            list(read_lines(path))
 
 
 def test_the_digest_is_sha256_of_all_bytes(tmp_path):

@@ -94,13 +94,10 @@ def home(tmp_path):
     assert (tmp_path / "home" / "latest").is_symlink()
 
 
-def test_a_link_in_place_of_the_begun_folder_is_replaced(tmp_path, home):
+def test_a_link_in_place_of_our_folder_is_replaced(tmp_path, home):
     (tmp_path / ".out.partial").symlink_to(home)
     write(tmp_path / "out")
     assert not (tmp_path / "out").is_symlink()
-
-
-def test_a_link_in_place_of_the_work_folder_is_replaced(tmp_path, home):
     (tmp_path / "out.work").symlink_to(home / "deep")
     with work_folder(tmp_path / "out", {}) as work:
         work.keep("rows", {})

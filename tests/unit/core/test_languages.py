@@ -14,20 +14,10 @@ def test_order_and_direction_are_kept_and_blanks_are_not():
     [
         ("en,de, en", "`--languages`: language 'en' is named twice in 'en,de, en'"),
         ("en,training", "`--languages`: language code 'training' in 'en,training' is taken"),
-        *(
-            (
-                text,
-                f"`--languages`: language code {code!r} in {text!r} must be letters, digits or "
-                "'_', starting with a letter",
-            )
-            for text, code in (
-                ("", ""),
-                ("en,", ""),
-                ("en-de",) * 2,
-                ("2en",) * 2,
-                ("en,../de", "../de"),
-            )
-        ),
+        ("", "`--languages`: language code '' in '' must be letters, digits or '_', starting with"),
+        ("en-de", "`--languages`: language code 'en-de' in 'en-de' must be letters, digits or"),
+        ("2en", "`--languages`: language code '2en' in '2en' must be letters, digits or"),
+        ("en,../de", "`--languages`: language code '../de' in 'en,../de' must be letters, digits"),
     ],
 )
 def test_a_code_that_could_not_stand_in_a_file_name_is_refused(text, message):

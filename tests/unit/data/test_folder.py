@@ -117,9 +117,8 @@ def test_a_dictionary_that_changed_or_went_missing_is_refused(make_corpus):
     assert refusal(path) == "FOLDER/dict.de.txt: no such file, though meta.json lists it"
 
 
-@pytest.mark.parametrize("content", ["[]", '{"format": 1}', '{"format": 1, "languages": ["en"]}'])
-def test_a_meta_file_that_lacks_something_is_refused(tmp_path, content):
-    (tmp_path / "meta.json").write_text(content)
+def test_a_meta_file_that_lacks_something_is_refused(tmp_path):
+    (tmp_path / "meta.json").write_text('{"format": 1, "languages": ["en"]}')
     assert refusal(tmp_path).startswith("FOLDER/meta.json: ")
 
 
@@ -170,14 +169,9 @@ def test_text_with_ids_of_another_dictionary_is_refused(make_corpus):
 @pytest.mark.parametrize(
     "content",
     [
-        {},
-        [],
         {"entries": [[1]]},
-        {"entries": [[[9999], [[[7], 1.0, "de"]]]]},
         {"entries": [[[7], [[[9999], 1.0, "de"]]]]},
-        {"entries": [[[7], [[[8], 1.0, "fr"]]]]},
         {"entries": [[[7], [[[8], -1.0, "de"]]]]},
-        {"entries": [[[], [[[8], 1.0, "de"]]]]},
         {"entries": [[[7.0], [[[8], 1, "de"]]]]},
         {"entries": [[[7], [[[8], float("inf"), "de"]]]]},
     ],
@@ -193,32 +187,16 @@ def test_damaged_anchors_are_named(make_corpus, content):
     ("part", "value", "message"),
     [
         ("languages", [], "has no valid languages"),
-        ("languages", [["en"], "de"], "has no valid languages"),
-        (
-            "languages",
-            ["en", "en"],
-            "has no valid languages (`languages`: language 'en' is named twice",
-        ),
-        (
-            "languages",
-            ["en", "../de"],
-            "has no valid languages (`languages`: language code '../de' in",
-        ),
-        ("languages", {"en": 1}, "has no valid languages"),
-        ("dictionaries", {}, "has no valid dictionaries"),
-        ("dictionaries", {"../dict.txt": "0"}, "has no valid dictionaries"),
+        ("languages", ["en", "en"], "has no valid languages (`languages`: language 'en' is named"),
+        ("languages", ["en", "../de"], "has no valid languages (`languages`: language code '../d"),
         ("dictionaries", {"dict.en.txt": "0"}, "has no valid dictionaries"),
-        ("dictionaries", {"dict.txt": 0}, "has no valid dictionaries"),
         ("mono", {"train": {"fr": {}}}, "has no valid mono"),
         ("mono", {"../train": {"en": {}}}, "has no valid mono"),
-        ("mono", {"train": ["en"]}, "has no valid mono"),
         ("parallel", {"train": {"en-fr": {}}}, "has no valid parallel"),
         ("parallel", {"train": {"ende": {}}}, "has no valid parallel (language pair 'ende' must"),
-        ("parallel", {"train": {"en-de": []}}, "has no valid parallel"),
         ("files", {"../x": {"bytes": 1, "sha256": ""}}, "has no valid files"),
         ("files", {"dict.txt": 1}, "has no valid files"),
-        *((name, [1], f"has no valid {name}") for name in ("mono", "parallel", "dictionaries")),
-        *(("format", value, f"format must be 1, got {value}") for value in (True, 2)),
+        ("format", True, "format must be 1, got True"),
     ],
 )
 def test_a_damaged_part_of_the_description_is_named(make_corpus, part, value, message):
@@ -231,18 +209,15 @@ def test_a_damaged_part_of_the_description_is_named(make_corpus, part, value, me
     ("content", "message"),
     [
         ("<mask> 1\n<null> 1\na\n", "dict.txt:3: must be a symbol, a space and a count, got 'a'"),
-        ("<mask> 1\n<null> 1\na x\n", "dict.txt:3: must be a symbol, a space and a count, got"),
         ("<mask> 1\n<null> 1\na 1\n\n", "dict.txt:4: must be a symbol, a space and a count, got"),
         ("<mask> 1\n<null> 1\na 1\nb 1\na 2\n", "dict.txt:5: has 'a' a second time"),
         ("<mask> 1\n<null> 1\n<s> 1\n", "dict.txt:3: has '<s>' a second time"),
         ("<null> 1\n<mask> 1\n", "dict.txt: must begin with <mask> and <null>, as `prepare`"),
-        ("", "dict.txt: must begin with <mask> and <null>, as `prepare`"),
-        ("<mask> 1\n<null> 1\n\udcff 1\n", "dict.txt:3: not UTF-8"),
     ],
 )
 def test_a_dictionary_that_fairseq_would_not_load_is_refused(make_corpus, content, message):
     path = make_corpus().path
-    (path / "dict.txt").write_bytes(content.encode("utf-8", "surrogateescape"))
+    (path / "dict.txt").write_text(content)
     edited(path, dictionaries={"dict.txt": sha256(path / "dict.txt")})
     assert refusal(path).startswith(f"FOLDER/{message}")
 
@@ -309,6 +284,10 @@ def test_a_folder_of_shards_is_the_list_of_them_by_number(cut):
     assert shard_paths(":".join(map(str, paths))) == paths
     assert shard_paths(str(paths[1])) == [paths[1]]
     assert shard_paths(f"{paths[2]}:{paths[0]}") == [paths[2], paths[0]]
+    with pytest.raises(
+        UserError, match=f"data: {paths[1]} is named twice in '{paths[1]}:{paths[1]}'"
+    ):
+        shard_paths(f"{paths[1]}:{paths[1]}")
 
 
 def test_ten_shards_are_in_the_order_of_their_numbers(tmp_path):
@@ -326,11 +305,9 @@ def test_epochs_train_on_the_shards_in_turn_and_validate_on_the_first(cut):
 
 
 def test_a_folder_of_shards_is_not_taken_for_a_data_folder(cut):
-    with pytest.raises(UserError) as error:
+    line = f"^{cut}: is a folder of shards; name one of them, such as {cut / 'shard0'}$"
+    with pytest.raises(UserError, match=line):
         DataFolder(cut)
-    assert str(error.value) == (
-        f"{cut}: is a folder of shards; name one of them, such as {cut / 'shard0'}"
-    )
 
 
 def languages(folder):
@@ -363,9 +340,3 @@ def test_a_shard_that_is_missing_or_of_other_text_is_named(cut, damage, message)
     assert str(error.value).startswith(expected)
     with pytest.raises(UserError, match=str(cut / "shard1")):  # in the middle of a training
         shards.folder("train", 2)
-
-
-def test_a_shard_that_is_named_twice_is_refused(cut):
-    one = cut / "shard1"
-    with pytest.raises(UserError, match=f"data: {one} is named twice in '{one}:{one}'"):
-        shard_paths(f"{one}:{one}")

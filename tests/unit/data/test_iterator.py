@@ -26,38 +26,6 @@ def tokens(batch, side="src"):
     return batch["net_input"][side]["tokens"].tolist()
 
 
-def test_a_batch_holds_the_rows_of_its_specification(make_dataset):
-    dataset = make_dataset("mlm")
-    batch = dataset[spec(1, [3, 0, 7])]
-    source = dataset.feeds[1].source
-    expected = [source[i].source.tokens.tolist() for i in (3, 0, 7)]
-    width = max(map(len, expected))
-    assert tokens(batch, "tgt") == [row + [1] * (width - len(row)) for row in expected]
-    assert batch["id"].tolist() == [3, 0, 7]
-    assert batch["net_input"]["pair"] == ("de", "de")
-    assert set(batch["net_input"]["tgt"]["langs"][:, 0].tolist()) == {1}
-
-
-def test_a_row_looks_the_same_in_any_batch(make_dataset):
-    dataset = make_dataset("mlm")
-    together = tokens(dataset[spec(0, [5, 6, 7, 8])])
-    for place, i in enumerate((5, 6, 7, 8)):
-        alone = tokens(dataset[spec(0, [i])])[0]
-        assert together[place][: len(alone)] == alone
-
-
-def test_another_counter_or_seed_hides_other_words_of_the_same_row(make_dataset):
-    dataset, other = make_dataset("mlm", seed=1), make_dataset("mlm", seed=2)
-    rows = list(range(60))
-    first = tokens(dataset[spec(0, rows)])
-    later = tokens(dataset[spec(0, rows, [n + 1000 for n in rows])])
-    reseeded = tokens(other[spec(0, rows)])
-    for changed in (later, reseeded):
-        differing = sum(a != b for a, b in zip(first, changed, strict=True))
-        assert differing > 15  # most sentences are too short to have two different masks
-    assert tokens(dataset[spec(0, rows)]) == first
-
-
 def test_the_global_generators_neither_matter_nor_move(make_dataset):
     dataset = make_dataset("mlm")
     results = []
@@ -71,48 +39,6 @@ def test_the_global_generators_neither_matter_nor_move(make_dataset):
         assert np.random.get_state()[1].tolist() == before[1]
         assert torch.equal(torch.get_rng_state(), before[2])
     assert results[0] == results[1]
-
-
-def test_rows_of_several_languages_or_objectives_make_one_batch_without_a_pair(make_dataset):
-    dataset = make_dataset("mlm", "tlm")
-    languages = dataset[spec([0, 1], [2, 2])]
-    assert "pair" not in languages["net_input"] and languages["objective"].tolist() == [0, 0]
-    mixed = dataset[spec([0, 2], [2, 2])]
-    assert "pair" not in mixed["net_input"] and mixed["objective"].tolist() == [0, 1]
-    assert "pair" not in dataset[spec(2, [0, 1])]["net_input"]  # TLM: two languages in each row
-
-
-def test_transforms_see_the_rows_first_and_in_order(make_dataset):
-    seen = []
-
-    def bump(rows, rng):
-        seen.append(rng.random())
-        return [row.with_source(np.where(row.source.tokens > 5, 6, 2)) for row in rows]
-
-    def append(rows, rng):
-        seen.append(rng.random())
-        assert all(set(row.source.tokens.tolist()) <= {2, 6} for row in rows)
-        return [row.with_source(np.append(row.source.tokens, 7)) for row in rows]
-
-    dataset = make_dataset("mlm", transforms=[bump, append])
-    targets = tokens(dataset[spec(0, [4, 5])], "tgt")
-    assert all(7 in row for row in targets)
-    assert seen[0] != seen[1]  # each has randomness of its own
-    dataset[spec(0, [4, 5])]
-    assert seen[2:] == seen[:2]  # and the same batch always the same
-    dataset[spec(0, [4, 5], [94, 95])]
-    assert seen[4] != seen[0]
-
-
-def test_the_real_padding_of_planned_batches_is_what_the_lengths_promised(make_dataset):
-    dataset = make_dataset("mlm")
-    assert len(dataset) == 120
-    for one in in_order(dataset.feeds, Limits(100, None)):
-        batch = dataset[one]
-        width = batch["net_input"]["src"]["tokens"].shape[1]
-        source = dataset.feeds[one.feeds[0]].source
-        assert width == source.lengths(one.indices).max()
-        assert batch["ntokens"] == source.lengths(one.indices).sum()
 
 
 def test_examples_are_never_longer_than_their_objective_says(make_dataset):
@@ -133,32 +59,14 @@ WINDOW = 32
 def training(make_dataset):
     """``training(epoch=..., shard=...)`` is a fresh iterator, as after a restart."""
 
-    def make(
-        *names,
-        epoch=1,
-        groups=5,
-        update_freq=1,
-        num_shards=1,
-        shard=0,
-        num_workers=0,
-        mix=False,
-        limits=LIMITS,
-        **changes,
-    ):
+    defaults = {"epoch": 1, "groups": 5, "update_freq": 1, "num_shards": 1, "shard": 0}
+
+    def make(*names, mix=False, limits=LIMITS, num_workers=0, **changes):
+        how = {name: changes.pop(name, value) for name, value in defaults.items()}
         dataset = make_dataset(*names, **changes)
         plan = Plan(dataset.feeds, limits, dataset.seed, mix, window=WINDOW)
-        return TrainingIterator(
-            dataset,
-            plan,
-            plan.start(),
-            epoch=epoch,
-            groups_done=0,
-            groups=groups,
-            update_freq=update_freq,
-            num_shards=num_shards,
-            shard=shard,
-            num_workers=num_workers,
-        )
+        how |= {"groups_done": 0, "num_workers": num_workers}
+        return TrainingIterator(dataset, plan, plan.start(), **how)
 
     return make
 
@@ -257,20 +165,6 @@ def test_a_batch_from_the_loader_is_the_one_that_the_dataset_made(training):
     assert type(batch["net_input"]["pair"]) is tuple
 
 
-def test_the_same_row_is_hidden_otherwise_in_every_epoch(training):
-    iterator = training(groups=24, limits=Limits(None, 10))
-    seen = []
-    for _ in range(3):
-        rows = {}
-        for batch in read(iterator):
-            rows |= rows_of(batch)
-        seen.append({key: row for key, row in rows.items() if len(row) > 9})
-    for one, other in [(0, 1), (1, 2), (0, 2)]:
-        common = set(seen[one]) & set(seen[other])
-        same = sum(seen[one][key] == seen[other][key] for key in common)
-        assert len(common) >= 10 and same < 0.5 * len(common)
-
-
 # ---- several workers
 
 
@@ -288,12 +182,6 @@ def test_shards_with_micro_batches_deal_out_the_same_groups(training):
     for step in range(5):
         group = [batch for shard in both for batch in shard[2 * step : 2 * step + 2]]
         assert sorted(group) == sorted(alone[4 * step : 4 * step + 4])
-
-
-def test_all_workers_have_the_same_language_in_a_step(training):
-    both = [read(training(groups=30, num_shards=2, shard=shard)) for shard in (0, 1)]
-    steps = [languages(a) | languages(b) for a, b in zip(*both, strict=True)]
-    assert all(len(step) == 1 for step in steps) and {0} in steps and {1} in steps
 
 
 # ---- killed and resumed
@@ -358,14 +246,6 @@ def saved(state):
     return file
 
 
-def test_a_state_taken_at_the_end_of_an_epoch_begins_the_next(training):
-    iterator = training(groups=5)
-    epoch(iterator)
-    state = iterator.state_dict()
-    assert (state["epoch"], state["iterations_in_epoch"]) == (2, 0)
-    assert epoch(resumed(training, state)) == epoch(iterator)
-
-
 def test_a_resumed_training_can_be_killed_and_resumed_again(training):
     whole = epochs(training(groups=6), 2)
     state, taken = None, 0
@@ -402,18 +282,6 @@ def test_larger_or_smaller_steps_go_on_where_each_language_was_left(training, up
     for lang in ({0}, {1}):
         mine = [digest(batch) for batch in seen + rest if languages(batch) == lang]
         assert mine == [digest(b) for b in whole if languages(b) == lang][: len(mine)]
-
-
-def test_one_process_takes_over_from_two_without_repeating_or_losing_a_batch(training):
-    whole = epochs(training(groups=6, update_freq=2), 2)
-    killed = training(groups=6, num_shards=2, shard=1)
-    batches = killed.next_epoch_itr()
-    for _ in range(4):
-        next(batches)
-    again = resumed(training, killed.state_dict(), groups=6, update_freq=2)
-    assert len(epoch(again)) == 4
-    again = resumed(training, killed.state_dict(), groups=6, update_freq=2)
-    assert epochs(again, 2)[: 4 + 12] == whole[8:]
 
 
 def test_an_epoch_shortened_by_a_change_of_workers_stays_so_when_it_is_resumed_again(training):

@@ -107,9 +107,7 @@ def test_a_missing_half_is_named(written, suffix):
     [
         (".idx", lambda data: b"", "not an index of fairseq's mmap format"),
         (".idx", lambda data: b"TNTIDX" + data[6:], "not an index of fairseq's mmap format"),
-        (".idx", lambda data: data[:20], "not an index of fairseq's mmap format"),
         (".idx", lambda data: data[:-1], "damaged index"),
-        (".idx", lambda data: data + b"\0", "damaged index"),
         (".idx", lambda data: data[:17] + b"\x63" + data[18:], "damaged index"),
         (".bin", lambda data: data[:-1], r"15 bytes, but its index counts 16"),
         (".bin", lambda data: data + b"ab", r"18 bytes, but its index counts 16"),
@@ -134,9 +132,7 @@ def _index(sizes, offsets, version=1, code=8):
     ("index", "message"),
     [
         (_index([3, -5, 6, 4], [0, 6, -4, 8]), "item 2 has -5 values at byte 6"),
-        (_index([3, 0, 1, 4], [0, 6, 8, 8]), "item 3 has 1 values at byte 8, after 6 bytes"),
         (_index([3, 2**31 - 1, 0, 4], [0, 6, 8, 8]), "item 3 has 0 values at byte 8, after 4294"),
-        (_index([3, 1, 0, 4], [0, 0, 0, 0]), "item 2 has 1 values at byte 0, after 6 bytes"),
         (_index([3, 1, 0, 4], [0, -6, 8, 8]), "item 2 has 1 values at byte -6, after 6 bytes"),
         (_index([3, 1, 0, 4], [0, 6, 2**62, 8]), "item 3 has 0 values at byte 461168"),
         (_index([3, 1, 0, 4], [2, 6, 8, 8]), "item 1 has 3 values at byte 2, after 0 bytes"),
@@ -162,7 +158,6 @@ def test_an_index_whose_items_are_not_back_to_back_is_refused(
         ([[9, 2], [10, 2], [11, 2]], "<i4", "sentence 2 has id 10, but dict.txt has only 10; the"),
         ([[9, 2], [3, -1]], "<i4", "sentence 2 has id -1, but dict.txt has only 10; the file is"),
         ([[9, 2], [8, 7, 6], [3, 2]], "<u2", "sentence 2 does not end in </s>; prepare the folder"),
-        ([[9, 2], [8, 7, 2], [3]], "<u2", "sentence 3 does not end in </s>; prepare the folder"),
         ([[9], [8, 7, 2]], "<u2", "sentence 1 does not end in </s>; prepare the folder"),
         ([[9, 2], [], [3, 2]], "<u2", "sentence 2 is empty; prepare the folder"),
     ],

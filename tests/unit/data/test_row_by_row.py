@@ -154,7 +154,7 @@ def test_after_words_were_switched(dataset_of):
     entries = [((word,), [[(word + 1, 7, 8), 1.0, "de"]]) for word in range(5, 400, 2)]
     begins = np.ones(500, dtype=bool)
     switch = CodeSwitch({"en": make_lexicon(entries)}, begins, 0.5, 0.4, 12)
-    dataset = dataset_of([MaskedLM, objectives["nsp"]], 12, transforms=[switch])
+    dataset = dataset_of([MaskedLM, objectives["nsp"]], 12, transforms=[switch, switch])
     assert_as_row_by_row(dataset)
     assert_as_row_by_row(dataset, mixed=True)
 

@@ -1,8 +1,5 @@
 """Shares of languages, and permutations by position."""
 
-import itertools
-from collections import Counter
-
 import numpy as np
 import pytest
 from scipy.stats import chisquare
@@ -68,24 +65,12 @@ def test_over_many_keys_an_element_lands_everywhere_equally_often(size):
         assert chisquare(counts).pvalue > 1e-4, (position, counts)
 
 
-def test_over_many_keys_every_permutation_of_four_comes_up():
-    seen = Counter(tuple(permute(np.arange(4), 4, key).tolist()) for key in range(6000))
-    counts = [seen[p] for p in itertools.permutations(range(4))]
-    assert min(counts) > 0.5 * 6000 / 24 and max(counts) < 2 * 6000 / 24
-
-
 def test_a_shuffled_corpus_keeps_no_trace_of_its_order():
     size = 20000
     shuffled = permute(np.arange(size), size, 7)
     assert abs(np.corrcoef(np.arange(size), shuffled)[0, 1]) < 4 / np.sqrt(size)
     assert abs(np.corrcoef(shuffled[:-1], shuffled[1:])[0, 1]) < 4 / np.sqrt(size)
     assert (np.diff(shuffled) == 1).sum() < 10  # neighbours do not stay neighbours
-
-
-def test_another_key_gives_an_order_that_has_nothing_to_do_with_the_first():
-    one, two = permute(np.arange(5000), 5000, 1, 0), permute(np.arange(5000), 5000, 1, 1)
-    assert (one == two).sum() < 10
-    assert abs(np.corrcoef(one, two)[0, 1]) < 4 / np.sqrt(5000)
 
 
 def test_positions_are_not_changed_in_place():

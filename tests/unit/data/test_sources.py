@@ -1,11 +1,12 @@
-import pickle
+"""Counts and lengths of rows; what rows hold: `test_row_by_row.py`."""
 
 import numpy as np
 import pytest
 
-from fairseq_xling.data.folder import CLS, SEP, DataFolder
+from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.mmap import TokenFile, write_items
-from fairseq_xling.data.sources import Pairs, Sentences, Stream, frame_order
+from fairseq_xling.data.sources import Pairs, Sentences, Stream
+from tests import row_by_row
 
 
 @pytest.fixture
@@ -34,31 +35,12 @@ def test_lengths_are_known_without_reading_and_right(source):
     assert max(longest) == 7  # the limit is reached
 
 
-def test_every_row_begins_with_cls_and_has_its_languages(source):
-    for row in all_rows(source):
-        sides = [side for side in (row.source, row.target) if side is not None]
-        assert tuple(side.lang for side in sides) == source.languages
-        for side in sides:
-            assert side.tokens[0] == CLS and side.tokens.dtype == np.int64
-
-
-def test_a_source_travels_to_a_loader_worker(source):
-    copy = pickle.loads(pickle.dumps(source))
-    assert copy[3].source.tokens.tolist() == source[3].source.tokens.tolist()
-
-
-def test_a_sentence_is_cls_its_words_and_sep(folder, tiny_corpus):
-    source = Sentences(folder.mono("train", "de"), "de", 64)
-    expected = [[CLS, *sentence, SEP] for sentence in tiny_corpus.mono["train"]["de"]]
-    assert [row.source.tokens.tolist() for row in all_rows(source)] == expected
-    assert source.num_tokens == sum(map(len, expected))
-    assert source.num_sentences == len(source) == len(expected)
-
-
-def test_a_long_sentence_is_cut_and_keeps_its_sep(folder, tiny_corpus):
-    source = Sentences(folder.mono("train", "en"), "en", 6)
-    for row, sentence in zip(all_rows(source), tiny_corpus.mono["train"]["en"], strict=True):
-        assert row.source.tokens.tolist() == [CLS, *sentence[:4], SEP]
+def test_sentences_and_tokens_are_counted(folder):
+    sides = folder.parallel("train", "en", "de")
+    for source in (Sentences(sides[1], "de", 64), Pairs(*sides, ("en", "de"), 64)):
+        rows = [s for row in all_rows(source) for s in (row.source, row.target) if s]
+        assert source.num_tokens == sum(len(side.tokens) for side in rows)
+        assert source.num_sentences == len(source) == len(sides[0])
 
 
 @pytest.mark.parametrize("block", [2, 7, 16, 10_000])
@@ -80,42 +62,6 @@ def test_a_corpus_that_fills_its_blocks_exactly_has_no_empty_block(tmp_path):
     assert [row.source.tokens.tolist() for row in all_rows(source)] == [[0, 6, 7, 2], [0, 8, 9, 2]]
 
 
-def test_pairs_hold_both_sides_and_the_alignment_between_framed_positions(folder, tiny_corpus):
-    order = folder.order("train", "en", "de")
-    source = Pairs(*folder.parallel("train", "en", "de"), ("en", "de"), 64, order)
-    to_english = dict(zip(tiny_corpus.ids["de"], tiny_corpus.ids["en"], strict=True))
-    for row, (en, de) in zip(all_rows(source), tiny_corpus.pairs["train"], strict=True):
-        assert row.source.tokens.tolist() == [CLS, *en, SEP]
-        assert row.target.tokens.tolist() == [CLS, *de, SEP]
-        words = [to_english.get(token, token) for token in row.target.tokens.tolist()]
-        assert row.source.tokens[row.order].tolist() == words
-    assert source.num_tokens == sum(len(en) + len(de) + 4 for en, de in tiny_corpus.pairs["train"])
-
-
-def test_links_to_words_that_were_cut_off_are_none(folder, tiny_corpus):
-    order = folder.order("train", "en", "de")
-    source = Pairs(*folder.parallel("train", "en", "de"), ("en", "de"), 6, order)
-    seen_cut = False
-    for row, (en, _) in zip(all_rows(source), tiny_corpus.pairs["train"], strict=True):
-        assert len(row.order) == len(row.target.tokens)
-        assert row.order[0] == 0 and row.order[-1] == len(row.source.tokens) - 1
-        for u in range(1, len(row.order) - 1):
-            planted = len(en) - u  # framed: word u of the German is word n + 1 - u of the English
-            expected = planted + 1 if planted < 4 or len(en) <= 4 else -1
-            assert row.order[u] == expected
-            seen_cut |= expected == -1
-    assert seen_cut
-
-
-def test_a_pair_without_an_alignment_has_no_order(folder):
-    source = Pairs(*folder.parallel("train", "en", "de"), ("en", "de"), 6)
-    assert source[0].order is None
-
-
-def test_a_word_aligned_with_nothing_is_minus_one():
-    assert frame_order(np.array([0, 0, 3]), 4, 4).tolist() == [0, -1, -1, 3]
-
-
 def test_cut_sentences_are_counted(folder, tiny_corpus):
     words = [len(s) for s in tiny_corpus.mono["train"]["en"]]
     sentences = Sentences(folder.mono("train", "en"), "en", 6)
@@ -125,6 +71,13 @@ def test_cut_sentences_are_counted(folder, tiny_corpus):
     assert pairs.num_truncated() == sum(
         (len(en) > 4) + (len(de) > 4) for en, de in tiny_corpus.pairs["train"]
     )
+
+
+def test_links_of_cut_pairs_are_those_read_alone(folder):
+    order = folder.order("train", "en", "de")
+    pairs = Pairs(*folder.parallel("train", "en", "de"), ("en", "de"), 6, order)
+    for index, row in enumerate(all_rows(pairs)):
+        assert row.order.tolist() == row_by_row.read(pairs, index).order.tolist()
 
 
 def test_opening_and_counting_holds_no_array_as_long_as_the_corpus(tmp_path):

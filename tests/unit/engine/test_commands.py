@@ -185,13 +185,11 @@ def test_the_program_for_language_models_is_refused_for_tasks_of_ours(tiny_corpu
     ("task", "gpu", "cores", "flags", "count"),
     [
         ("bilingual_mlm", True, 16, (), 4),
-        ("cdlm", True, 3, (), 2),
         ("clcr", True, 1, (), 0),
         ("bilingual_mlm", True, 16, ("--cpu",), 1),
         ("bilingual_mlm", False, 16, (), 1),
         ("bilingual_mlm", False, 1, (), 0),
         ("bilingual_mlm", True, 16, ("--num-workers", "1"), 1),
-        ("bilingual_mlm", True, 2, ("--num-workers", "7"), 7),
         ("masked_lm", True, 16, (), 1),
     ],
 )

@@ -17,7 +17,4 @@ def test_a_device_is_a_processor_or_an_accelerator(device):
 def test_an_accelerator_that_is_not_there_is_named_with_the_reason():
     with pytest.raises(UserError, match=r"^`--device` cuda:99: cannot be used here \("):
         usable_device("cuda:99")
-
-
-def test_the_processor_can_be_used():
     assert usable_device("cpu") == usable_device(torch.device("cpu")) == torch.device("cpu")

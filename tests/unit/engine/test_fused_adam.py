@@ -75,18 +75,6 @@ def test_training_resumes_from_the_other_optimizers_state(classes):
     _assert_equal(parameters, straight)
 
 
-def test_parameters_without_a_gradient_stay_where_they_are():
-    parameters = _parameters()
-    optimizer = FusedAdam(parameters, **SETTINGS)
-    _train(optimizer, parameters, [1])
-    before, state = parameters[2].clone(), copy.deepcopy(optimizer.state[parameters[2]])
-    _train(optimizer, parameters, [3])
-    assert torch.equal(parameters[2], before)
-    kept = optimizer.state[parameters[2]]
-    assert kept["step"] == state["step"] == 1
-    assert torch.equal(kept["exp_avg"], state["exp_avg"])
-
-
 def test_half_precision_is_updated_a_few_tensors_at_once(monkeypatch):
     monkeypatch.setattr("fairseq_xling.engine.fused_adam._NUMBERS_AT_ONCE", 4)
     ours, theirs = _parameters(torch.bfloat16), _parameters(torch.bfloat16)

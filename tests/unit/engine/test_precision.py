@@ -140,7 +140,3 @@ def test_timing_a_product_is_quick_to_repeat_and_draws_no_random_numbers():
     ratio = bf16_cost()
     assert 0.01 < ratio < 1000
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_the_processor_has_a_name():
-    assert precision.processor().strip()

@@ -106,14 +106,8 @@ def test_an_address_of_ones_own_is_kept(gpus):
 @pytest.mark.parametrize(
     ("environment", "line"),
     [
-        (
-            {"WORLD_SIZE": "2", "RANK": "1"},
-            "^`MASTER_ADDR` and `MASTER_PORT` must be set with `WORLD_SIZE` 2 and `RANK` 1, or",
-        ),
-        (
-            {"RANK": "1"},
-            "^`MASTER_ADDR` and `MASTER_PORT` and `WORLD_SIZE` must be set with `RANK`",
-        ),
+        ({"WORLD_SIZE": "2", "RANK": "1"}, "^`MASTER_ADDR` and `MASTER_PORT` must be set with `WO"),
+        ({"RANK": "1"}, "^`MASTER_ADDR` and `MASTER_PORT` and `WORLD_SIZE` must be set with `RANK"),
         ({**LAUNCHED, "RANK": "4"}, r"^`RANK` must lie in \[0, 3\], got 4$"),
         ({**LAUNCHED, "WORLD_SIZE": "two"}, "^`WORLD_SIZE` must be a whole number, got 'two'$"),
     ],

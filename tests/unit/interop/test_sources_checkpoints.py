@@ -80,28 +80,25 @@ def test_numbers_of_byte_pieces_are_spelt_out_where_their_list_is_beside_them(tm
         read_from(tmp_path)
 
 
-REFUSED = {
-    "encoder_learned_pos": (False, True),
-    "encoder_layers_to_keep": ("0", ""),
-}
-
-
-def test_activations_that_our_layers_lack_are_refused(tmp_path):
-    write_fairseq_roberta(tmp_path, activation_fn="tanh")
-    line = "`activation_fn` must be one of gelu, gelu_accurate, gelu_fast, relu, got 'tanh'"
-    with pytest.raises(UserError, match=f"model.pt: unsupported architecture: {line}$"):
-        read_from(tmp_path)
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_variants_that_our_layers_cannot_represent_are_refused(name, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        (
+            "activation_fn",
+            "tanh",
+            "must be one of gelu, gelu_accurate, gelu_fast, relu, got 'tanh'",
+        ),
+        ("encoder_learned_pos", False, "must be True, got False"),
+        ("encoder_layers_to_keep", "0", "must be '', got '0'"),
+    ],
+)
+def test_variants_that_our_layers_cannot_represent_are_refused(name, value, rule, tmp_path):
     write_fairseq_roberta(tmp_path)
     checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
-    value, allowed = REFUSED[name]
     setattr(checkpoint["cfg"]["model"], name, value)
     torch.save(checkpoint, tmp_path / "model.pt")
-    line = f"unsupported architecture: `{name}` must be {allowed!r}, got {value!r}"
-    with pytest.raises(UserError, match=f"^{re.escape(f'{tmp_path}/model.pt: {line}')}$"):
+    line = re.escape(f"{tmp_path}/model.pt: unsupported architecture: `{name}` {rule}")
+    with pytest.raises(UserError, match=f"^{line}$"):
         read_from(tmp_path)
 
 
@@ -124,27 +121,17 @@ def test_missing_and_wrong_dictionaries_and_checkpoints_of_other_models_are_name
         return str(caught.value)
 
     dictionary.write_text("one 1\n")
-    assert message() == (
-        f"{dictionary}: must have as many symbols as {path} has token embeddings, 19, got 6 with "
-        "the special ones"
-    )
+    rule = f"must have as many symbols as {path} has token embeddings, 19, got 6 with the special"
+    assert message() == f"{dictionary}: {rule} ones"
     dictionary.write_text("one\n")
     assert message() == f"{dictionary}:1: must be a symbol and its count, got 'one'"
-    for count in ("²", "9" * 5000):
-        dictionary.write_text(f"one {count}\n")
-        assert message().startswith(f"{dictionary}:1: must be a symbol and its count, got")
     dictionary.unlink()
     assert message() == (f"{path}: no dictionary; looked for {dictionary} and moved/away/dict.txt")
     assert message(tmp_path / "x") == f"{path}: no dictionary; looked for {tmp_path}/x/dict.txt"
     torch.save({"cfg": {"model": {"_name": "transformer"}}, "model": {"w": torch.ones(1)}}, path)
-    assert message() == (
-        f"{path}: unsupported architecture 'transformer'; supported: fairseq checkpoints of "
-        "roberta, separable_transformer"
-    )
+    assert message().startswith(f"{path}: unsupported architecture 'transformer'; supported: fai")
     torch.save({"weights": torch.ones(1)}, path)
     assert message() == f"{path}: not a fairseq checkpoint (it contains no model)"
-    path.write_bytes(b"")
-    assert message().startswith(f"{path}: truncated or not a checkpoint (")
 
 
 @pytest.mark.parametrize(
@@ -162,12 +149,4 @@ def test_options_of_a_wrong_kind_are_refused_in_one_line(tmp_path, option, value
     setattr(checkpoint["cfg"]["model"], option, value)
     torch.save(checkpoint, tmp_path / "model.pt")
     with pytest.raises(UserError, match=f"model.pt: {rule}"):
-        read_from(tmp_path)
-
-
-def test_options_that_are_no_mapping_are_as_if_missing(tmp_path):
-    write_fairseq_roberta(tmp_path)
-    checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
-    torch.save({**checkpoint, "cfg": {"model": "x", "task": 5}}, tmp_path / "model.pt")
-    with pytest.raises(UserError, match=r"model\.pt: "):
         read_from(tmp_path)

@@ -12,14 +12,6 @@ from fairseq_xling.mapping.refine import random_rotation
 SMALL = AdversarialOptions(hidden=32, epoch_size=4800, epochs=3)
 
 
-def test_defaults_are_those_of_muse():
-    assert dataclasses.asdict(AdversarialOptions()) == {
-        **{"hidden": 2048, "dropout": 0.1, "smoothing": 0.1, "discriminator_steps": 5},
-        **{"lr": 0.1, "lr_decay": 0.98, "lr_shrink": 0.5, "batch": 32, "epoch_size": 1_000_000},
-        **{"epochs": 5, "beta": 0.001, "most_frequent": 75_000},
-    }
-
-
 def test_a_rotation_is_recovered_from_the_shapes_alone(planted):
     toy = planted(angle=1.2)
     fixed, moving = toy.fixed.clone(), toy.moving.clone()

@@ -45,7 +45,6 @@ def test_without_shared_words_there_is_no_evidence():
         (100, 1000, 0.14, True),
         (100, 1000, 0.16, False),
         (1000, 8000, 0.03, True),  # above chance and yet of no use
-        (1000, 8000, 0.16, False),
         (30, 100, 0.2, True),  # not above chance where a tenth of all words is near
         (30, 100, 0.5, False),
         (19, 1000, 0.0, False),  # too few

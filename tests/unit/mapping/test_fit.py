@@ -5,10 +5,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.fit import fit_rows
 from fairseq_xling.mapping.normalize import normalize
 from fairseq_xling.mapping.procrustes import procrustes
-
-
-def normal(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.random_tensors import doubles as normal
 
 
 @pytest.fixture

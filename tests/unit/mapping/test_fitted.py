@@ -8,10 +8,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.fitted import FittedMap, LayerMap, Side, read_map, write_map
 from fairseq_xling.mapping.normalize import normalize
 from fairseq_xling.mapping.steps import Step, fit_steps
-
-
-def normal(*shape, seed=1):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.random_tensors import doubles as normal
 
 
 def side(rows, steps, matrix=None):
@@ -44,13 +41,6 @@ def test_what_was_written_is_read_again_bit_for_bit(fitted, tmp_path):
     assert torch.equal(found.carry(x, 3), fitted.carry(x, 3))
     write_map(tmp_path / "again", found)
     assert (tmp_path / "again").read_bytes() == (tmp_path / "map").read_bytes()
-
-
-def test_rows_are_normalised_then_mapped_from_the_right():
-    x, y, w = normal(20, 4), normal(20, 4, seed=2), normal(4, 4, seed=3)
-    one = FittedMap({1: LayerMap(side(x, "iterative", w), side(y, "iterative"))})
-    torch.testing.assert_close(one.apply(x, 1), normalize(x, "iterative") @ w)
-    torch.testing.assert_close(one.fixed(y, 1), normalize(y, "iterative"))
 
 
 def test_carried_rows_are_states_of_the_fixed_encoder():
@@ -102,20 +92,9 @@ def test_layers_and_widths_that_the_map_has_not_are_refused(fitted):
 
 def test_files_that_are_no_maps_are_told_in_one_line(fitted, tmp_path):
     path = tmp_path / "map"
-    with pytest.raises(UserError, match="map: no such file"):
-        read_map(path)
-    with pytest.raises(UserError, match="is a folder, not a file"):
-        read_map(tmp_path)
-    path.write_text("text")
-    with pytest.raises(UserError, match="map: not a safetensors file, or damaged"):
-        read_map(path)
     save_file({"x": torch.zeros(1)}, path)
     with pytest.raises(UserError, match="map: not a map"):
         read_map(path)
-    for about, message in (({"format": 9}, "format must be 1, got 9"), ({"format": 1}, "damaged")):
-        save_file({"x": torch.zeros(1)}, path, {"fairseq_xling.map": json.dumps(about)})
-        with pytest.raises(UserError, match=message):
-            read_map(path)
     square, centre = torch.eye(4), Step("centre", torch.zeros(3))
     for moving in (
         Side(5, (), square),  # a matrix for other vectors than the description says

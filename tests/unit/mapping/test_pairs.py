@@ -120,6 +120,10 @@ def tokens(write_states, rows, name, lines):
     return write_states(name, {0: states}, unit="tokens", **arrays), states, units
 
 
+def both(write_states, rows):
+    return (tokens(write_states, rows, *one)[0] for one in (("de", GERMAN), ("eng", ENGLISH)))
+
+
 def write_links(path, links):
     path.write_text("".join(" ".join(f"{i}-{j}" for i, j in line) + "\n" for line in links))
     return path
@@ -165,20 +169,14 @@ def test_links_that_do_not_fit_the_folders_are_refused(
     rows, write_states, tmp_path, links, message, block, monkeypatch
 ):
     monkeypatch.setattr(module, "_LINES", block)
-    de, en = (
-        tokens(write_states, rows, name, lines)[0]
-        for name, lines in (("de", GERMAN), ("eng", ENGLISH))
-    )
+    de, en = both(write_states, rows)
     with pytest.raises(UserError, match=message):
         find("alignments", de, en, write_links(tmp_path / "links", links))
 
 
 @pytest.mark.parametrize("swap", [False, True])
 def test_links_from_one_are_the_same_pairs(rows, write_states, tmp_path, swap):
-    de, en = (
-        tokens(write_states, rows, name, lines)[0]
-        for name, lines in (("de", GERMAN), ("eng", ENGLISH))
-    )
+    de, en = both(write_states, rows)
     turned = [[(j, i) if swap else (i, j) for i, j in line] for line in LINKS]
     more = [[(i + 1, j + 1) for i, j in line] for line in turned]
     expected = vectors(

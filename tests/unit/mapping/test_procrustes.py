@@ -1,14 +1,9 @@
-import math
-
 import pytest
 import torch
 
 from fairseq_xling.mapping.procrustes import nearest_orthogonal, orthogonality_error, procrustes
 from fairseq_xling.mapping.refine import random_rotation
-
-
-def normal(*shape, seed=0):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+from tests.random_tensors import doubles as normal
 
 
 @pytest.mark.parametrize("reflected", [False, True])
@@ -18,16 +13,7 @@ def test_a_planted_rotation_or_reflection_is_found_exactly(reflected):
     if reflected != (torch.linalg.det(w) < 0):
         w[:, 0] *= -1
     assert (procrustes(x, x @ w) - w).abs().max() < 1e-10
-
-
-@pytest.mark.parametrize(("noise", "expected"), [(0.1, 0.013), (0.5, 0.064), (1.0, 0.128)])
-def test_noise_disturbs_it_as_little_as_it_should(noise, expected):
-    rows, width = 2000, 64
-    x, w = normal(rows, width), random_rotation(width, 1).double()
-    found = procrustes(x, x @ w + noise * normal(rows, width, seed=9))
-    error = (x @ found - x @ w).norm(dim=1).mean() / math.sqrt(width)
-    assert error == pytest.approx(expected, rel=0.1)
-    assert orthogonality_error(found) < 1e-12
+    assert orthogonality_error(procrustes(x, x @ w)) < 1e-10
 
 
 def test_no_other_orthogonal_map_comes_nearer():

@@ -1,22 +1,8 @@
 import torch
 
-from fairseq_xling.mapping.csls import csls_criterion, mutual_neighbours
+from fairseq_xling.mapping.csls import mutual_neighbours
 from fairseq_xling.mapping.procrustes import orthogonality_error, procrustes
 from fairseq_xling.mapping.refine import random_rotation, refine
-
-
-def test_a_rough_map_improves_in_every_round(planted):
-    toy = planted(angle=0.9, noise=0.05)
-
-    def criterion(w):
-        return csls_criterion(toy.moving @ w, toy.fixed)
-
-    start = torch.eye(20)
-    w, rounds = refine(start, toy.moving, toy.fixed, criterion, rounds=3)
-    values = [criterion(start), *(each.criterion for each in rounds)]
-    assert values == sorted(values)
-    assert toy.accuracy(start) < 0.8 < 0.95 < toy.accuracy(w)
-    assert orthogonality_error(w) < 1e-5
 
 
 def test_a_round_is_procrustes_on_the_mutual_neighbours(planted):

@@ -42,16 +42,6 @@ def test_a_value_that_is_not_finite_is_found(rows, write_states, monkeypatch):
     assert len(states.take(1, Selection(np.array([2, 6])))) == 2
 
 
-def test_arrays_beside_the_vectors_that_are_missing_or_damaged_are_named(rows, write_states):
-    states = States(write_states("de", {0: rows}, places=[1, 2]))
-    assert states.extra("places", (2,)).tolist() == [1, 2]
-    with pytest.raises(UserError, match=r"words.npy: no such file; extract the folder again"):
-        states.extra("words", (2,))
-    (states.path / "words.npy").write_bytes(b"text")
-    with pytest.raises(UserError, match=r"words.npy: damaged or not a numpy array"):
-        states.extra("words", (2,))
-
-
 def test_nothing_but_blank_lines_is_refused(rows, write_states):
     states = States(write_states("de", {0: rows * 0}))
     with pytest.raises(UserError, match=r"layer00.npy: all its vectors are zero"):

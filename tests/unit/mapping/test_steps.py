@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.normalize import NORMALIZATIONS, normalize
 from fairseq_xling.mapping.steps import apply_steps, fit_steps, lost_in_steps, passes, undo_steps
 
@@ -49,8 +48,3 @@ def test_what_the_steps_take_away_is_given_back(rows, steps):
     found = fit_steps(lambda: [rows], steps)
     lost = lost_in_steps(rows, found)
     torch.testing.assert_close(undo_steps(apply_steps(rows, found), found, lost), rows)
-
-
-def test_an_unknown_step_is_named():
-    with pytest.raises(UserError, match="unknown normalisation 'center'; did you mean 'centre'"):
-        fit_steps(list, "center")

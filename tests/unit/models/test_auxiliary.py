@@ -105,16 +105,6 @@ def test_a_padded_batch_costs_the_sum_of_its_rows_alone(head, view_of):
         assert loss.item() == pytest.approx(sum(x.item() for x, _ in alone), rel=1e-5)
 
 
-def test_rows_of_other_objectives_cost_nothing(head, view_of):
-    mixed, count = head(view_of(ROWS))
-    own, own_count = head(view_of(concerned(head)))
-    assert float(count) == float(own_count)
-    assert mixed.item() == pytest.approx(own.item(), rel=1e-5)
-    for row in others(head):
-        loss, none = head(view_of([row]))
-        assert loss.item() == 0 and float(none) == 0, row[0]
-
-
 def test_a_batch_of_others_gives_every_parameter_a_gradient_of_zeros(head, view_of):
     """Not no gradient: an optimiser treats both differently, and so would two workers."""
     for rows in (others(head), [("mlm", ROWS[1][1]), ("mlm", ROWS[7][1])]):

@@ -6,7 +6,7 @@ import torch
 from fairseq_xling.data.folder import CLS, MASK, NULL, PAD, SEP, SPECIALS, UNK
 from fairseq_xling.models import best_tokens as module
 from fairseq_xling.models.best_tokens import Few, best_tokens
-from fairseq_xling.models.emissions.aligned import ended, kept
+from fairseq_xling.models.emissions.aligned import kept
 from fairseq_xling.models.heads import LinearHead
 
 A, B, C = 7, 8, 9
@@ -48,29 +48,6 @@ def test_without_scores_the_tokens_are_the_same():
     found, scores = best_tokens([logits], [identity], WRITTEN, scored=False)
     assert torch.equal(found, tokens)
     assert scores.dtype == torch.float32 and bool(scores.isnan().all())
-
-
-@pytest.mark.parametrize("place", [6, 63, 64, 70])
-def test_the_best_token_is_found_in_every_part_of_the_vocabulary(place):
-    logits = torch.zeros(2, 71)
-    logits[1, place] = 3.0
-    assert best_tokens([logits], [identity], WRITTEN)[0].tolist()[1] == place
-
-
-@pytest.mark.parametrize("symbol", BANNED)
-def test_special_tokens_are_never_written(symbol):
-    logits = torch.zeros(1, 20)
-    logits[0, symbol], logits[0, A] = 50.0, 1.0
-    tokens, scores = best_tokens([logits], [identity], WRITTEN)
-    assert tokens.tolist() == [A]
-    assert scores.item() == pytest.approx(1 - torch.tensor([1.0] + [0.0] * 15).logsumexp(0).item())
-
-
-@pytest.mark.parametrize("symbol", [SEP, UNK])
-def test_the_end_and_the_unknown_word_can_be_written(symbol):
-    logits = torch.zeros(1, 20)
-    logits[0, symbol] = 5.0
-    assert best_tokens([logits], [identity], WRITTEN)[0].tolist() == [symbol]
 
 
 def test_the_penalty_on_the_unknown_word_is_taken_from_its_logit():
@@ -143,42 +120,22 @@ def test_no_positions_give_no_tokens():
     assert (tokens.shape, scores.shape, tokens.dtype) == ((0,), (0,), torch.long)
 
 
-@pytest.mark.parametrize(
-    ("written", "keep_repeats", "expected"),
-    [
-        ([A, A, B, SEP, C], False, [A, B, SEP]),
-        ([A, A, B, SEP, C], True, [A, A, B, SEP]),
-        ([A, B, A, A], False, [A, B, A]),
-        ([A, SEP, SEP, A], True, [A, SEP]),
-        ([SEP, A, A], False, [SEP]),
-        ([A, A, A], False, [A]),
-    ],
-)
-def test_repeats_are_joined_and_what_follows_the_end_is_cut_off(written, keep_repeats, expected):
-    tokens = torch.tensor([written])
-    keep = kept(tokens, torch.ones_like(tokens, dtype=torch.bool), keep_repeats)
-    assert tokens[keep].tolist() == expected
-
-
 def test_padding_is_kept_out():
     tokens = torch.tensor([[A, B, PAD, PAD], [A, B, C, SEP]])
     real = tokens != PAD
     assert kept(tokens, real).sum(1).tolist() == [2, 4]
 
 
-def test_what_is_kept_is_what_a_slow_reader_keeps():
+@pytest.mark.parametrize("keep_repeats", [False, True])
+def test_what_is_kept_is_what_a_slow_reader_keeps(keep_repeats):
     generator = torch.Generator().manual_seed(1)
     tokens = torch.randint(SEP, SEP + 4, (200, 9), generator=generator)
-    keep = kept(tokens, torch.ones_like(tokens, dtype=torch.bool))
+    keep = kept(tokens, torch.ones_like(tokens, dtype=torch.bool), keep_repeats)
     for row, mask in zip(tokens, keep, strict=True):
         expected = []
         for token in row.tolist():
-            if not expected or token != expected[-1]:
+            if keep_repeats or not expected or token != expected[-1]:
                 expected.append(token)
             if token == SEP:
                 break
         assert row[mask].tolist() == expected
-
-
-def test_ended_marks_what_follows_the_first_end():
-    assert ended(torch.tensor([[A, SEP, B, SEP, C]])).tolist() == [[False, False, True, True, True]]

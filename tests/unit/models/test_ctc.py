@@ -1,7 +1,6 @@
 """The CTC emission against torch's loss and all alignments, one at a time."""
 
 import itertools
-import math
 
 import pytest
 import torch
@@ -22,16 +21,6 @@ def ctc(upsample=2):
     return emissions["ctc"](shape)
 
 
-def every_alignment(log_probs, words):
-    """Minus the logarithm of the sum over all paths (S,) that collapse to ``words``."""
-    total = 0.0
-    for path in itertools.product([NULL, A, B, C], repeat=len(log_probs)):
-        said = [token for token, _ in itertools.groupby(path) if token != NULL]
-        if said == words:
-            total += math.exp(sum(log_probs[slot, token] for slot, token in enumerate(path)))
-    return -math.log(total) if total else math.inf
-
-
 def losses(states, words, lengths):
     """With the states as logits, as the emission has it."""
     sizes = torch.tensor([len(row) for row in words])
@@ -43,16 +32,6 @@ def losses(states, words, lengths):
 
 
 WORDS = [[A, B], [A, A], [A], [], [C, C, C], [A, B, C]]
-
-
-def test_the_loss_is_that_of_all_alignments():
-    generator = torch.Generator().manual_seed(1)
-    states = torch.randn(len(WORDS), 5, VOCAB, generator=generator, dtype=torch.double)
-    nll, _, _ = losses(states, WORDS, [5, 4, 1, 3, 5, 3])
-    for row, words, slots, found in zip(states, WORDS, [5, 4, 1, 3, 5, 3], nll, strict=True):
-        assert found.item() == pytest.approx(
-            every_alignment(row[:slots].log_softmax(-1), words), rel=1e-5
-        )
 
 
 def test_loss_and_gradient_are_torchs():
@@ -79,6 +58,8 @@ def test_what_does_not_fit_costs_nothing_and_moves_nothing():
     assert nll[0].item() == 0 and nll[1].item() > 0
     nll.sum().backward()
     assert torch.isfinite(states.grad).all() and states.grad[0].abs().max() == 0
+    best = ctc().best(states.detach(), placed, words, sizes, lambda x: x)
+    assert best.path[0].tolist() == [-1] * 4 and best.nll[0].item() == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -105,13 +86,6 @@ def test_a_path_is_read_as_a_slow_reader_reads_it():
         assert tokens[collapsed(tokens)].tolist() == expected
 
 
-def test_the_loss_of_one_row_does_not_depend_on_the_others():
-    states = torch.randn(3, 6, VOCAB)
-    together, _, _ = losses(states, [[A, B], [C], [A, A, B]], [6, 2, 5])
-    alone, _, _ = losses(states[1:2, :2], [[C]], [2])
-    assert together[1].item() == pytest.approx(alone[0].item(), rel=1e-6)
-
-
 def test_the_best_alignment_is_the_likeliest_of_all():
     generator = torch.Generator().manual_seed(3)
     states = torch.randn(len(WORDS), 5, VOCAB, generator=generator)
@@ -130,10 +104,3 @@ def test_the_best_alignment_is_the_likeliest_of_all():
             if [token for token, _ in itertools.groupby(way) if token != NULL] == said
         ]
         assert path[:slots] == max(every)[1]
-
-
-def test_a_translation_that_does_not_fit_shows_nothing():
-    placed = Placed({}, None, torch.tensor([4]))
-    words, sizes = torch.tensor([[A, A, A]]), torch.tensor([3])
-    best = ctc().best(torch.randn(1, 4, VOCAB), placed, words, sizes, lambda x: x)
-    assert best.path.tolist() == [[-1] * 4] and best.nll.item() == 0

@@ -53,27 +53,6 @@ def test_a_wide_beam_finds_every_translation_with_its_probability(seed):
         assert (found.nll[row].diff() >= 0).all()
 
 
-def test_it_finds_what_the_likeliest_alignment_does_not():
-    """Two slots: nothing at all is the likeliest alignment, but word 1 can be written in three ways
-    that are together more probable (Graves, 2012)."""
-    log_probs = torch.tensor([[[0.4, 0.3, 0.2, 0.1]] * 2]).log()
-    found = search(log_probs, [2], beam=4)
-    assert texts(found, 0)[0] == (1,)
-    assert found.nll[0, 0].exp().reciprocal() == pytest.approx(0.3 * 0.3 + 2 * 0.3 * 0.4)
-
-
-@pytest.mark.parametrize("beam", [1, 2, 5])
-def test_rows_do_not_depend_on_each_other(beam):
-    generator = torch.Generator().manual_seed(3)
-    log_probs = torch.randn(4, 9, 1 + WORDS, generator=generator).log_softmax(-1)
-    lengths = [9, 2, 5, 7]
-    together = search(log_probs, lengths, beam)
-    for row, length in enumerate(lengths):
-        alone = search(log_probs[row : row + 1, :length], [length], beam)
-        assert texts(alone, 0) == texts(together, row)
-        assert torch.allclose(alone.nll[0], together.nll[row])
-
-
 def test_words_say_which_slot_added_them():
     log_probs = torch.full((1, 5, 1 + WORDS), -9.0)
     for slot, word in enumerate((0, 2, 2, 0, 2)):

@@ -91,7 +91,7 @@ def test_layers_are_near_those_in_fp32(monkeypatch, activation, native):
     quantise(model, lambda: model(x))
     assert [type(layer) for layer in model] == 2 * [ReadingLayer]
     found = model(x)
-    assert torch.equal(x, before)
+    assert torch.equal(x, before) and torch.equal(copy.deepcopy(model)(x), found)
     assert not torch.equal(found, expected)
     assert (found - expected).abs().mean() < 0.03 * expected.abs().mean()
 
@@ -102,12 +102,6 @@ def test_a_row_of_a_layer_does_not_depend_on_the_others(monkeypatch):
     quantise(model, lambda: model(x))
     found = model(torch.cat([x[:1], 100 * x[1:]]))[0]
     assert torch.allclose(found, model(x[:1])[0], atol=1e-5)
-
-
-def test_a_copy_computes_the_same():
-    model, x = layers(), torch.randn(3, 5, 32)
-    quantise(model, lambda: model(x))
-    assert torch.equal(copy.deepcopy(model)(x), model(x))
 
 
 def test_a_hidden_layer_may_be_dead():
@@ -133,13 +127,6 @@ def test_a_layer_that_was_not_reached_has_scales_by_rows():
 
     quantise(model, never)
     assert torch.equal(model(x), found)
-
-
-def test_a_row_does_not_depend_on_the_others():
-    torch.manual_seed(1)
-    layer, x = Int8Linear(torch.randn(16, 24), torch.randn(16)), torch.randn(3, 5, 24)
-    x[1] *= 100
-    assert torch.equal(layer(x)[0, 2], layer(x[0, 2]))
 
 
 def test_a_state_of_zeros_gives_the_bias():
@@ -189,10 +176,15 @@ def test_products_with_each_rows_own_tokens_are_in_bf16_where_the_processor_has_
             assert ((found - exact).abs() <= 2**-7 * products).all()
 
 
-def test_another_precision_is_refused_in_one_line():
-    with pytest.raises(UserError) as error:
-        quantise(nn.Linear(3, 3).bfloat16())
-    assert str(error.value) == ("`--int8` needs a model on a CPU in fp32, got cpu torch.bfloat16")
+def test_another_precision_or_device_is_refused_in_one_line():
+    for model, got in (
+        (nn.Linear(3, 3).bfloat16(), "cpu torch.b"),
+        (nn.Linear(3, 3).to("meta"), "meta"),
+    ):
+        with pytest.raises(
+            UserError, match=rf"^`--int8` needs a model on a CPU in fp32, got {got}"
+        ):
+            quantise(model)
 
 
 def test_without_such_products_a_model_is_refused_in_one_line(monkeypatch):
@@ -201,8 +193,3 @@ def test_without_such_products_a_model_is_refused_in_one_line(monkeypatch):
     with pytest.raises(UserError, match=r"^`--int8` needs a torch with oneDNN, which this one"):
         quantise(model)
     assert type(model) is nn.Linear
-
-
-def test_a_model_elsewhere_than_on_a_cpu_is_refused():
-    with pytest.raises(UserError, match=r"^`--int8` needs a model on a CPU in fp32, got meta "):
-        quantise(nn.Linear(4, 4, device="meta"))

@@ -81,17 +81,6 @@ def test_a_narrow_beam_finds_the_best_with_their_probabilities(seed):
         assert all(own[text] == pytest.approx(expected[text], abs=1e-6) for text in own)
 
 
-def test_it_finds_what_the_likeliest_path_does_not():
-    """One slot's word 7 is the likeliest path, 0.4; word 8 has two paths of 0.3 each."""
-    steps = torch.full((1, 5, 5), -1e30)
-    for u, v, share in ((0, 1, 0.4), (0, 2, 0.3), (0, 3, 0.3), (1, 4, 1), (2, 4, 1), (3, 4, 1)):
-        steps[0, u, v] = math.log(share)
-    tokens = torch.tensor([[[7], [7], [8], [8], [7]]])
-    found = search((steps, tokens, torch.zeros(1, 5, 1)), [5], beam=2)
-    assert texts(found, 0) == pytest.approx({(8,): math.log(0.6), (7,): math.log(0.4)}, abs=1e-6)
-    assert found.slots[0, 0, 0].item() in (2, 3) and found.slots[0, 1, 0] == 1
-
-
 @pytest.mark.parametrize("beam", [12, 130])
 @pytest.mark.parametrize("bonus", [-0.5, 1.0, 4.0])
 def test_what_a_word_adds_counts_and_ends_no_search_too_soon(bonus, beam):
@@ -122,19 +111,6 @@ def test_the_largest_bonus_is_no_number_too_large_in_single_precision(bonus):
         assert own and all(map(math.isfinite, own.values()))
         words = len(max(own, key=own.get))
         assert words > 0.7 * (length - 2) - 1 if bonus > 0 else words == 0
-
-
-@pytest.mark.parametrize("beam", [1, 2, 5])
-def test_rows_do_not_depend_on_each_other(beam):
-    lengths = [9, 2, 5, 7]
-    given = [part.float() if part.is_floating_point() else part for part in random(3, lengths, 2)]
-    together = search(given, lengths, beam)
-    for row, length in enumerate(lengths):
-        alone = [part[row : row + 1, :length] for part in given]
-        alone[0] = alone[0][:, :, :length]
-        own = texts(search(alone, [length], beam), 0)
-        assert list(own) == list(texts(together, row))
-        assert own == pytest.approx(texts(together, row), abs=1e-4)
 
 
 @torch.no_grad()

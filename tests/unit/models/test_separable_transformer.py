@@ -1,6 +1,5 @@
 import argparse
 import io
-import json
 import math
 
 import numpy as np
@@ -21,14 +20,9 @@ from fairseq_xling.objectives import objectives
 from fairseq_xling.training.criterion import UnifiedLMCriterion
 
 SMALL = {
-    "encoder_layers": 3,
-    "encoder_embed_dim": 16,
-    "encoder_ffn_embed_dim": 32,
-    "encoder_attention_heads": 4,
-    "max_positions": 32,
-    "dropout": 0.0,
-    "attention_dropout": 0.0,
-    "init_std": 0.3,
+    **{"encoder_layers": 3, "encoder_embed_dim": 16, "encoder_ffn_embed_dim": 32},
+    **{"encoder_attention_heads": 4, "max_positions": 32},
+    **{"dropout": 0.0, "attention_dropout": 0.0, "init_std": 0.3},
 }
 
 
@@ -193,13 +187,6 @@ def test_presets_are_the_published_sizes_and_yield_to_options(preset, layers, di
     assert args.max_positions == 99
 
 
-def test_the_base_preset_is_the_configs_default():
-    args = argparse.Namespace()
-    presets.separable_transformer_base(args)
-    cfg = SeparableTransformerConfig()
-    assert {name: getattr(cfg, name) for name in vars(args)} == vars(args)
-
-
 # ---- checkpoints
 
 
@@ -231,22 +218,10 @@ def test_a_model_comes_back_from_a_checkpoint_with_its_sharing(make_model, make_
 @pytest.mark.parametrize(
     ("sizes", "separate", "message"),
     [
-        (
-            {"en": 30, "fr": 30},
-            "",
-            "it was trained with languages ['en', 'de'], this model has ['en', 'fr']",
-        ),
-        (
-            {"de": 30, "en": 30},
-            "",
-            "it was trained with languages ['en', 'de'], this model has ['de', 'en']",
-        ),
-        ({"en": 30, "de": 30}, "1", "it was trained with separate '', this model has '1'"),
-        (
-            {"en": 30, "de": 31},
-            "",
-            "it was trained with dictionaries de:30000000, en:30000000, this model",
-        ),
+        ({"en": 30, "fr": 30}, "", "languages ['en', 'de'], this model has ['en', 'fr']"),
+        ({"de": 30, "en": 30}, "", "languages ['en', 'de'], this model has ['de', 'en']"),
+        ({"en": 30, "de": 30}, "1", "separate '', this model has '1'"),
+        ({"en": 30, "de": 31}, "", "dictionaries de:30000000, en:30000000, this model"),
     ],
 )
 def test_a_checkpoint_of_other_languages_dictionaries_or_sharing_is_refused(
@@ -258,7 +233,7 @@ def test_a_checkpoint_of_other_languages_dictionaries_or_sharing_is_refused(
         other.load_state_dict(state, strict=False)
     line = str(caught.value)
     assert "the checkpoint does not fit: " in line and "\n" not in line
-    assert message in line
+    assert f"it was trained with {message}" in line
 
 
 def test_a_checkpoint_of_another_activation_is_refused_and_without_one_it_has_gelu(make_model):
@@ -279,17 +254,6 @@ def test_a_checkpoint_of_another_size_is_refused_in_one_line(make_model):
     line = str(caught.value)
     assert "does not fit this model; is it of another --arch or size? (" in line
     assert "\n" not in line
-
-
-@pytest.mark.parametrize("text", [[300, 2], list(b"not json"), list(b"[1]"), []])
-def test_a_damaged_identity_is_refused_in_one_line(make_model, text):
-    model = make_model()
-    state = reloaded(model)
-    key = next(name for name in state if name.endswith("_extra_state"))
-    assert json.loads(bytes(state[key].int().tolist()).decode())["languages"] == ["en", "de"]
-    state[key] = torch.tensor(text, dtype=torch.int32)
-    with pytest.raises(SystemExit, match="fairseq-xling: error: the checkpoint"):
-        model.load_state_dict(state)
 
 
 def test_the_longest_input_is_the_position_table(make_model):

@@ -30,11 +30,10 @@ def test_plans_that_mean_the_same_print_the_same():
 
 @pytest.mark.parametrize("item", ["1-9", "9", "0", "0-2", "3-2"])
 def test_layers_that_the_encoder_does_not_have_are_refused(item):
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(
+        UserError, match=rf"^`--separate` layers must lie in 1-8 \(.*, got '{item}'$"
+    ):
         SharingPlan.parse(f"emb,{item}", 8)
-    assert str(caught.value) == (
-        f"`--separate` layers must lie in 1-8 (the encoder's depth), got {item!r}"
-    )
 
 
 @pytest.mark.parametrize("item", ["embed", "1-", "-1", "1-2-3", "1:3", "all"])

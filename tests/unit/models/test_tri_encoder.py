@@ -6,9 +6,8 @@ import io
 import pytest
 import torch
 
-from fairseq_xling.core.errors import OWN, UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models import tri_encoder as presets
-from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.phases import fingerprint
@@ -16,12 +15,8 @@ from fairseq_xling.models.tri_encoder import TriTransformer, TriTransformerConfi
 from fairseq_xling.models.trilayer import TriEncoder
 
 SMALL = {
-    "encoder_layers": 2,
-    "encoder_embed_dim": 8,
-    "encoder_ffn_embed_dim": 16,
-    "encoder_attention_heads": 2,
-    "max_positions": 12,
-    "language_embeddings": True,
+    **{"encoder_layers": 2, "encoder_embed_dim": 8, "encoder_ffn_embed_dim": 16},
+    **{"encoder_attention_heads": 2, "max_positions": 12, "language_embeddings": True},
 }
 
 
@@ -88,31 +83,17 @@ def test_the_trilayer_can_be_left_out_and_is_one_layer(make_model):
 
 
 def test_an_odd_number_of_layers_ends_in_one_line(make_model):
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(
+        SystemExit, match=r"`--encoder-layers` must be even with a TRILayer, got 3$"
+    ):
         make_model(encoder_layers=3)
-    assert str(stopped.value) == (
-        "fairseq-xling: error: `--encoder-layers` must be even with a TRILayer, got 3"
-    )
     assert make_model(encoder_layers=3, no_trilayer=True).encoder.shape.layers == 3
 
 
 def test_a_head_that_reads_the_middle_needs_a_trilayer(make_model):
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit, match=r"`--auxiliary` order needs a model with a TRILayer$"):
         make_model(auxiliary="order", no_trilayer=True)
-    assert str(stopped.value) == (
-        "fairseq-xling: error: `--auxiliary` order needs a model with a TRILayer"
-    )
     assert list(make_model(auxiliary="nsp", no_trilayer=True).auxiliary) == ["nsp"]
-
-
-def test_an_unknown_head_is_named_with_those_there_are(make_model):
-    with pytest.raises(SystemExit) as stopped:
-        make_model(auxiliary="nsp,ordre")
-    assert str(stopped.value) == (
-        "fairseq-xling: error: `--auxiliary`: "
-        "unknown auxiliary head 'ordre'; did you mean 'order'? "
-        f"known: {', '.join(auxiliary_heads)}{OWN}"
-    )
 
 
 # ---- phases
@@ -156,12 +137,6 @@ def test_a_phase_that_goes_on_keeps_what_it_began_with(make_model):
 
 
 def test_a_checkpoint_of_the_wrong_phase_is_refused_in_one_line(make_model):
-    with pytest.raises(SystemExit) as stopped:
-        make_model("language").load_state_dict(saved(make_model("forward")))
-    assert str(stopped.value) == (
-        "fairseq-xling: error: `--trelm-phase language` must start from a checkpoint of "
-        "'combined', 'commonality', 'init', got one of phase 'forward'"
-    )
     with pytest.raises(SystemExit, match=r"must start from .* 'init', got one of phase 'none'$"):
         make_model("commonality").load_state_dict(saved(make_model()))
 
@@ -209,11 +184,6 @@ def test_a_missing_tensor_that_is_no_heads_is_still_refused(make_model):
     del state["encoder.trilayer.fc1.bias"]
     with pytest.raises(SystemExit, match=r"does not fit .*Missing key.* \"encoder\.trilayer\.fc1"):
         make_model("forward").load_state_dict(state)
-
-
-@pytest.mark.parametrize("extra", [None, torch.tensor([1.0, 2.0]), torch.tensor([300.0]), "text"])
-def test_a_state_that_says_nothing_readable_about_itself_has_no_identity(extra):
-    assert read_identity({} if extra is None else {"_extra_state": extra}) == {}
 
 
 def row_of_translation():

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from fairseq_xling.data.batch import collate
-from fairseq_xling.data.example import Examples, Vocabulary
+from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.sources import Row
-from fairseq_xling.data.unpadded import rounded, unpadded_layout
+from fairseq_xling.data.unpadded import unpadded_layout
 from fairseq_xling.engine import compat
 from fairseq_xling.models.auxiliary import auxiliary_heads
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
@@ -209,42 +209,3 @@ def test_without_a_gpus_kernels_padding_is_kept(name, monkeypatch):
     found = compat.operator
     monkeypatch.setattr(compat, "operator", lambda one: None if one == name else found(one))
     assert not compat.has_flash_attention(64)
-
-
-def test_every_state_has_its_place(options):
-    """The arrays of a layout, against loops."""
-    names = ("brlm-attn", "cdlm", "mlm", "tlm")
-    found = examples(options, *zip(names, rows(4), strict=True))
-    layout = unpadded_layout(Examples.of(found), null=True)
-    src, tgt = layout["src"], layout["tgt"]
-    width = max(len(e.src["tokens"]) for e in found)
-    states, groups = [], []
-    for row, example in enumerate(found):
-        tokens = example.src["tokens"]
-        group = [*example.src.get("attn_group", np.zeros(len(tokens), int)), 0]
-        for column in sorted(range(len(tokens) + 1), key=lambda c: (group[c], c)):
-            states.append(row * (width + 1) + (width if column == len(tokens) else column))
-            groups.append((row, group[column]))
-    count = len(states)
-    assert src["place"].tolist() == states
-    assert len(src["index"]) == rounded(count) and len(src["bounds"]) % 64 == 0
-    starts = [n for n in range(count) if not n or groups[n] != groups[n - 1]]
-    assert src["bounds"].tolist()[: len(starts)] == starts
-    assert src["bounds"][-1] == len(src["index"])
-    assert src["bounds"].diff().max() <= src["longest"] and src["longest"] % 128 == 0
-    places = src["place"].tolist()
-    assert [places[n] for n in src["null"]] == [r * (width + 1) + width for r in range(4)]
-    longest = max(len(e.tgt["tokens"]) for e in found)
-    for state, place in enumerate(tgt["place"].tolist()):
-        row, column = divmod(place, longest)
-        order = found[row].order
-        source = column if order is None else order[column]
-        expected = row * (width + 1) + (width if source < 0 else source)
-        assert places[tgt["read"][state]] == expected
-    predicted = [tgt["place"].tolist()[n] for n in layout["predicted"]]
-    marked = [
-        r * longest + c for r, e in enumerate(found) for c in np.flatnonzero(e.tgt["predict"])
-    ]
-    assert predicted == marked
-    rows_and_columns = zip(layout["rows"].tolist(), layout["columns"].tolist(), strict=True)
-    assert [r * longest + c for r, c in rows_and_columns] == marked

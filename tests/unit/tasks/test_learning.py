@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.tasks.dataset import ItemDataset
@@ -208,14 +207,6 @@ def test_a_network_of_half_precision_scores_in_float32(name, dtype, codec, tmp_p
     assert scores.dtype == loss.dtype == torch.float32 and torch.isfinite(loss)
     loss.backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in network.parameters())
-
-
-@pytest.mark.parametrize("name", ["parsing", "srl", "ner", "pos"])
-def test_a_sentence_that_is_read_in_pieces_can_be_refused(name, codec, tmp_path):
-    with pytest.raises(
-        UserError, match=r"train:\d+: \d+ tokens, more than the model's 5 positions"
-    ):
-        prepared(name, codec(max_positions=5, too_long="refuse"), tmp_path)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -192,20 +192,6 @@ def test_a_head_may_read_the_mapped_layer_itself():
     torch.testing.assert_close(*outputs, atol=1e-3, rtol=1e-3)
 
 
-def test_padding_does_not_matter(trained):
-    model, turned = trained(make_encoder()), rotate(make_encoder(), 1)
-    mapped = MappedModel(turned, fit(turned, model.encoder, 1), model, 1, "en", 0)
-    src = make_src(5)
-    with torch.no_grad():
-        together = mapped(src, ("en", "en"), {})["tags"]
-        for row in range(5):
-            length = int((~src["padding_mask"][row]).sum())
-            alone = {name: value[row : row + 1, :length] for name, value in src.items()}
-            alone.pop("padding_mask")
-            found = mapped(alone, ("en", "en"), {})["tags"][0]
-            torch.testing.assert_close(found, together[row, :length], atol=1e-5, rtol=1e-5)
-
-
 def test_layers_are_counted_as_extract_counts_them():
     encoder = make_encoder(TriEncoder, layers=4)
     src = make_src(3)

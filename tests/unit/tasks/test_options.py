@@ -19,11 +19,7 @@ def test_what_counts_can_be_changed_after_training_and_the_rest_stays():
 @pytest.mark.parametrize(
     ("head", "text", "message"),
     [
-        (
-            *("parsing", "arc_dim=9"),
-            "`--head-options` of a trained model must be among those for reading and counting "
-            "(punctuation), got 'arc_dim'",
-        ),
+        ("parsing", "arc_dim=9", "must be among those for reading and counting (punctuation), got"),
         ("pos", "dropout=0", "reading and counting (none of this head's), got 'dropout'"),
         ("parsing", "punctuation=x", "punctuation must be keep, drop or drop:TAG,TAG, got 'x'"),
         ("parsing", "PU,punctuation=drop:X", "`--head-options`: unknown setting 'PU'"),
@@ -42,33 +38,14 @@ def test_what_is_part_of_the_model_cannot(head, text, message):
         ("classification", "drop=0.5", ": unknown setting 'drop'; did you mean"),
         ("classification", "dropout=x", ": dropout must be of type float, got 'x'"),
         ("classification", "dropout=0,dropout=0", " must name 'dropout' once, got it twice"),
-        ("classification", "dropout=2", ": dropout must lie in [0, 1), got 2"),
         ("multiple_choice", "first=a", ": first must be question or passage, got 'a'"),
         ("parsing", "arc_dim=0", ": arc_dim must be at least 1, got 0"),
-        ("parsing", "label_dim=-1", ": label_dim must be at least 1, got -1"),
         ("parsing", "dropout=1", ": dropout must lie in [0, 1), got 1"),
-        ("parsing", "punctuation=a", ": punctuation must be keep, drop or drop:TAG,TAG, got 'a'"),
-        (
-            "parsing",
-            "punctuation=drop:",
-            ": punctuation must be keep, drop or drop:TAG,TAG, got 'd",
-        ),
-        (
-            "parsing",
-            "punctuation=keep:A",
-            ": punctuation must be keep, drop or drop:TAG,TAG, got '",
-        ),
-        ("span_qa", "stride=0", ": stride must be at least 1, got 0"),
+        ("parsing", "punctuation=drop:", ": punctuation must be keep, drop or drop:TAG,TAG, got"),
+        ("parsing", "punctuation=keep:A", ": punctuation must be keep, drop or drop:TAG,TAG, got"),
         ("span_qa", "max_answer_tokens=-3", ": max_answer_tokens must be at least 1, got -3"),
-        (
-            "span_qa",
-            "segmentation=mix",
-            ": unknown segmentation of answers 'mix'; did you mean 'mi",
-        ),
+        ("span_qa", "segmentation=mix", ": unknown segmentation of answers 'mix'; did you mean"),
         ("span_qa", "null_threshold=nan", ": null_threshold must be finite, got nan"),
-        ("span_qa", "strides=3", ": unknown setting 'strides'; did you mean 'stride'"),
-        ("srl", "role_dim=0", ": role_dim must be at least 1, got 0"),
-        ("srl", "dropout=-1", ": dropout must lie in"),
         ("srl", "senses=maybe", ": senses must be no or yes, got 'maybe'"),
     ],
 )

@@ -61,12 +61,8 @@ def test_what_was_repaired_is_sound_and_stays():
 
 
 def test_what_is_no_tag_is_known():
-    assert [
-        tag for tag in ("O", "B-A", "I-", "Orecurring_datetime", "o", "X-A") if is_bio(tag)
-    ] == [
-        "O",
-        "B-A",
-    ]
+    tags = ("O", "B-A", "I-", "Orecurring_datetime", "o", "X-A")
+    assert [tag for tag in tags if is_bio(tag)] == ["O", "B-A"]
 
 
 CHARACTERS = "我\tO\n在\tO\n北\tB-LOC\n京\tI-LOC\n见\tO\n王\tB-PER\n朋\tI-PER\n\n李\tB-PER\n说\tO\n"

@@ -4,17 +4,13 @@ Language as a planted feature, a planted false cue, a planted rotation.
 """
 
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.cli import main
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
 from fairseq_xling.tasks.tagging import Spelling, Text, Together, WordCodec
-from fairseq_xling.tasks.word_vectors import read_matrix
 from tests.planted_tagging import CLASSES, accuracy, draw, language_accuracy, tagger, train
 
 
@@ -105,75 +101,3 @@ def test_with_the_adversary_the_language_cannot_be_told_and_tags_can(seed):
     assert figures["none"][1] > 0.95
     assert abs(figures["reversal"][1] - 0.5) <= 0.1
     assert figures["reversal"][0] >= figures["none"][0] - 2
-
-
-def with_cue(seed):
-    """Tables of 8 shared dimensions and one that, in the source, says a tag; it is constant in the
-    target. The classes overlap: where they are clear, a tagger learns to do without a cue."""
-    generator = torch.Generator().manual_seed(seed)
-    words = np.arange(CLASSES * 3 * 100)
-    centres = torch.randn(CLASSES, 8, generator=generator)
-    content = centres[words // 300] + 0.8 * torch.randn(len(words), 8, generator=generator)
-    cue = torch.tensor([-4.0, 0.0, 4.0])[words // 100 % 3][:, None]
-    return [torch.cat([content, cue], 1), torch.cat([content, torch.full_like(cue, 4.0)], 1)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_with_the_adversary_a_cue_of_one_language_is_not_relied_on(seed):
-    """L_tag is a sum over words and L_D one decision, so lambda has to make up for the words.
-
-    Each word is a span of its own, so the share of right tags is the micro-averaged F1.
-    """
-    tables, figures = with_cue(seed), {}
-    learn = [draw(t, None, 600, seed + 50 * n, n, cue=0.95) for n, t in enumerate(tables)]
-    test = draw(tables[1], None, 300, seed + 150, 1, cue=0.95)
-    for name in ("none", "reversal"):
-        torch.manual_seed(seed)
-        model = tagger(tables, torch.eye(9), name)
-        train(model, name, *learn, 1200, ramp=False, weight=5.0, seed=seed)
-        figures[name] = accuracy(model, test)
-    assert figures["reversal"] >= figures["none"] + 10
-
-
-def rotated(angle):
-    """Clusters, longer in some directions than others; ``moving`` is ``fixed[partner]`` turned."""
-    generator = torch.Generator().manual_seed(5)
-    spread = torch.linspace(1.5, 0.3, 20)
-    centres = torch.randn(30, 20, generator=generator) * spread
-    centres = centres + 0.5 * torch.rand(20, generator=generator)
-    owner = torch.multinomial(
-        torch.rand(30, generator=generator) ** 2, 1500, True, generator=generator
-    )
-    fixed = centres[owner] + 0.4 * torch.randn(1500, 20, generator=generator) * spread
-    skew = torch.randn(20, 20, generator=generator)
-    skew = skew - skew.T
-    rotation = torch.matrix_exp(angle * skew / torch.linalg.matrix_norm(skew, 2))
-    partner = torch.randperm(1500, generator=generator)
-    return SimpleNamespace(fixed=fixed, moving=fixed[partner] @ rotation.T, partner=partner)
-
-
-@pytest.mark.slow
-def test_words_mapped_without_supervision_are_as_good_as_the_targets_own(tmp_path):
-    toy = rotated(2.0)
-    counts = np.arange(len(toy.fixed), 0, -1)
-    for name, vectors in (("s", toy.moving), ("t", toy.fixed)):
-        write_vectors(tmp_path / f"{name}.safetensors", Vectors(vectors.numpy(), counts))
-    options = "--hidden 32 --epoch-size 4800 --epochs 3 --seeds 1,2,3,4,5 --normalize none"
-    files = ["--source-vectors", f"{tmp_path}/t.safetensors", "--vectors"]
-    files += [f"{tmp_path}/s.safetensors", "--output", f"{tmp_path}/mapped.safetensors"]
-    assert main(["map", "adversarial", *files, *options.split()]) == 0
-    w = torch.from_numpy(read_matrix(tmp_path / "mapped.safetensors", 20))
-    # A word's class is the nearest of four directions in the target's space.
-    directions = torch.randn(20, CLASSES, generator=torch.Generator().manual_seed(3))
-    classes = {"t": (toy.fixed @ directions).argmax(1).numpy()}
-    classes["s"] = classes["t"][toy.partner.numpy()]
-    test = draw(toy.fixed, classes["t"], 300, 9, 1)
-    figures = {}
-    for row, first, lang in ((1, toy.moving, "s"), (2, toy.moving @ w, "s"), (6, toy.fixed, "t")):
-        torch.manual_seed(1)
-        model = tagger([first, toy.fixed], w if row == 2 else torch.eye(20), "none")
-        learn = draw(first, classes[lang], 600, 5, 0)
-        figures[row] = accuracy(train(model, "none", learn, None, 1500), test)
-    assert figures[2] >= figures[6] - 2
-    assert figures[1] < 45 < figures[6]  # chance is a third

@@ -1,12 +1,10 @@
 """Word vectors from both kinds of files."""
 
 import numpy as np
-import pytest
 import torch
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.tasks.word_vectors import Lexicon, make_table, read_word_vectors
+from fairseq_xling.tasks.word_vectors import Lexicon, WordVectors, make_table, read_word_vectors
 
 TABLE = np.arange(8, dtype=np.float32).reshape(4, 2)
 
@@ -28,9 +26,7 @@ def test_words_of_text_files_are_in_their_order(tmp_path):
 
 
 def test_the_first_row_of_a_table_is_zero_and_the_others_are_mapped():
-    (words, w) = (np.eye(2, dtype=np.float32), np.array([[0, 1], [-1, 0]], dtype=np.float32))
-    from fairseq_xling.tasks.word_vectors import WordVectors
-
+    words, w = np.eye(2, dtype=np.float32), np.array([[0, 1], [-1, 0]], dtype=np.float32)
     table = make_table(WordVectors(["a", "b"], words, np.array([2, 1])), w)
     assert torch.equal(torch.from_numpy(table[1:]), torch.from_numpy(w))
     assert not table[0].any()
@@ -38,17 +34,3 @@ def test_the_first_row_of_a_table_is_zero_and_the_others_are_mapped():
 
 def test_a_word_is_looked_up_as_it_is_spelt_first():
     assert Lexicon(["apple", "Apple"]).rows(["Apple", "APPLE", "pear"]) == [2, 1, 0]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("v.vec", "a 1 2\nb 1 x\n", "v.vec:2: not numbers after 'b'"),
-        ("v.vec", "", "not a text file of vectors"),
-        ("v.safetensors", "a 1 2\n", "not a safetensors file"),
-    ],
-)
-def test_damaged_files_are_named(tmp_path, name, text, message):
-    (tmp_path / name).write_text(text)
-    with pytest.raises(UserError, match=message):
-        read_word_vectors(tmp_path / name, 10)

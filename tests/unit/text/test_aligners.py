@@ -1,12 +1,10 @@
 """D5: the aligners, and D6 on what they find."""
 
-import math
 import os
 import random
 import stat
 import subprocess
 import sys
-from itertools import pairwise
 
 import numpy as np
 import psutil
@@ -90,65 +88,6 @@ def test_alignment_is_repeatable_whatever_the_number_of_workers(fast_align):
     _, (first, second), _ = fast_align
     for a, b in zip(first, second, strict=True):
         assert a.read_bytes() == b.read_bytes()
-
-
-def test_each_iteration_is_reported(fast_align):
-    _, _, steps = fast_align
-    assert sorted(steps[:10]) == sorted([f"iteration {k}" for k in range(1, 6)] * 2)
-
-
-def test_the_likelihood_of_plain_em_never_falls():
-    """G22: without variational Bayes. The package exposes no likelihood, so it is added up from
-    its probabilities; it also has no switch for the tension, whose steps here do no harm."""
-    from thot.alignment import FastAlignModel
-
-    sources, targets, _ = planted(count=100)
-    model = FastAlignModel()
-    model.variational_bayes = False
-    for s, t in zip(sources, targets, strict=True):
-        model.add_sentence_pair(s, t)
-    model.start_training()
-    values = []
-    for _ in range(5):
-        model.train()
-        total = 0.0
-        for s, t in zip(sources, targets, strict=True):
-            ids = [0, *map(model.get_src_word_index, s)]
-            for j, word in enumerate(map(model.get_trg_word_index, t), 1):
-                total += math.log(
-                    sum(
-                        model.alignment_prob(j, len(s), len(t), i) * model.translation_prob(e, word)
-                        for i, e in enumerate(ids)
-                    )
-                )
-        values.append(total)
-    assert all(b >= a for a, b in pairwise(values)), values
-    assert values[-1] > values[0] + 100
-
-
-def test_our_settings_are_those_of_the_paper():
-    """p_null = 0.08; p(a_j = i) falls off as exp(-4 |i/m - j/n|) before training."""
-    from thot.alignment import FastAlignModel
-
-    model = FastAlignModel()
-    assert model.variational_bayes
-    model.fast_align_p0 = 0.08
-    model.add_sentence_pair(["a"] * 6, ["b"] * 9)
-    model.start_training()
-    chance = np.array([model.alignment_prob(3, 6, 9, i) for i in range(7)])
-    assert chance[0] == pytest.approx(0.08)
-    expected = np.exp(-4 * np.abs(np.arange(1, 7) / 6 - 3 / 9))
-    np.testing.assert_allclose(chance[1:], 0.92 * expected / expected.sum(), rtol=1e-6)
-
-
-def test_a_sentence_longer_than_the_model_takes_stays_unaligned(tmp_path):
-    sources, targets, _ = planted(count=30)
-    sources.insert(3, ["s1"] * 1100)
-    targets.insert(3, ["t1"] * 1100)
-    files = write_tokens(tmp_path, sources, targets)
-    aligners["fast_align"]().align(*files, tmp_path / "f", tmp_path / "r", 1, lambda text: None)
-    rows = links_of(tmp_path / "f")
-    assert len(rows) == 31 and not rows[3] and rows[4]
 
 
 @pytest.mark.slow

@@ -2,11 +2,9 @@
 
 import gzip
 
-import numpy as np
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_json
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.text import alignment
 from fairseq_xling.text import alignment as alignment_module
@@ -149,29 +147,6 @@ def test_orders_that_were_cut_off_end_the_same(folder, tmp_path, monkeypatch, st
     assert {p.name: p.read_bytes() for p in (folder / "parallel").glob("*.order.*")} == whole
 
 
-def test_a_planted_translation_is_found_by_the_default_aligner(tmp_path, helpers):
-    rng = np.random.default_rng(3)
-    left = [[f"w{k}" for k in rng.integers(0, 40, rng.integers(4, 9))] for _ in range(400)]
-    right = [[word.upper() for word in words] for words in left]
-    write = helpers.write_lines
-    en, de = (
-        write(tmp_path / f"{lang}.txt", [" ".join(x) for x in side])
-        for lang, side in zip(PAIR, (left, right), strict=True)
-    )
-    folder = helpers.prepare_folder(
-        tmp_path / "bin",
-        {"parallel": [f"train.en-de={en},{de}"]},
-        vocab_type="word",
-        vocab_size=500,
-        aligner="fast_align",
-    )
-    orders = read(folder, "train", "en-de.order")
-    right_ones = sum(order == list(range(1, len(order) + 1)) for order in orders)
-    assert right_ones > 0.95 * len(orders)
-    meta = read_json(folder / "meta.json")
-    assert meta["parallel"]["train"]["en-de"]["orders"] == ["en-de", "de-en"]
-
-
 def test_only_what_has_no_ready_alignment_is_aligned(corpus, tmp_path, helpers, monkeypatch):
     monkeypatch.setitem(aligners._entries, "backwards", Backwards)
     lines = (corpus / "parallel" / "valid.en-de.en.txt").read_text().splitlines()
@@ -231,21 +206,6 @@ def test_words_are_counted_after_segmentation(tmp_path):
     assert counts == {"lines": 120, "links": sum(len(line.split()) for line in links)}
     assert {"2-3"} <= set(links[0].split())
     assert links[1] == "0-0"
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"links": "forward"}, "unknown `--links` 'forward'"),
-        ({"aligner": "none"}, "`--aligner` must be one that aligns, got 'none'"),
-        ({"aligner": "giza"}, "unknown aligner 'giza'"),
-        ({"segmentation": ("pre", "chars")}, "unknown segmentation 'chars'"),
-    ],
-)
-def test_unknown_names_are_refused(tmp_path, texts, changes, message):
-    with pytest.raises(UserError, match=message):
-        align_files(texts[2], tmp_path / "o", **changes)
-    assert not (tmp_path / "o").exists()
 
 
 def test_files_that_cannot_be_aligned_are_refused(tmp_path, texts, helpers):

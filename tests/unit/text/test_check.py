@@ -54,11 +54,6 @@ def test_a_folder_of_an_earlier_version_opens_and_is_said_to_have_no_digests(own
     assert "no digests of its text, as of earlier versions" in capsys.readouterr().out
 
 
-def test_what_is_no_data_folder_is_refused(tmp_path, capsys):
-    assert main(["check", str(tmp_path)]) == 1
-    assert "not a finished data folder" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("digests", [True, False])
 @pytest.mark.parametrize("content", ["empty", "other"])
 def test_a_model_that_is_empty_or_of_another_language_is_refused(own, content, digests):

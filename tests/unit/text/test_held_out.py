@@ -48,9 +48,8 @@ def test_no_sentence_is_on_two_sides(texts, capsys):
         assert train and valid and test
         assert not (train & valid or train & test or valid & test)
     meta = json.loads((texts / "data" / "meta.json").read_text())
-    assert (
-        meta["mono"]["test"]["en"]["sentences"] == 5 == meta["parallel"]["test"]["en-de"]["pairs"]
-    )
+    test = meta["parallel"]["test"]["en-de"]
+    assert meta["mono"]["test"]["en"]["sentences"] == 5 == test["pairs"]
     counts = meta["held_out"]["parallel/en-de"]
     assert sum(counts.values()) == 60 and counts["left_out"]
     said = [line for line in capsys.readouterr().out.splitlines() if "held out" in line]
@@ -167,7 +166,6 @@ def test_a_text_whose_other_lines_repeat_what_is_held_out_is_refused(tmp_path, c
         (["--held-out", "20"], "must leave something to train on, got 40 different lines in "),
         (["--mono", "valid.en={0}/en"], "makes valid and test of the training text, got valid.en"),
         (["--shards", "2"], "`--held-out` cannot be used with `--shards`"),
-        (["--held-out", "-1"], "`--held-out` must be at least 0, got -1"),
     ],
 )
 def test_what_cannot_be_held_out_is_refused_in_one_line(texts, capsys, options, message):

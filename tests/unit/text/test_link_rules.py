@@ -13,48 +13,9 @@ from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.link_rules import many_to_one, symmetrizations
 from fairseq_xling.text.links import format_pharaoh, parse_pharaoh
 
-# Rows are source words, columns target words. Forward gives each column at most one link, reverse
-# each row.
-#   forward  reverse    both
-#   x . .    x x .     2 . .
-#   . x .    . . .     . . .
-#   . . x    . . x     . . 2
-DIAGONAL = ("0-0 1-1 2-2", "0-0 0-1 2-2")
-#   . . .    . . x     . . .      no link in common: nothing to grow from
-#   x . .    . x .     . . .
-#   . x x    x . .     . . .
-APART = ("1-0 2-1 2-2", "0-2 1-1 2-0")
-#   x . .    x . .     2 . .
-#   . . x    . . .     . . .
-#   . . .    . . .     . . .
-FAR = ("0-0 1-2", "0-0")
-
-
-@pytest.mark.parametrize(
-    ("rule", "case", "expected"),
-    [
-        ("intersection", DIAGONAL, "0-0 2-2"),
-        ("union", DIAGONAL, "0-0 0-1 1-1 2-2"),
-        # 0-0: its neighbour 0-1 covers column 1, its diagonal neighbour 1-1 then covers row 1.
-        ("gdfa", DIAGONAL, "0-0 0-1 1-1 2-2"),
-        ("intersection", APART, ""),
-        ("union", APART, "0-2 1-0 1-1 2-0 2-1 2-2"),
-        # Only the last step adds: of forward 1-0, 2-1 (2-2 finds row 2 taken), of reverse 0-2.
-        ("gdfa", APART, "0-2 1-0 2-1"),
-        ("intersection", FAR, "0-0"),
-        ("union", FAR, "0-0 1-2"),
-        # 1-2 touches nothing, but both its row and its column are free.
-        ("gdfa", FAR, "0-0 1-2"),
-    ],
-)
-def test_three_by_three_cases_as_worked_out_by_hand(rule, case, expected):
-    forward, reverse = (parse_pharaoh(x.encode() + b"\n", "") for x in case)
-    for links in symmetrizations[rule](forward, reverse):
-        assert format_pharaoh(links).decode() == expected + "\n"
-
 
 def test_without_a_rule_each_direction_keeps_its_links():
-    forward, reverse = (parse_pharaoh(x.encode(), "") for x in DIAGONAL)
+    forward, reverse = (parse_pharaoh(x, "") for x in (b"0-0 1-1 2-2", b"0-0 0-1 2-2"))
     assert symmetrizations["none"](forward, reverse) == (forward, reverse)
 
 
@@ -107,7 +68,9 @@ def test_random_cases_agree_with_set_arithmetic_and_the_textbook():
         "gdfa": textbook,
     }
     for rule, oracle in oracles.items():
-        found = format_pharaoh(symmetrizations[rule](block(0), block(1))[0]).decode().split("\n")
+        both = symmetrizations[rule](block(0), block(1))
+        found = format_pharaoh(both[0]).decode().split("\n")
+        assert both[0] == both[1]
         for line, case in zip(found, cases, strict=False):
             expected = " ".join(f"{i}-{j}" for i, j in sorted(oracle(*case)))
             assert line == expected, (rule, case)
@@ -129,15 +92,6 @@ LINE = "3-1:0.25 2-1:0.5 5-1:0.1 0-0:1"
 def test_one_target_word_with_three_links_under_each_rule(rule, layers):
     links = parse_pharaoh(LINE.encode(), "x")
     assert many_to_one[rule].layers(links, np.array([3])).tolist() == layers
-
-
-def test_the_highest_probability_may_be_any_of_the_links():
-    for best, expected in enumerate([4, 3, 6]):
-        p = ["0.3", "0.2", "0.1"]
-        p[best] = "0.9"
-        line = f"3-0:{p[0]} 2-0:{p[1]} 5-0:{p[2]}"
-        found = many_to_one["highest"].layers(parse_pharaoh(line.encode(), "x"), np.array([1]))
-        assert found.tolist() == [[expected]]
 
 
 def test_random_links_agree_with_a_loop_over_them():

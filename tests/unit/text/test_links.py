@@ -18,14 +18,6 @@ from fairseq_xling.text.links import (
 )
 
 
-def test_a_permutation_comes_back_as_a_permutation():
-    rng = np.random.default_rng(0)
-    order = rng.permutation(9)
-    line = " ".join(f"{i}-{j}" for j, i in enumerate(order))
-    links = parse_pharaoh(line.encode(), "x")
-    assert order_of(links, np.array([9])).tolist() == (order + 1).tolist()
-
-
 def test_an_empty_line_gives_null_everywhere_but_at_the_end():
     links = parse_pharaoh(b"\n0-0\n \n", "x")
     assert links.rows == 3

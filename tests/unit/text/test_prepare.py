@@ -80,40 +80,6 @@ def test_neither_threads_nor_repetition_change_a_byte(own, monkeypatch, kind):
     assert "parallel/train.de-en.order.bin" in first
 
 
-def test_columns_of_tables_are_prepared_as_the_text_that_they_hold(own, helpers, tmp_path):
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    text, make = own
-    sides = {
-        lang: (text / "parallel" / f"train.en-de.{lang}.txt").read_text().splitlines()
-        for lang in ("en", "de")
-    }
-    rows = pa.table({"n": range(len(sides["en"])), "both": pa.array(map(dict, _rows(sides)))})
-    parquet.write_table(rows, tmp_path / "train.parquet", row_group_size=16)
-    mono = (text / "mono" / "train.en.txt").read_text().splitlines()
-    with pa.ipc.new_stream(tmp_path / "mono.arrow", pa.schema({"text": pa.string()})) as writer:
-        writer.write_table(pa.table({"text": mono}))
-    given = {
-        "folder": text,
-        "mono": [f"train.en={tmp_path}/mono.arrow:text"],
-        "parallel": [
-            "train.en-de=" + ",".join(f"{tmp_path}/train.parquet:both.{x}" for x in sides)
-        ],
-    }
-    plain, tables = make("plain"), helpers.prepare_folder(tmp_path / "tables", given)
-    expected, found = content(plain), content(tables)
-    differ = {name for name in expected | found if expected.get(name) != found.get(name)}
-    assert differ == {"meta.json"}  # the names of its inputs, and their checksums
-    inputs = DataFolder(tables).meta["inputs"]
-    assert inputs["mono/train.en"][0]["file"] == "mono.arrow:text"
-
-
-def _rows(sides):
-    names = list(sides)
-    return [list(zip(names, row, strict=True)) for row in zip(*sides.values(), strict=True)]
-
-
 def test_a_second_call_does_nothing(own, monkeypatch):
     _, make = own
     folder = make()
@@ -239,13 +205,6 @@ def test_a_run_that_was_cut_off_goes_on_when_its_files_are_named_by_other_paths(
     monkeypatch.chdir(tmp_path)
     helpers.prepare_folder(tmp_path / "bin", {"folder": text.relative_to(tmp_path)})
     assert content(tmp_path / "bin") == expected
-
-
-def test_two_runs_in_one_folder_are_refused(own, tmp_path):
-    _, make = own
-    message = "another `prepare` is at work in this folder"
-    with state.locked(tmp_path / "bin"), pytest.raises(UserError, match=message):
-        make()
 
 
 def test_overwriting_touches_nothing_while_another_run_is_at_work(own):

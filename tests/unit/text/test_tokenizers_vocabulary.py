@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 
 import pytest
 import sentencepiece
@@ -79,13 +78,11 @@ def test_pieces_of_a_sentencepiece_model_are_numbered_as_fairseq_does(
 def test_a_vocabulary_much_smaller_than_the_embeddings_is_of_another_model(tmp_path):
     write_vocabulary(tmp_path, "bert")
     assert len(read_vocabulary(tmp_path, 148, BERT)[0]) == 148
-    with pytest.raises(UserError) as error:
-        read_vocabulary(tmp_path, 149, BERT)
-    assert str(error.value) == (
-        f"{tmp_path}/vocab.txt: must have a token for each of the 149 rows of the embeddings, of "
-        "which at most 128 may be padding, got 20; put the tokenizer that the model was trained "
-        "with into the folder"
+    line = (
+        "must have a token for each of the 149 rows of the embeddings, of which at most 128 may be"
     )
+    with pytest.raises(UserError, match=f"^{tmp_path}/vocab.txt: {line} padding, got 20; put"):
+        read_vocabulary(tmp_path, 149, BERT)
     with pytest.raises(UserError, match="of which at most 1000 may be padding, got 20"):
         read_vocabulary(tmp_path, 100_000, BERT)
 
@@ -186,13 +183,9 @@ def test_bad_vocabularies_are_named(tmp_path):
     file = tmp_path / "vocab.txt"
     file.write_text("".join(f"{token}\n" for token in vocabulary("bert")[1][:4]))
     assert message() == "vocab.txt: has no mask token '[MASK]'"
-    file.write_bytes(b"[PAD]\n\xff\n")
-    assert re.match(r"vocab\.txt:2: not UTF-8", message())
     file.unlink()
     (tmp_path / "vocab.json").write_text("[1, 2]")
     assert message() == "vocab.json: not a vocabulary in a known format"
-    (tmp_path / "vocab.json").write_text("{")
-    assert message().startswith("vocab.json:1: not JSON (")
     (tmp_path / "vocab.json").write_text('{"[MASK]": 1}')
     (tmp_path / "added_tokens.json").write_text('{"[CLS]": "x"}')
     assert message() == "added_tokens.json: must give a number to each token"

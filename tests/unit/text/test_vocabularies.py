@@ -3,9 +3,7 @@
 import pytest
 from fairseq.data import Dictionary
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
-from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS, read_dictionary
 from fairseq_xling.text.pieces import Pieces
 from fairseq_xling.text.vocabularies import (
@@ -28,17 +26,6 @@ def test_a_union_has_v1_plus_v2_minus_overlap_items(make_folder):
     symbols = read_dictionary(folder / "dict.txt")
     assert len(symbols) == 6 + len(first) + len(second) - len(first & second)
     assert read_json(folder / "meta.json")["vocab"]["sizes"] == {"dict": len(symbols)}
-
-
-def test_shared_items_of_a_union_are_the_intersection_of_the_pieces(make_folder):
-    folder = make_folder(vocab="union")
-    symbols = read_dictionary(folder / "dict.txt")
-    ids = {}
-    for lang in ("en", "de"):
-        model = Pieces.load(folder / f"sentencepiece.{lang}.model")
-        ids[lang] = set(id_table(modes["union"](), lang, model.symbols, symbols).tolist()) - {3}
-    shared = {symbols[i] for i in ids["en"] & ids["de"]}
-    assert shared == pieces_of(folder, "en") & pieces_of(folder, "de")
 
 
 def test_prefixed_items_share_nothing_and_number_overlap_more_than_the_union(make_folder):
@@ -107,15 +94,3 @@ def test_a_piece_spelt_like_a_special_token_is_unknown(tmp_path, special):
     assert Dictionary.load(str(tmp_path / "dict.txt")).index("b") == 7
     table = id_table(mode, "en", pieces, read_dictionary(tmp_path / "dict.txt"))
     assert table.tolist() == [3, 6, 3, 7]
-
-
-def test_a_dictionary_of_another_make_is_refused(tmp_path):
-    (tmp_path / "dict.txt").write_text("the 5\na 3\n")
-    with pytest.raises(UserError, match=r"dict\.txt: must begin with <mask> and <null>"):
-        read_dictionary(tmp_path / "dict.txt")
-
-
-def test_an_unknown_mode_is_answered_with_near_ones():
-    assert isinstance(modes, Registry)
-    with pytest.raises(UserError, match="unknown vocabulary mode 'joined'; did you mean 'joint'"):
-        modes["joined"]

@@ -41,23 +41,6 @@ def learnt():
     return json.loads(learn_wordpiece(LINES, 150, None, "en"))
 
 
-def longest_match(word, vocabulary):
-    """BERT's splitting of one word, letter by letter (Devlin et al. 2019, released code)."""
-    if len(word) > 100:
-        return ["[UNK]"]
-    pieces, start = [], 0
-    while start < len(word):
-        for end in range(len(word), start, -1):
-            piece = (INSIDE if start else "") + word[start:end]
-            if piece in vocabulary:
-                break
-        else:
-            return ["[UNK]"]
-        pieces.append(piece)
-        start = end
-    return pieces
-
-
 @pytest.mark.parametrize("how", ["basic", "pre"])
 def test_ids_are_those_of_berts_tokenizer_on_the_written_vocabulary(tmp_path, how):
     transformers = pytest.importorskip("transformers")
@@ -79,23 +62,6 @@ def test_ids_are_those_of_berts_tokenizer_on_the_written_vocabulary(tmp_path, ho
         assert ids.tolist() == [*expected, SEP], line
     # What looks like a special token is text here, and cannot end a sentence.
     assert encoder.encode(["[SEP] [PAD]"])[0].tolist().count(SEP) == 1
-
-
-def test_a_word_is_split_by_the_longest_piece_that_it_begins_with(learnt):
-    from fairseq_xling.text.tokenizers.pieces import TokenizerPieces
-
-    pieces = TokenizerPieces(learnt, "x")
-    vocabulary = set(vocabulary_of(learnt))
-    words = sorted({w for line in lines_of(3, 100) for w in line.split() if w.isalpha()})
-    words = [w for w in words if w.isascii()] + ["playwalkings", "zzz", "y" * 101]
-    ids, sizes = pieces.encode(words)
-    spelt = {"[UNK]": "<unk>"}
-    expected = [longest_match(word, vocabulary) for word in words]
-    assert sizes.tolist() == [len(one) for one in expected]
-    found = [pieces.symbols[i] for i in ids]
-    flat = [piece for one in expected for piece in one]
-    ours = [p[2:] if p.startswith(INSIDE) else spelt.get(p, f"▁{p}") for p in flat]
-    assert found == ours
 
 
 @pytest.mark.parametrize("limit", [12, 20])

@@ -89,13 +89,6 @@ def test_what_was_written_can_be_read(tmp_path):
     assert b[7].tolist() == list(range(8))
 
 
-def test_finishing_twice_is_finishing_once(tmp_path, undisturbed):
-    write(tmp_path)
-    counts, _ = write(tmp_path)
-    assert counts == {"chunks": len(CHUNKS)}
-    assert content(tmp_path) == undisturbed
-
-
 def test_a_full_disk_is_named_and_costs_nothing_that_was_journalled(tmp_path, undisturbed):
     with pytest.raises(Killed):
         write(tmp_path, stop_after=3)

@@ -3,14 +3,6 @@ import pytest
 from fairseq_xling.cli import main
 
 
-def test_an_unknown_format_is_refused_with_the_list(tmp_path, capsys):
-    out = tmp_path / "out"
-    assert main(["export", "no.pt", "--output", str(out), "--format", "fairsek"]) == 1
-    said = capsys.readouterr().err
-    assert "unknown `--format` 'fairsek'; did you mean 'fairseq'? known: " in said
-    assert not out.exists()
-
-
 def test_what_keeps_all_languages_takes_no_language(tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["export", "no.pt", "--output", str(out), "--language", "de"]) == 1

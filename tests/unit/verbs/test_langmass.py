@@ -78,12 +78,3 @@ def test_ids_that_mean_different_words_are_refused(make_corpus):
     corpus = make_corpus(mode="separate")
     with pytest.raises(UserError, match="`--measure langmass` needs ids that the languages share"):
         run(corpus, Leaking(corpus.ids, 50))
-
-
-def test_splits_that_are_not_there_and_negative_numbers_are_one_line(tiny_corpus, capsys):
-    with pytest.raises(UserError, match="has no monolingual 'dev' text"):
-        run(tiny_corpus, None, "--langmass-split", "dev")
-    for option in ("--langmass-seed", "--langmass-limit"):
-        with pytest.raises(SystemExit):
-            run(tiny_corpus, None, option, "-1")
-        assert f"{option}: must " in capsys.readouterr().err

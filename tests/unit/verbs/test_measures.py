@@ -3,12 +3,11 @@ import math
 import pytest
 import torch
 
-from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.reports.pivot import pivot
 from fairseq_xling.reports.rows import distinct, select
-from fairseq_xling.verbs.measures import MEASURES, parse_measures
+from fairseq_xling.verbs.measures import parse_measures
 from fairseq_xling.verbs.measures.words import NEIGHBOUR
 
 
@@ -24,17 +23,6 @@ def score(found, measure, target="de"):
     rows = select(found.rows, {"measure": measure, "target": target})
     (row,) = select(rows, {"best": 1}) or rows
     return row["value"]
-
-
-def test_every_measure_is_found_by_its_file():
-    assert set(MEASURES) >= {"retrieval", "words", "bpw"}
-
-
-def test_an_unknown_measure_names_near_matches():
-    with pytest.raises(
-        UserError, match=r"unknown measure 'retrival'; did you mean 'retrieval'.*known: bpw"
-    ):
-        parse_measures("bpw,retrival")
 
 
 def test_a_measure_named_twice_or_none_at_all_is_refused():
@@ -90,22 +78,14 @@ def test_an_empty_line_is_named(measure, tmp_path):
         measure("retrieval", "--retrieval-text", tmp_path / "a", tmp_path / "a")
 
 
-def test_retrieval_needs_two_sentences_and_a_sensible_limit(measure, capsys):
+def test_retrieval_needs_two_sentences(measure):
     with pytest.raises(UserError, match="at least 2 sentence pairs, got 1"):
         measure("retrieval", "--retrieval-limit", 1)
-    with pytest.raises(SystemExit):
-        measure("retrieval", "--retrieval-limit", -1)
-    assert "--retrieval-limit: must be at least 0, got -1" in capsys.readouterr().err
 
 
 def test_two_files_fit_one_target_language_only(measure, tmp_path):
     with pytest.raises(UserError, match="needs one language in `--targets`, got de,fr"):
         measure("retrieval", "--retrieval-text", "a", "b", targets=["de", "fr"])
-
-
-def test_a_missing_split_is_named(measure):
-    with pytest.raises(UserError, match="has no parallel 'exam' text of en-de"):
-        measure("retrieval", "--retrieval-split", "exam")
 
 
 def test_bpw_of_a_uniform_model_is_log2_of_its_choices(measure):
@@ -127,11 +107,8 @@ def test_special_symbols_are_never_masked(measure, subject):
         assert score(found, "bits per word", "en") == 0.0
 
 
-def test_bpw_limits_and_seeds_are_checked(measure, capsys):
+def test_bpw_keeps_to_its_limit(measure):
     assert table(measure("bpw", "--bpw-limit", 2))[0][-1] == 2
-    with pytest.raises(SystemExit):
-        measure("bpw", "--mask-seed", -2)
-    assert "--mask-seed: must lie in [0, 4294967295], got -2" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -176,12 +153,6 @@ def test_a_dictionary_without_overlap_is_one_line(measure, tmp_path):
     message = r"d.tsv: none of its 2 entries has both words in the 'train' text of en and de"
     with pytest.raises(UserError, match=message):
         measure("words", "--dictionary", tmp_path / "d.tsv")
-
-
-def test_a_dictionary_may_have_tabs_or_spaces(tmp_path):
-    (tmp_path / "d.tsv").write_text("ice cream\tEis\t0.9\nhouse haus\ntree   baum\n\n")
-    expected = [("ice cream", "Eis"), ("house", "haus"), ("tree", "baum")]
-    assert read_dictionary(tmp_path / "d.tsv") == expected
 
 
 def test_an_empty_or_malformed_dictionary_is_one_line(measure, tmp_path):

@@ -70,15 +70,6 @@ def test_on_small_sentences_beam_and_hungarian_are_the_best_of_all_permutations(
         assert found.cost.tolist() == pytest.approx(least, abs=1e-4)
 
 
-def test_a_sure_classifier_gives_its_own_order():
-    gold = torch.rand(10, 30, generator=torch.Generator().manual_seed(2)).argsort(1)
-    logits = 50.0 * torch.nn.functional.one_hot(gold, 30)
-    costs = -logits.log_softmax(-1)
-    for search in absolute_searches:
-        found = assign(costs, full(costs), search=search, width=1)
-        assert torch.equal(found.ranks, gold)
-
-
 @pytest.mark.parametrize("width", [1, 3, 10])
 def test_the_beam_is_the_obvious_one(width):
     costs = costs_of(6, 8)
@@ -104,17 +95,6 @@ def test_padding_and_spare_positions_change_nothing(search):
         assert together.cost[number] == alone.cost[0]
 
 
-@pytest.mark.parametrize("width", [1, 3, 10])
-def test_a_sentence_has_the_same_order_alone_and_beside_a_long_one(width):
-    costs = costs_of(50, 20)
-    sizes = torch.arange(50) % 8 + 5
-    sizes[0] = 20
-    together = assign(costs, sizes, width=width)
-    for one, size, ranks in zip(costs, sizes, together.ranks, strict=True):
-        alone = assign(one[None, :size, :size], size[None], width=width)
-        assert ranks[:size].tolist() == alone.ranks[0].tolist()
-
-
 @pytest.mark.parametrize("search", absolute_searches)
 def test_impossible_positions_are_taken_last(search):
     costs = torch.tensor([[[1.0, torch.inf, 0], [1, 2, 0], [0, 0, torch.inf]]])
@@ -124,9 +104,7 @@ def test_impossible_positions_are_taken_last(search):
 
 
 def test_more_key_points_than_positions_are_refused():
-    with pytest.raises(UserError) as error:
+    rule = "must have a position for each key-point, got 4 positions and a sentence with 5"
+    with pytest.raises(UserError, match=f"^`costs` {rule}$"):
         assign(torch.zeros(2, 5, 4), torch.tensor([4, 5]))
-    assert str(error.value) == (
-        "`costs` must have a position for each key-point, got 4 positions and a sentence with 5"
-    )
     assert assign(torch.zeros(2, 5, 4), torch.tensor([4, 3])).ranks.shape == (2, 5)

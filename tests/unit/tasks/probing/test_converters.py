@@ -158,7 +158,6 @@ BAD = [
     ("consts", "f", "(S\n(NP))\n", ":2: a bracket must have words, got none"),
     ("consts", "f", "(S a (NN b))\n", ":1: a word and a bracket must not be in one bracket"),
     ("consts", "f", "(S (NN a b))\n", ":1: a bracket must have a type and then brackets or one w"),
-    ("consts", "f", "(S (NN a) b)\n", ":1: a bracket must have a type and then brackets or one w"),
     ("consts", "f", "(S (NN a))\n" + 1001 * "(", ":2: must be at most 1000 open brackets in a"),
     ("consts", "f", "", ": contains nothing for the task 'consts'"),
     (
@@ -168,36 +167,17 @@ BAD = [
         r":1: the tag must be O, B-TYPE or I-TYPE, got '\(e1-place\)'",
     ),
     ("srl", "f", conll09(("ran", "Y")), ":1: the sentence has no frames"),
-    ("srl", "f", "1\ta\n", ":1: must have at least 14 columns, got 2"),
     ("coref", "f", "a b\n", ":1: must have at least 12 columns, got 2"),
     ("coref", "f", conll12(("a", "-"), ("b", "0)")), ":2: a mention of 0 ends that did not begin"),
     ("coref", "f", conll12(("a", "(0")) + "\n", ":1: the mention of 0 does not end"),
     ("coref", "f", conll12(("a", "(x)")), r":1: a mention must look like \(1, 1\) or \(1\), got"),
-    ("coref", "f", conll12(("a", "1")), r":1: a mention must look like \(1, 1\) or \(1\), got '1'"),
     ("spr", "f", "text\tpredicate\n", ":1: argument: no such heading; the file has text, predicat"),
     ("spr", "f", SPR + "1\ta\t0\n", ":2: must have 5 columns like the first, got 3"),
-    (
-        "spr",
-        "f",
-        SPR + "1\ta b\t2\t0\tx\n",
-        ":2: a span must be a or a:b with 0 <= a < b <= 2, got",
-    ),
-    (
-        "spr",
-        "f",
-        SPR + "1\ta b\t1\t1:1\tx\n",
-        ":2: a span must be a or a:b with 0 <= a < b <= 2, g",
-    ),
-    ("spr", "f", SPR + "6\ta b\t1\t0\tx\n", ":2: must have a property and a response from 1 to 5"),
+    ("spr", "f", SPR + "1\ta b\t2\t0\tx\n", ":2: a span must be a or a:b with 0 <= a < b <= 2, go"),
     ("relations", "f", '1\t"<e1>a</e1> b"\nOther\n', ":1: must have the marks <e1> </e1> and <e2>"),
     ("relations", "f", SEMEVAL + "x\n", ":1: must be a text, a relation and perhaps a comment, g"),
     ("relations", "f", '1\t"<e1>a</e1> <e2></e2>"\nOther\n', ":1: a mention must have words, got"),
-    (
-        "relations",
-        "f.jsonl",
-        '{"words": ["a"], "entities": [{}]}\n',
-        ":1: `entities` 0: has no `sp",
-    ),
+    ("relations", "f.jsonl", '{"words": ["a"], "entities": [{}]}\n', ":1: `entities` 0: has no `s"),
 ]
 
 
@@ -276,13 +256,6 @@ def test_entities_of_treebanks_and_tagged_files(trees, tmp_path):
     assert made(tagged, tmp_path, "pos", {"token": "0", "tag": "1"})[3] == ["Nobody", "O"]
 
 
-def test_rows_have_the_form_of_edge_probing(trees, tmp_path):
-    convert(trees, tmp_path / "out.jsonl", "entities", {})
-    (line,) = (tmp_path / "out.jsonl").read_text().splitlines()
-    targets = [{"span1": [3, 5], "label": "LOC"}]
-    assert json.loads(line) == {"text": "It rains in New York", "targets": targets}
-
-
 def test_what_a_file_has_not_is_said(trees, tmp_path):
     for task, message in (
         ("tense", "unknown `--task` 'tense'"),
@@ -294,8 +267,5 @@ def test_what_a_file_has_not_is_said(trees, tmp_path):
             convert(tagged, tmp_path / "out", task, {})
     (tmp_path / "b.tsv").write_text("Nobody\tO\n\n")
     with pytest.raises(UserError, match=r"b\.tsv: contains nothing for the task 'entities'"):
-        convert(tmp_path / "b.tsv", tmp_path / "out", "entities", {})
-    (tmp_path / "b.tsv").write_text("Ann\tPER\n\n")
-    with pytest.raises(UserError, match="the tag must be O, B-TYPE or I-TYPE, got 'PER'"):
         convert(tmp_path / "b.tsv", tmp_path / "out", "entities", {})
     assert not (tmp_path / "out").exists()

@@ -81,14 +81,6 @@ def test_vectors_that_say_nothing_stay_near_the_prior():
     assert abs(f1(fit(train, dev, dropout=0.3, patience=3), test) - base) < 0.06
 
 
-def test_a_mixture_finds_the_layer_that_knows():
-    train, dev, test = (planted(n, seed, layers=3) for seed, n in enumerate((400, 100, 200)))
-    probe = fit(train, dev)
-    assert f1(probe, test) == 1.0
-    weights = probe.network.weights()
-    assert weights[2] == max(weights) and sum(weights) == pytest.approx(1)
-
-
 def test_the_result_depends_on_the_seed_and_not_on_torchs_own_generator():
     train, dev = planted(80), planted(40, 1)
     torch.manual_seed(1)
@@ -156,18 +148,11 @@ def test_a_label_matrix_has_what_is_known():
     assert label_matrix([["x"], []], ["a"]).tolist() == [[False], [False]]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"classifier": "tree"}, "unknown `--classifier` 'tree'"),
-        ({"batch_size": 0}, "`--batch-size` must be at least 1, got 0"),
-        ({"dropout": 1.0}, r"`--dropout` must lie in \[0, 1\), got 1.0"),
-        ({"lr": 0.0}, r"`--lr` must lie in \(0, 1\), got 0.0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
-        ProbeOptions(**changes)
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(UserError, match="unknown `--classifier` 'tree'"):
+        ProbeOptions(classifier="tree")
+    with pytest.raises(UserError, match=r"`--dropout` must lie in \[0, 1\), got 1.0"):
+        ProbeOptions(dropout=1.0)
 
 
 def test_spans_that_do_not_fit_are_refused():

@@ -81,16 +81,8 @@ def text(tmp_path, monkeypatch):
 
 def options(**changes):
     given = {"unit": "sentences", "layers": "all", "dtype": "float32", "max_tokens": 8}
-    return argparse.Namespace(
-        **{
-            **given,
-            "words": None,
-            "most": 100,
-            "count_unknown": False,
-            "concat_vectors": None,
-            **changes,
-        }
-    )
+    given |= {"words": None, "most": 100, "count_unknown": False, "concat_vectors": None}
+    return argparse.Namespace(**{**given, **changes})
 
 
 def run(folder, text, output, encoder=None, origin=(), **changes):
@@ -317,8 +309,6 @@ def test_an_empty_text_and_words_that_cannot_be_spelt_are_refused(folder, text, 
     (tmp_path / "words").write_text("zzz\n")
     with pytest.raises(UserError, match="words: none of its words can be spelt"):
         run(folder, text, tmp_path / "out", unit="types", words=str(tmp_path / "words"))
-    with pytest.raises(UserError, match="`--most` must be at least 1, got 0"):
-        run(folder, text, tmp_path / "out", unit="types", most=0)
     (tmp_path / "words").write_text("red\n")
     (tmp_path / "unknown").write_text("zzz\n\n")
     with pytest.raises(UserError, match=r"unknown: has none of the 1 words of .*words"):

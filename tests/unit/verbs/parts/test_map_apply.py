@@ -37,12 +37,8 @@ def test_a_copy_has_mapped_layers_and_all_else(
 ):
     monkeypatch.setattr(apply, "BLOCK", 2)
     folder = write_states(
-        "de",
-        {0: rows, 2: rows},
-        unit="types",
-        vocabulary=[*map(str, range(9))],
-        dtype=dtype,
-        ids=range(9),
+        *("de", {0: rows, 2: rows}),
+        **{"unit": "types", "vocabulary": [*map(str, range(9))], "dtype": dtype, "ids": range(9)},
     )
     assert call(fitted, folder, tmp_path / "out") == 0
     assert capsys.readouterr().out == f"{tmp_path / 'out'}: 9 rows, 4 wide, of layers 2\n"
@@ -120,7 +116,6 @@ def test_mistakes_are_one_line(rows, fitted, write_states, tmp_path, capsys):
         ((fitted, other, out), "have no layer in common"),
         ((fitted, right, taken), "must be new; it contains something else"),
         ((fitted, right, out, "--side", "left"), "unknown `--side` 'left'; "),
-        ((tmp_path / "none", right, out), "none: no such file"),
         ((uneven, both, out), "uneven: must map all layers to one width, got 4 and 5"),
         ((shape, right, out), "shape: its description is damaged; write the file again"),
         ((huge, half, out), "layer01.npy: mapped, its values are too large for float16"),
