@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.bounds import check_bound
-from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.errors import MALFORMED, UserError, shown
 from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS
 from fairseq_xling.text.pieces import WORD_MARK
@@ -207,8 +207,34 @@ def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
                 raise
             except MALFORMED:
                 raise UserError(f"{extra}: must give a number to each token") from None
-            return folder / name, ids, how
+            return folder / name, _as_used(folder, name, ids), how
     raise UserError(f"{folder}: no vocabulary (it has none of {', '.join(_READERS)})")
+
+
+def _as_used(folder: Path, name: str, ids: Ids) -> Ids:
+    """``ids`` of the file ``name``, and those of ``tokenizer.json``, which cuts text if there is one.
+
+    Raises:
+        UserError: if the two disagree.
+    """
+    used = folder / "tokenizer.json"
+    if used.name == name or not used.is_file():
+        return ids
+    try:
+        theirs, _ = _tokenizer_json(used)
+    except UserError:
+        raise
+    except MALFORMED:
+        raise UserError(f"{used}: not a vocabulary in a known format") from None
+    tokens = {number: token for token, number in ids.items()}
+    for token, number in theirs.items():
+        if ids.get(token, number) != number or tokens.get(number, token) != token:
+            raise UserError(
+                f"{used}: must have the tokens of {name} beside it, got {shown(token)} as number "
+                f"{number}, there {ids.get(token, shown(tokens.get(number)))}; remove the one that "
+                "the model was not trained with"
+            )
+    return {**ids, **theirs}
 
 
 def _vocab_txt(file: Path) -> tuple[Ids, Spelling]:

@@ -199,3 +199,31 @@ def test_bad_vocabularies_are_named(tmp_path):
     (tmp_path / "sentencepiece.bpe.model").unlink()
     put_tokenizer(tmp_path, {"type": "BPE"})
     assert message() == "tokenizer.json: not a vocabulary in a known format"
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda ids: ids, ""),
+        (lambda ids: {**ids, "[NEW]": 20}, ""),  # as `add_tokens` of transformers leaves it
+        (
+            lambda ids: {**ids, "word0": ids["word1"], "word1": ids["word0"]},
+            "got 'word0' as number",
+        ),
+        (lambda ids: {**ids, "[NEW]": ids["word1"]}, "got '[NEW]' as number 6, there 'word1'"),
+        (lambda ids: {token: number + 1 for token, number in ids.items()}, "got '[PAD]' as"),
+        (lambda ids: {**ids, "[NEW]": 700}, "ids must lie below the config's `vocab_size`"),
+    ],
+)
+def test_two_vocabularies_in_a_folder_must_be_one(change, message, tmp_path):
+    """Text is cut by one of them, and weights are looked up by the other."""
+    write_vocabulary(tmp_path, "bert")
+    tokens = (tmp_path / "vocab.txt").read_text().splitlines()
+    ids = change({token: number for number, token in enumerate(tokens)})
+    put_tokenizer(tmp_path, {"type": "WordPiece", "vocab": ids})
+    if not message:
+        assert len(read_vocabulary(tmp_path, max(ids.values()) + 1, BERT)[0]) == len(ids)
+        return
+    with pytest.raises(UserError) as error:
+        read_vocabulary(tmp_path, 30, BERT)
+    assert message in str(error.value) and "\n" not in str(error.value)
