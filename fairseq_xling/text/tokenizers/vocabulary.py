@@ -212,7 +212,7 @@ def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
 
 
 def _as_used(folder: Path, name: str, ids: Ids) -> Ids:
-    """``ids`` of the file ``name``, and those of ``tokenizer.json``, which cuts text if there is one.
+    """``ids`` of the file ``name``, and those of ``tokenizer.json``, which cuts text.
 
     Raises:
         UserError: if the two disagree.
