@@ -135,6 +135,12 @@ class Extracted:
         return mapped(self._file(layer), "f", (self.rows, self.width), _REMEDY)
 
     @cached_property
+    def lines(self) -> np.ndarray | None:
+        """A number for each sentence that equal ones share, if it was noted."""
+        file = self.path / "lines.npy"
+        return mapped(file, "i", (self.rows,), _REMEDY) if file.is_file() else None
+
+    @cached_property
     def sizes(self) -> np.ndarray | None:
         """How many rows each line of the text has, None where rows are not of parts of lines.
 

@@ -5,6 +5,9 @@ Both retrieval measures use this: P@1 is the share of ranks equal to 1, MRR the 
 Symbols: ``N`` queries, ``M`` targets, ``P`` gold pairs, ``D`` width.
 """
 
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -80,6 +83,34 @@ def ranks(
             beats[gold[:, 0] - start, gold[:, 1] - first] = False
             result[rows] += beats.sum(-1)
     return result
+
+
+def right_answers(
+    queries: Sequence[Hashable], targets: Sequence[Hashable]
+) -> tuple[Tensor | None, int]:
+    """The pairs that `ranks` takes, where query n and target n have these texts: a target is right
+    if its text is that of an answer to the query's text, so that a twin is no mistake.
+
+    Returns:
+        (P, 2) int64, or None where no text is repeated; and how many lines repeat an earlier one on
+        their side, of both sides.
+
+    >>> right_answers(["a", "b", "a"], ["x", "y", "z"])[0].tolist()
+    [[0, 0], [0, 2], [1, 1], [2, 0], [2, 2]]
+    """
+    repeated = sum(len(side) - len(set(side)) for side in (queries, targets))
+    if not repeated:
+        return None, 0
+    answers, places = defaultdict(set), defaultdict(list)
+    for number, (query, target) in enumerate(zip(queries, targets, strict=True)):
+        answers[query].add(target)
+        places[target].append(number)
+    pairs = [
+        (number, place)
+        for number, query in enumerate(queries)
+        for place in sorted(place for target in answers[query] for place in places[target])
+    ]
+    return torch.tensor(pairs, dtype=torch.int64), repeated
 
 
 def nearest(

@@ -8,7 +8,7 @@ Symbols: ``L`` layers (states 0..L, 0 = embedding output), ``B`` batch, ``T`` le
 sentences, ``D`` width.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -56,7 +56,12 @@ def collect_vectors(
     return result
 
 
-def retrieval_accuracy(source: Tensor, target: Tensor, chunk: int = 1024) -> Tensor:
+def retrieval_accuracy(
+    source: Tensor,
+    target: Tensor,
+    chunk: int = 1024,
+    pairs: Sequence[Tensor | None] = (None, None),
+) -> Tensor:
     """P@1 per layer in both directions.
 
     ``acc[l, 0]`` is the share of sentences ``i`` whose nearest neighbour among all target vectors
@@ -65,6 +70,7 @@ def retrieval_accuracy(source: Tensor, target: Tensor, chunk: int = 1024) -> Ten
 
     Args:
         source, target: (L+1, N, D), sentence ``i`` of one translates sentence ``i`` of the other.
+        pairs: what is right in each direction, where texts are repeated (`right_answers`).
 
     Returns:
         (L+1, 2) in [0, 1].
@@ -74,7 +80,10 @@ def retrieval_accuracy(source: Tensor, target: Tensor, chunk: int = 1024) -> Ten
     [[0.5, 0.5]]
     """
     rows = [
-        [(ranks(a, b, chunk=chunk) == 1).double().mean() for a, b in ((x, y), (y, x))]
+        [
+            (ranks(a, b, right, chunk) == 1).double().mean()
+            for a, b, right in ((x, y, pairs[0]), (y, x, pairs[1]))
+        ]
         for x, y in zip(source, target, strict=True)
     ]
     return torch.tensor(rows)

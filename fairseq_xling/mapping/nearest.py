@@ -5,7 +5,7 @@ Symbols: ``N`` sources, ``M`` targets, ``D`` width.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fairseq_xling.core.errors import UserError
@@ -35,12 +35,15 @@ def csls(targets: Tensor, sources: Tensor, k: int) -> Tensor:
     return local_density(targets, sources, k) / 2
 
 
-def paired_accuracy(x: Tensor, y: Tensor, way: str, k: int) -> tuple[float, float]:
+def paired_accuracy(
+    x: Tensor, y: Tensor, way: str, k: int, pairs: Sequence[Tensor | None] = (None, None)
+) -> tuple[float, float]:
     """P@1 of rows that pair up: of ``x`` among ``y``, and of ``y`` among ``x``; a tie is wrong.
 
     Args:
         x, y: (N, D), row n of one is the answer to row n of the other.
         way: a name in `WAYS`; k: its neighbours.
+        pairs: what is right in each direction, where texts are repeated (`right_answers`).
 
     >>> import torch
     >>> paired_accuracy(torch.eye(4), torch.eye(4)[[0, 1, 3, 2]], "cosine", 1)
@@ -49,8 +52,8 @@ def paired_accuracy(x: Tensor, y: Tensor, way: str, k: int) -> tuple[float, floa
     from fairseq_xling.analysis.ranks import ranks
 
     forward, backward = (
-        float((ranks(a, b, penalty=WAYS[way](b, a, k)) == 1).double().mean())
-        for a, b in ((x, y), (y, x))
+        float((ranks(a, b, right, penalty=WAYS[way](b, a, k)) == 1).double().mean())
+        for a, b, right in ((x, y, pairs[0]), (y, x, pairs[1]))
     )
     return forward, backward
 

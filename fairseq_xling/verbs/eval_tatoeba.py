@@ -33,6 +33,7 @@ def run(options: Options) -> None:
 def compare(sides: Sides, options: Options) -> Comparison:
     """P@1 by layer, in both directions and their mean."""
     from fairseq_xling.analysis.extracted import check_same_rows
+    from fairseq_xling.analysis.ranks import right_answers
     from fairseq_xling.core.errors import UserError
     from fairseq_xling.mapping.nearest import paired_accuracy, parse_ways
 
@@ -43,11 +44,17 @@ def compare(sides: Sides, options: Options) -> Comparison:
     count = sides.x.rows
     if count < 2:
         raise UserError(f"{sides.x.path}: retrieval needs at least 2 sentences, got {count}")
+    lines = [folder.lines for folder in (sides.x, sides.y)]
+    pairs, repeated = [None, None], 0
+    if lines[0] is not None and lines[1] is not None:
+        texts = [side.tolist() for side in lines]
+        (forth, repeated), (back, _) = right_answers(*texts), right_answers(*texts[::-1])
+        pairs = [forth, back]
     names = [f"{way} {what}" for way in ways for what in ("forward", "backward", "mean")]
     curves: dict[str, list[float]] = {name: [] for name in names}
     for x, y in sides.by_layer("eval tatoeba"):
         for way in ways:
-            forward, backward = paired_accuracy(x, y, way, options.k)
+            forward, backward = paired_accuracy(x, y, way, options.k, pairs)
             curves[f"{way} mean"].append((forward + backward) / 2)
             curves[f"{way} forward"].append(forward)
             curves[f"{way} backward"].append(backward)
@@ -64,6 +71,8 @@ def compare(sides: Sides, options: Options) -> Comparison:
             f"forward: the queries are sentences of {sides.x.path}, the candidates those of "
             f"{sides.y.path}",
             f"chance: {1 / count:.3g}; a tie counts as wrong",
+            *[f"{repeated} lines repeat another of their side; each of equal lines is right"]
+            * bool(repeated),
         ],
         facts={"sentences": count},
     )

@@ -43,6 +43,7 @@ class Retrieval(Measure):
     options = Options
 
     def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+        from fairseq_xling.analysis.ranks import right_answers
         from fairseq_xling.analysis.retrieval import collect_vectors, retrieval_accuracy
 
         if args.retrieval_text and len(subject.targets) != 1:
@@ -69,7 +70,14 @@ class Retrieval(Measure):
                 )
                 for side, lang in zip(sides, (subject.source, target), strict=True)
             ]
-            accuracy = retrieval_accuracy(*vectors)
+            texts = [[sentence.tobytes() for sentence in side] for side in sides]
+            (forth, repeated), (back, _) = right_answers(*texts), right_answers(*texts[::-1])
+            if repeated:
+                found.notes.append(
+                    f"{subject.source} and {target}: {repeated} lines repeat another of their "
+                    "side; each of equal lines is right"
+                )
+            accuracy = retrieval_accuracy(*vectors, pairs=(forth, back))
             mean, count = accuracy.mean(1), len(sides[0])
             both = {"source": subject.source, "target": target}
             about = {**both, "chance": 1 / count, "sentences": count}

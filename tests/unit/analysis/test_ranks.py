@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.analysis.ranks import nearest, ranks
+from fairseq_xling.analysis.ranks import nearest, ranks, right_answers
 from tests.random_tensors import normal as random
 
 
@@ -66,3 +67,31 @@ def test_nearest_lists_targets_by_falling_cosine():
     cosines = torch.cosine_similarity(queries[:, None], targets[None], dim=-1)
     assert torch.allclose(scores, cosines.gather(1, index))
     assert index.tolist() == cosines.argsort(descending=True)[:, :4].tolist()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_twin_of_the_answer_is_no_mistake(seed):
+    """Compared with a search line by line; the second side is nearly the first."""
+    rng = np.random.default_rng(seed)
+    first, other = rng.integers(0, 50, (2, 60))
+    texts = [first.tolist(), np.where(rng.random(60) < 0.5, first, other).tolist()]
+    rows = torch.from_numpy(rng.normal(size=(50, 8)))
+    x, y = rows[texts[0]], rows[texts[1]] + 1e-3
+    pairs, repeated = right_answers(*texts)
+    assert repeated == sum(60 - len(set(side)) for side in texts)
+    right = ranks(x, y, pairs) == 1
+    scores = torch.nn.functional.cosine_similarity(x[:, None], y[None], dim=-1)
+    for n, query in enumerate(texts[0]):
+        answers = {b for a, b in zip(*texts, strict=True) if a == query}
+        best = {texts[1][j] for j in (scores[n] >= scores[n].max() - 1e-6).nonzero()[:, 0].tolist()}
+        assert bool(right[n]) == (best <= answers)
+    assert 0 < int(right.sum()) < 60
+
+
+def test_five_lines_of_which_one_stands_twice_find_each_other():
+    texts = ["a", "b", "c", "b", "d"]
+    x = torch.eye(4)[[0, 1, 2, 1, 3]]
+    assert (ranks(x, x) == 1).double().mean() == pytest.approx(0.6)
+    pairs, repeated = right_answers(texts, texts)
+    assert (ranks(x, x, pairs) == 1).all() and repeated == 2
+    assert right_answers("abc", "abd") == (None, 0)

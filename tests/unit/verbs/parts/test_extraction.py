@@ -290,7 +290,7 @@ def test_a_finished_folder_is_left_as_it_is_and_another_is_not_overwritten(folde
         run(folder, text, tmp_path / "other", Table(dies_at=2), {"text": "a"})
     run(folder, text, tmp_path / "other", origin={"text": "b"}, layers="0")
     names = {path.name for path in (tmp_path / "other").iterdir()}
-    assert names == {"layer00.npy", "meta.json"}
+    assert names == {"layer00.npy", "lines.npy", "meta.json"}
     assert read_json(tmp_path / "other" / "meta.json")["settings"]["layers"] == [0]
 
 
