@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.named_files import Input
-from fairseq_xling.core.ranges import ANY, COUNT, SEED, SEEDS, Number, Range, option_name
+from fairseq_xling.core.ranges import ANY, COUNT, SEED, SEEDS, Number, Range, option_name, parsed
 from fairseq_xling.core.registry import unknown_name
 
 Config = TypeVar("Config")
@@ -310,7 +310,7 @@ def parse_seeds(option: str, text: str) -> list[int]:
     """
     pieces = _pieces(option, text)
     try:
-        seeds = [int(seed) for seed in pieces]
+        seeds = [parsed(int, seed) for seed in pieces]
     except ValueError:
         raise UserError(f"`{option}` must be whole numbers, got {shown(text)}") from None
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
@@ -326,14 +326,14 @@ def parse_numbers(option: str, text: str, kind: type = float) -> list[Any]:
     """
     pieces = _pieces(option, text)
     try:
-        values = [kind(piece) for piece in pieces]
+        values = [parsed(kind, piece) for piece in pieces]
     except ValueError:
         values = []
     wrong = not all(0 < value < math.inf for value in values)
     if not values or wrong or len(set(values)) < len(values):
         what = "different whole numbers" if kind is int else "different numbers"
         raise UserError(f"`{option}` must be {what} above 0, got {shown(text)}")
-    return values
+    return [ANY.check(option, value) for value in values]
 
 
 def _pieces(option: str, text: str) -> list[str]:

@@ -14,6 +14,18 @@ from typing import Any
 from fairseq_xling.core.errors import UserError
 
 WORDS = {int: "a whole number", float: "a number"}
+LARGEST = 2**31 - 1  # whole number, of a range without an end: what 32 bits hold
+
+
+def parsed(kind: type, text: str) -> Any:
+    """The number in ``text``, written with ASCII digits and nothing between them.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if not text.isascii() or "_" in text:  # which Python would read
+        raise ValueError(text)
+    return kind(text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +72,12 @@ class Range:
             -math.inf < number < math.inf  # not math.isfinite: a whole number may be too large
             and (self.least < number if self.above else self.least <= number)
             and (number < self.most if self.below else number <= self.most)
+            and not self._beyond(number)
         )
+
+    def _beyond(self, number: float) -> bool:
+        """Whether a whole number is larger than anything could use, where no end is declared."""
+        return isinstance(number, int) and abs(number) > LARGEST and self.most == math.inf
 
     def check(self, name: str, value: Any) -> Any:
         """``value``, if it is in the range; None passes."""
@@ -69,6 +86,8 @@ class Range:
         return value
 
     def _broken(self, value: float) -> str:
+        if self._beyond(value) and value > 0:
+            return f"must be at most {LARGEST}"
         return self.rule if -math.inf < value < math.inf else "must be finite"
 
 
@@ -103,7 +122,7 @@ class Number:
 
     def __call__(self, text: str) -> Any:
         try:
-            number = self.kind(text)
+            number = parsed(self.kind, text)
         except ValueError:
             raise argparse.ArgumentTypeError(
                 f"must be {WORDS[self.kind]}, got {text!r:.40}"

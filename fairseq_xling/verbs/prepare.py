@@ -28,7 +28,7 @@ from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import Input, Listed, OutputFolder
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, part_of
-from fairseq_xling.core.ranges import COUNT, FIRST_WORD, NOT_NEGATIVE, POSITIVE, SHARE
+from fairseq_xling.core.ranges import COUNT, FIRST_WORD, NOT_NEGATIVE, POSITIVE, SHARE, Range
 
 if TYPE_CHECKING:
     from fairseq_xling.text.options import PrepareOptions
@@ -190,7 +190,7 @@ class ShardOptions:
     shards: int | None = option(
         None,
         "cut the training text into N data folders, OUT/shard0 and so on (default: OUT alone)",
-        range=COUNT,
+        range=Range(1, 5000),  # each is a step or two, of which a plan has a bound
     )
     align_sample: float = option(
         64.0,

@@ -24,7 +24,7 @@ from fairseq_xling.core.options import (
     parse_seeds,
     split_words,
 )
-from fairseq_xling.core.ranges import WORDS, option_name
+from fairseq_xling.core.ranges import WORDS, option_name, parsed
 from fairseq_xling.core.registry import unknown_name
 
 _NULL = "tag:yaml.org,2002:null"
@@ -259,7 +259,7 @@ def _convert(field: dataclasses.Field, value: Any) -> Any:
             return _TRUTH[str(value).lower()]
         if kind is int and (isinstance(value, bool) or (isinstance(value, float) and value % 1)):
             raise TypeError
-        return kind(value)
+        return parsed(kind, value) if kind in WORDS and isinstance(value, str) else kind(value)
     except (TypeError, ValueError, KeyError):
         words = _WORDS.get(kind, "one value")
         raise UserError(

@@ -11,11 +11,13 @@ import torch
 
 from fairseq_xling.command_line import build_parser, verbs
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.options import parse_numbers, parse_seeds
 from fairseq_xling.core.ranges import (
     ANY,
     BELOW_ONE,
     COUNT,
     MOST,
+    NOT_NEGATIVE,
     POSITIVE,
     SEED,
     SEEDS,
@@ -59,7 +61,7 @@ def test_every_number_of_a_verb_has_a_range_and_every_seed_that_of_seeds(verb):
 @pytest.mark.parametrize(
     ("allowed", "rule", "inside", "outside"),
     [
-        (COUNT, "must be at least 1", (1, 10**400), (0, -1)),
+        (COUNT, "must be at least 1", (1, 2**31 - 1), (0, -1)),
         (POSITIVE, "must be above 0", (1e-9,), (0, -0.0)),
         (SHARE, "must lie in [0, 1]", (0, 0.5, 1), (-0.1, 1.1)),
         (BELOW_ONE, "must lie in [0, 1)", (0, 0.99), (1,)),
@@ -121,3 +123,27 @@ def test_fields_are_held_to_the_range_in_their_metadata():
 def test_help_shows_a_range_that_is_not_plain():
     helps = {name: one.metadata["help"] for name, one in _Config.__dataclass_fields__.items()}
     assert helps == {"rate": "how fast; in [0, 1]", "steps": "how many", "name": "what"}
+
+
+@pytest.mark.parametrize("text", ["1_0", "٣", "１", "1e3_0", "²"])
+@pytest.mark.parametrize("kind", [int, float])
+def test_digits_are_those_of_ascii_with_nothing_between(kind, text):
+    with pytest.raises(argparse.ArgumentTypeError, match=r"must be a (whole )?number, got"):
+        Number(kind)(text)
+    with pytest.raises(UserError, match="`--seeds` must be"):
+        parse_seeds("--seeds", f"1,{text}")
+    with pytest.raises(UserError, match="`--lrs` must be different"):
+        parse_numbers("--lrs", f"1,{text}", kind)
+
+
+@pytest.mark.parametrize("range", [ANY, COUNT, NOT_NEGATIVE, Range(3)])
+def test_a_whole_number_without_an_end_has_that_of_32_bits(range):
+    number = Number(int, range)
+    assert number(str(2**31 - 1)) == 2**31 - 1
+    for text in (str(2**31), "1" + 20 * "0"):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"must be at most {2**31 - 1}, got"):
+            number(text)
+    assert Number(int, SEEDS)(str(MOST)) == MOST  # its own end
+    assert Number(float, range)("1e20") == 1e20
+    with pytest.raises(UserError, match="must be at most 2147483647"):
+        parse_numbers("--layers", "1,100000000000000000000", int)

@@ -93,9 +93,9 @@ def test_bad_files_are_one_line(tmp_path, yaml, message):
 
 
 def test_a_value_of_a_file_means_what_it_does_on_the_command_line(tmp_path):
-    yaml = 'steps: 010\nmax-tokens: 0o7\nlanguages: [no, on, 010, 1e3]\nmono: [1:30, "~"]\n'
-    found = load(yaml=yaml.replace("0o7", "1_0"), folder=tmp_path)
-    assert (found.steps, found.max_tokens) == (load("--steps", "010").steps, 10)
+    yaml = 'steps: 010\nmax-tokens: 007\nlanguages: [no, on, 010, 1e3]\nmono: [1:30, "~"]\n'
+    found = load(yaml=yaml, folder=tmp_path)
+    assert (found.steps, found.max_tokens) == (load("--steps", "010").steps, 7)
     assert (found.languages, found.mono) == ("no,on,010,1e3", ("1:30", "~"))
 
 
