@@ -50,9 +50,14 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     of the system, such as ``/dev/stdout``, are followed.
 
     Raises:
-        UserError: if ``path`` is a folder, a pipe or a device, or is `kept`.
+        UserError: if ``path`` is a folder, a pipe or a device, or is `kept`. A link such as
+            ``/dev/stdout`` is written to as it stands.
     """
-    path = Path(os.path.realpath(path) if _is_systems_link(path) else path)
+    if is_systems_link(path) and not os.path.isfile(path):  # a pipe or a terminal
+        with open(path, mode, **({} if "b" in mode else {"encoding": "utf-8"})) as file:
+            yield file
+        return
+    path = Path(os.path.realpath(path) if is_systems_link(path) else path)
     if path.exists() and not path.is_file():
         raise _no_file(path)
     if is_kept(path):
@@ -101,7 +106,8 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _is_systems_link(path: str | Path) -> bool:
+def is_systems_link(path: str | Path) -> bool:
+    """Whether it is one such as ``/dev/stdout``."""
     return os.path.islink(path) and Path(os.path.abspath(path)).parts[1] in ("dev", "proc")
 
 
@@ -235,6 +241,12 @@ def refuse_files_above(option: str, path: str | Path) -> None:
     for above in Path(path).parents:
         if above.exists() and not above.is_dir():
             raise UserError(f"`{option}` {path}: {above} is a file, not a folder")
+
+
+def refuse_special(option: str, path: str | Path) -> None:
+    """Refuse a pipe, a socket or a device: it ends never, or is not there the second time."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise _no_file(path, f"`{option}`")
 
 
 def same_place(one: str | Path, other: str | Path) -> bool:

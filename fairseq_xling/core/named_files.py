@@ -14,7 +14,12 @@ from typing import Any
 
 from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import same_place
+from fairseq_xling.core.files import (
+    is_systems_link,
+    refuse_files_above,
+    refuse_special,
+    same_place,
+)
 
 
 class Named(str):
@@ -86,7 +91,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def check_outputs(arguments: Iterable[Argument]) -> list[Path]:
-    """Refuse an output that would destroy an input, or another output of the same command.
+    """Refuse an output that would destroy an input, or another output of the same command; and
+    pipes, devices and places below them, which are neither read nor written.
 
     An output may be a new file of a folder that is read, and may lie next to inputs.
 
@@ -95,10 +101,16 @@ def check_outputs(arguments: Iterable[Argument]) -> list[Path]:
     """
     given = list(arguments)
     named = [(name, text) for name, how, text in given if isinstance(how, Input)]
+    for name, text in named:
+        for piece in _pieces(text):
+            refuse_special(name, piece)
     inputs = [(name, place) for name, text in named for place in existing(text)]
     files: dict[str, str] = {}  # of the outputs, by place
     for name, how, text in given:
         for path in _written(how, text):
+            if not is_systems_link(path):
+                refuse_special(name, path)
+                refuse_files_above(name, path)
             for other, source in inputs:
                 _check_one(name, how, path, other, source)
             place = os.path.realpath(path)
@@ -133,14 +145,17 @@ def _written(how: Named, text: str) -> list[Path]:
     return [path, *(path.with_name(one.format(path.name, stem=path.stem)) for one in beside)]
 
 
+def _pieces(text: str) -> Iterator[str]:
+    parts = (text, *text.split(","))
+    yield from filter(None, {piece for part in parts for piece in (part, part.partition("=")[2])})
+
+
 def existing(text: str) -> list[Path]:
     """The files and folders that there are among all that ``text`` may mean: a path, one with its
     column, NAME=PATH, several of these with commas between, MODEL:FOLDER, and names in braces that
     stand for several."""
-    parts = (text, *text.split(","))
-    pieces = {piece for part in parts for piece in (part, part.partition("=")[2])}
     found: set[Path] = set()
-    for piece in filter(None, pieces):
+    for piece in _pieces(text):
         file, pattern = on_disk(piece), re.sub(r"\{\w+\}", "*", piece)
         found |= {file, *map(Path, piece.split(":") if file == Path(piece) else ())}
         found |= set(map(Path, glob.glob(pattern) if pattern != piece else ()))

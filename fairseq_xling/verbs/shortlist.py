@@ -34,11 +34,9 @@ class Options:
 
 
 def run(options: Options) -> None:
-    from fairseq_xling.core.files import refuse_files_above
     from fairseq_xling.data.folder import PAD, DataFolder
     from fairseq_xling.data.shortlist import make_shortlist
 
-    refuse_files_above("--output", options.output)
     folder, pair = DataFolder(options.data), (options.source, options.target)
     found = make_shortlist(folder, pair, options.linked, options.frequent, options.split)
     found.write(options.output, folder, pair)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, refuse_files_above
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.named_files import NEW_FILE, NEW_RESULTS
 from fairseq_xling.core.options import option
 from fairseq_xling.reports.figure_file import WIDTHS, check_figure, write_figure
@@ -41,8 +41,6 @@ def check_output(options: Any) -> None:
     for which, name in (("output", options.output), ("figure", options.figure)):
         if name and Path(name).is_dir():
             raise UserError(f"`--{which}` {name}: is a folder, not a file")
-        if name:
-            refuse_files_above(f"--{which}", name)
 
 
 def as_text(record: Record) -> str:
