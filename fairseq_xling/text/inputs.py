@@ -5,6 +5,8 @@ Each is read once: its contents, and whether it is valid.
 
 import codecs
 import hashlib
+import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,6 +46,20 @@ from fairseq_xling.text.sources import Pair, Sources
 from fairseq_xling.text.tokenizers.pieces import ready_pieces
 
 _BLOCK = 1 << 20
+logger = logging.getLogger(__name__)
+# What is no text, by bytes that are in it: its pattern, how it is called, and what to do about it.
+_MARKS = {
+    b"@@ ": (rb"\S@@ ", "`@@ ` of subword-nmt", "`sed 's/@@ //g'` joins its pieces"),
+    "\u2581".encode(): ("\u2581".encode(), "`\u2581` of sentencepiece", "`spm_decode` joins them"),
+    b" ##": (rb" ##\w", "`##` of BERT's pieces", "`sed 's/ ##//g'` joins them"),
+    b"&": (
+        rb"&(?:apos|quot|amp|lt|gt|#\d+);",
+        "escapes such as `&apos;`",
+        "Python's `html.unescape` replaces them",
+    ),
+    b"<": (rb"(?m)^\s*<[^<>\n]+>\s*$", "lines of a tag alone", "remove them, and their partners"),
+}
+_FEW = 0.001  # a line, as chance has it in text about such things
 
 
 @dataclass(frozen=True)
@@ -73,6 +89,7 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
     newlines = ended = size = 0
     blank = rest = 0  # rest: bytes of the line in which the last block ended
     returns = 0  # carriage returns of that line
+    marks = dict.fromkeys(_MARKS, 0)
     decoder = codecs.getincrementaldecoder("utf-8")()
     last = b"\n"
     try:
@@ -93,6 +110,12 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                 check_bound("line", own, f"{path}:{newlines + 1}")
                 rest = own if end < 0 else len(block) - end - 1
                 returns = _check_returns(path, newlines + 1, returns, block)
+                if b"\0" in block:
+                    line = newlines + block[: block.index(b"\0")].count(b"\n") + 1
+                    raise UserError(f"{path}:{line}: has NUL, which is no text; remove the line")
+                for mark in marks:
+                    if mark in block:
+                        marks[mark] += sum(1 for _ in re.finditer(_MARKS[mark][0], block))
                 newlines += block.count(b"\n")
                 blank += _blank_lines(last + block)
                 last = block[-1:]
@@ -106,6 +129,9 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
     ended = newlines + (last != b"\n")
     if ended == blank:
         raise UserError(f"{path}: contains no text")
+    for mark, count in marks.items():
+        if count > _FEW * ended:
+            logger.warning("%s: has %s %s, read as text; %s", path, f"{count:,}", *_MARKS[mark][1:])
     return TextFacts(ended, ended - blank, size)
 
 

@@ -69,3 +69,35 @@ def test_a_line_that_is_too_long_is_named_wherever_blocks_end(tmp_path, monkeypa
         path.write_bytes(b"x\n" + b"y" * (10 + block) + b"\nz\n")
         with pytest.raises(UserError, match=r"a\.txt:2: must be at most 10 bytes in a line"):
             scan_text(path)
+
+
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("the do@@ gs run", "1 `@@ ` of subword-nmt"),
+        ("▁the ▁dog s", "2 `▁` of sentencepiece"),
+        ("the do ##gs run", "1 `##` of BERT's pieces"),
+        ("the dog &apos;s &quot; run &#124;", "3 escapes such as `&apos;`"),
+        ("<range>", "1 lines of a tag alone"),
+        (' <seg id="1"> ', "1 lines of a tag alone"),
+        ("mail me @@ home", ""),
+        ("a < b & c > d", ""),
+        ("## a heading", ""),
+    ],
+)
+def test_marks_that_are_no_text_are_counted_over_the_whole_file(line, said, tmp_path, caplog):
+    path = tmp_path / "a.txt"
+    path.write_text("".join(f"a plain line {n}\n" for n in range(300)) + f"{line}\n")
+    scan_text(path)
+    assert f"{path}: has {said}, read as text; " in caplog.text if said else not caplog.text
+    caplog.clear()
+    path.write_text("a plain line\n" * 3000 + f"{line}\n")  # one in thousands is about such things
+    scan_text(path)
+    assert not caplog.text
+
+
+def test_nul_is_refused_on_any_line(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a line\n" * 200_000 + b"half\0line\n")
+    with pytest.raises(UserError, match=r"a\.txt:200001: has NUL, which is no text"):
+        scan_text(path)
