@@ -1,6 +1,7 @@
 # PYTHON_ARGCOMPLETE_OK
 """The `fairseq-xling` command: runs one of the verbs."""
 
+import io
 import os
 import signal
 import sys
@@ -55,6 +56,9 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None:  # a scheduler's end of time is the same as Ctrl-C: children end, too
         # Not SIGINT's own handler: scripts start background commands with it ignored.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for stream in (sys.stdout, sys.stderr):  # of letters and names that its encoding lacks
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
         if "_ARGCOMPLETE" in os.environ:
             _complete()
     try:

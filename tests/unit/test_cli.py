@@ -222,3 +222,18 @@ def test_a_shell_completes_verbs_and_options(line, offered, tmp_path):
     code = "from fairseq_xling.cli import main; main()"
     subprocess.run([sys.executable, "-c", code], env=os.environ | asked, check=True)
     assert (tmp_path / "offered").read_text().split() == offered
+
+
+@pytest.mark.parametrize("name", ["straße", b"\xff\xfe".decode(errors="surrogateescape")])
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_a_name_that_a_terminal_cannot_show_is_escaped(name, encoding, tmp_path):
+    words = ["eval", "tatoeba", str(tmp_path / name), str(tmp_path / name)]
+    program = "import sys; from fairseq_xling.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+    )
+    lines = done.stderr.decode(encoding).splitlines()
+    assert done.returncode == 1 and len(lines) == 1, done.stderr
+    assert lines[0].startswith("fairseq-xling: error: ")
