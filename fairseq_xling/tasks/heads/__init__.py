@@ -188,8 +188,7 @@ def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]
         raise UserError(f"`{option}` {path}: nothing in it is annotated")
     if bare:
         logger.warning(
-            "%s: %d of %d items have no annotation to learn or count (-1 and -100 are none); the "
-            "first is %s",
+            "%s: %d of %d items have no annotation to learn or count; the first is %s",
             path,
             bare,
             count,
