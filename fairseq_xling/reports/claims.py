@@ -317,9 +317,9 @@ def _selected(frame: Sequence[Row], selection: str, measure: str, claim: Claim) 
     """The rows that ``selection`` names, of ``measure`` unless it names another."""
     every = frame
     if "measure=" not in selection:
-        known = ", ".join(map(str, distinct(frame, "measure")))
         frame = select(frame, {"measure": measure})
         if not frame:
+            known = ", ".join(map(str, distinct(every, "measure")))
             raise UserError(f"measure {measure!r} is not in {claim.frame}; it has {known}")
     for part in selection.split(";"):
         if part.strip() == "chance":
@@ -328,7 +328,7 @@ def _selected(frame: Sequence[Row], selection: str, measure: str, claim: Claim) 
         column, _, value = part.strip().partition("=")
         if column == _TIMES:
             continue
-        if not select(every, {column: GIVEN}):
+        if all(row.get(column) is None for row in every):
             raise UserError(f"{claim.frame} has no column {column!r}")
         values = value.split("|")
         if not {*values} <= {str(one) for one in distinct(frame, column)}:
@@ -345,7 +345,7 @@ def _times(selection: str) -> float:
 
 def _check_budgets(frame: Sequence[Row], claim: Claim) -> None:
     for column in _BUDGETS:
-        if not select(frame, {column: GIVEN}):
+        if all(row.get(column) is None for row in frame):
             continue
         totals = []
         for selection in (claim.ours, claim.theirs):

@@ -26,9 +26,10 @@ def select(rows: Iterable[Row], where: Mapping[str, Any]) -> list[Row]:
     >>> select(rows, {"row": ["a", "c"]}), select(rows, {"layer": GIVEN})
     ([{'row': 'a', 'value': 1}], [{'row': 'b', 'value': 2, 'layer': 0}])
     """
-    return [
-        row for row in rows if all(_fits(row.get(name), value) for name, value in where.items())
-    ]
+    found = list(rows)
+    for name, value in where.items():
+        found = [row for row in found if _fits(row.get(name), value)]
+    return found
 
 
 def _fits(value: Any, wanted: Any) -> bool:
