@@ -203,6 +203,7 @@ def test_real_text_is_arranged_so_that_no_training_sentence_is_translated(tmp_pa
     assert "must have equally many lines, got 3 and 1" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_zero_shot_task_is_a_further_column(study):
     root, _ = study
     task = ["--tasks", "pos", "--task-args", "--epochs 1 --batch-sizes 8"]

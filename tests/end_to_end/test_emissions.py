@@ -71,6 +71,7 @@ def lattice(backwards, aligned, tmp_path_factory):
     return folder / "checkpoint_last.pt"
 
 
+@pytest.mark.slow
 def test_slots_learn_an_order_that_nobody_gives(backwards, aligned, trained, lattice):
     given = backwards.generate("--path", aligned, "--ordering", "oracle")
     outputs = (backwards.generate("--path", path) for path in (aligned, trained, lattice))

@@ -3,6 +3,8 @@
 import gzip
 from pathlib import Path
 
+import pytest
+
 from tests.end_to_end.engine import run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "emerging_structure"
@@ -13,6 +15,7 @@ def _script(name: str, *arguments: str, folder: Path, **sizes: str) -> None:
     run_script(EXAMPLES / name, *arguments, folder=folder, timeout=300, **sizes)
 
 
+@pytest.mark.slow
 def test_the_synthetic_study_runs_from_nothing(tmp_path):
     sizes = {"SENTENCES": "300", "HELD_OUT": "60", "PAIRS": "60", "ANNOTATED": "60"}
     _script("1_synthetic.sh", "run", *SHORT, "--tasks", "pos", folder=tmp_path, **sizes)
@@ -20,6 +23,7 @@ def test_the_synthetic_study_runs_from_nothing(tmp_path):
     assert "| A1 | Default |" in table and "| POS, de |" in table
 
 
+@pytest.mark.slow
 def test_the_real_study_runs_on_files_named_like_the_real_ones(tmp_path):
     text = [f"a sentence about the number {n} and its neighbour {n + 1} ." for n in range(60)]
 

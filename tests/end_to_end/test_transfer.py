@@ -285,6 +285,7 @@ def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     assert "<svg" in (study / "run" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_shift_and_translations_are_further_rows(study):
     done = run(
         *evaluation(study, "more", "--test", f"de={nli(study, 'test', 'de')}"),
@@ -324,6 +325,7 @@ def test_several_test_sets_of_a_language_are_scored_apart(study):
     assert part == whole[::2]
 
 
+@pytest.mark.slow
 def test_a_matrix_has_every_language_both_ways(study):
     done = run(
         *("fairseq-xling", "eval", "matrix", "--output", str(study / "matrix")),

@@ -399,6 +399,7 @@ def by_row(folder):
     return {code: select(rows, {"row": code}) for code in distinct(rows, "row")}
 
 
+@pytest.mark.slow
 def test_a_study_writes_its_table_and_a_row_that_comes_later_runs_alone(world):
     quick = "--embeddings random --mapping none --output init --tasks parsing".split()
     printed = ablate(world, "trelm-init", "--rows", "random", *quick)

@@ -49,6 +49,7 @@ def captions(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_synthetic_migration_is_planned_from_nothing(tmp_path):
     plan = script("1_synthetic.sh", "run", "--dry-run", *SHORT, folder=tmp_path, **FEW)
     assert "] language-de-1: run" in plan
