@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import same_place, sha256, write_json
+from fairseq_xling.core.files import refuse_files_above, same_place, sha256, write_json
 from fairseq_xling.core.folders import begun_settings
 from fairseq_xling.core.named_files import NEW_FOLDER
 from fairseq_xling.core.options import add_fields, option
@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"`--splits` must name one or several different ones, got {args.splits!r}")
     if not args.output:
         raise UserError("`--output` must name a folder, got none")
+    refuse_files_above("--output", Path(args.output, splits[0]))
 
     model = Clcr.load(args.checkpoint, args.data, args.device)
     folder = model.folder

@@ -109,7 +109,7 @@ def test_mistakes_are_one_line_and_nothing_is_written(data, tmp_path, capsys):
         (["--words", tmp_path / "empty"], "empty: contains no words"),
         (["--text", tmp_path / "empty"], "empty: contains no lines"),
         (["--min-count", "99"], "no word occurs at least 99 times"),
-        (["--buckets", "99999999999999"], "not enough memory (Unable to allocate"),
+        (["--buckets", "2147483647"], "not enough memory (Unable to allocate"),
     ):
         assert message in fails(capsys, call(data, tmp_path / "out", *options))
         assert set(tmp_path.iterdir()) == before
