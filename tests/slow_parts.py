@@ -40,7 +40,9 @@ _ENDED = (
 _TESTS = "tests/end_to_end/test_"
 # Part: patterns of the names of its tests. A test is in the first part of which one fits.
 PARTS: dict[str, tuple[str, ...]] = {
+    # First what is short: without the history of commits, as in a shallow clone, it is their turn.
     "kill": ("tests/kill/*",),
+    "golden": ("tests/golden/*",),
     # Chunks 0 to 29, and the others.
     "hostile-checkpoints-1": (
         "tests/hostile/*::test_hostile_checkpoints_*[[]?]",
@@ -65,7 +67,6 @@ PARTS: dict[str, tuple[str, ...]] = {
         *(f"{_TESTS}ablate*", f"{_TESTS}adversarial*", f"{_TESTS}clcr*", f"{_TESTS}emissions*"),
         *(f"{_TESTS}mapped_layers*", f"{_TESTS}similarity*", f"{_TESTS}size_window*"),
     ),
-    "golden": ("tests/golden/*",),
     "processes": (f"{_TESTS}several_processes*", f"{_TESTS}processes*"),
     "programs": ("tests/end_to_end/*",),
     "units": ("tests/unit/*",),

@@ -132,7 +132,7 @@ def test_a_part_that_was_not_green_of_late_is_named(changes, age, said, tmp_path
 
 def test_without_a_table_or_git_it_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert warning(tmp_path / "slow.tsv").startswith("slow tests never run: kill, hostile-")
+    assert warning(tmp_path / "slow.tsv").startswith("slow tests never run: kill, golden, hostile-")
     write_line(tmp_path / "slow.tsv", row("kill"))
     assert "of a commit that git does not have here: kill" in warning(tmp_path / "slow.tsv")
 
