@@ -244,7 +244,7 @@ def refuse_files_above(option: str, path: str | Path) -> None:
 
 
 def refuse_special(option: str, path: str | Path) -> None:
-    """Refuse a pipe, a socket or a device: it ends never, or is not there the second time."""
+    """Refuse a pipe, a socket or a device: it never ends, or can be read only once."""
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise _no_file(path, f"`{option}`")
 

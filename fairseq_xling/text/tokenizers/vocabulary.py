@@ -230,7 +230,7 @@ def _as_used(folder: Path, name: str, ids: Ids) -> Ids:
     for token, number in theirs.items():
         if ids.get(token, number) != number or tokens.get(number, token) != token:
             raise UserError(
-                f"{used}: must have the tokens of {name} beside it, got {shown(token)} as number "
+                f"{used}: must have the tokens of {name} next to it, got {shown(token)} as number "
                 f"{number}, there {ids.get(token, shown(tokens.get(number)))}; remove the one that "
                 "the model was not trained with"
             )
