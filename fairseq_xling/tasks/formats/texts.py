@@ -118,7 +118,7 @@ def _refuse_heading(first: TextItem, labels: Counter[str]) -> None:
     others = [count for label, count in labels.items() if label != first.label]
     named = all(_NAME.fullmatch(text) for text in first.texts)
     repeat = sum(others) > max(2, 2 * len(others) - 1)
-    if labels[first.label or ""] == 1 and repeat and (named or min(others) > 1):
+    if first.label and labels[first.label] == 1 and repeat and (named or min(others) > 1):
         fields = _USUAL[len(first.row)]
         columns = [
             ",".join(f"{field}={cell}" for field, cell in zip(fields, cells, strict=False))
