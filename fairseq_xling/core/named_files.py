@@ -102,7 +102,7 @@ def check_outputs(arguments: Iterable[Argument]) -> list[Path]:
     given = list(arguments)
     named = [(name, text) for name, how, text in given if isinstance(how, Input)]
     for name, text in named:
-        for piece in _pieces(text):
+        for piece in pieces(text):
             refuse_special(name, piece)
     inputs = [(name, place) for name, text in named for place in existing(text)]
     files: dict[str, str] = {}  # of the outputs, by place
@@ -145,9 +145,14 @@ def _written(how: Named, text: str) -> list[Path]:
     return [path, *(path.with_name(one.format(path.name, stem=path.stem)) for one in beside)]
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces(text: str) -> list[str]:
+    """All that ``text`` may name: a path, NAME=PATH, several with commas between.
+
+    >>> pieces("train.de=a.txt,b.txt")
+    ['train.de=a.txt,b.txt', 'train.de=a.txt', 'b.txt', 'a.txt,b.txt', 'a.txt']
+    """
     parts = (text, *text.split(","))
-    yield from filter(None, {piece for part in parts for piece in (part, part.partition("=")[2])})
+    return [*filter(None, dict.fromkeys((*parts, *(part.partition("=")[2] for part in parts))))]
 
 
 def existing(text: str) -> list[Path]:
@@ -155,7 +160,7 @@ def existing(text: str) -> list[Path]:
     column, NAME=PATH, several of these with commas between, MODEL:FOLDER, and names in braces that
     stand for several."""
     found: set[Path] = set()
-    for piece in _pieces(text):
+    for piece in pieces(text):
         file, pattern = on_disk(piece), re.sub(r"\{\w+\}", "*", piece)
         found |= {file, *map(Path, piece.split(":") if file == Path(piece) else ())}
         found |= set(map(Path, glob.glob(pattern) if pattern != piece else ()))

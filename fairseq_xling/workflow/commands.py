@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fairseq_xling.command_line import build_parser, join_words, verbs
 from fairseq_xling.core.errors import UserError, program_error
-from fairseq_xling.core.named_files import HeldOut, Input, Listed, arguments_of
+from fairseq_xling.core.named_files import HeldOut, Input, Listed, arguments_of, pieces
 from fairseq_xling.engine.compat import require_engine
 from fairseq_xling.engine.extensions import take_folders
 from fairseq_xling.engine.prepare import prepare_engine
@@ -87,22 +87,15 @@ def named_files(command: Sequence[str]) -> Iterator[tuple[str, bool]]:
         if word.startswith("-") and equals:
             before, word = option, value
         # Other words are numbers and names, even where there is a file of that name.
-        named = before in (program, *_READ) or any(map(_PATH.search, pieces(word)))
+        named = before in (program, *_READ) or any(map(_PATH.search, all_pieces(word)))
         if named and before not in _UNREAD and not word.startswith("-"):
             yield word, False
 
 
-def pieces(text: str) -> list[str]:
-    """All that ``text`` may name: a path, NAME=PATH, several with commas or a colon between.
-
-    >>> pieces("train.de=a.txt,b.txt")
-    ['train.de=a.txt,b.txt', 'train.de=a.txt', 'b.txt', 'a.txt,b.txt', 'a.txt']
-    """
-    parts = (text, *text.split(","))
-    found = [piece for part in parts for piece in (part, part.partition("=")[2])]
-    found += [half for piece in found if ":" in piece for half in piece.split(":")]
-    whole = dict.fromkeys(found[::2] + found[1::2])
-    return [piece for piece in whole if piece]
+def all_pieces(text: str) -> list[str]:
+    """The `pieces` of ``text``, and what they have on either side of a colon."""
+    found = pieces(text)
+    return [*found, *(half for piece in found if ":" in piece for half in piece.split(":") if half)]
 
 
 def _parsed(words: Sequence[str]) -> tuple[object, ArgumentParser, Namespace]:

@@ -24,7 +24,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import check_files, read_record, remove, sha256, stat_of, write_json
 from fairseq_xling.engine import extensions
 from fairseq_xling.version import USER_DIR, VERSION
-from fairseq_xling.workflow.commands import named_files, pieces
+from fairseq_xling.workflow.commands import all_pieces, named_files
 
 _ENTRIES = {  # of a stamp
     "digest": str,
@@ -131,7 +131,7 @@ class Plan:
             found: set[int] = set()
             outside = {False: dict.fromkeys(step.inputs), True: dict.fromkeys(step.unread)}
             for text, held in [word for c in step.commands for word in named_files(c)]:
-                for piece in pieces(text):
+                for piece in all_pieces(text):
                     path = Path(piece)
                     if "{" in piece and not any(p in makers for p in (path, *path.parents)):
                         path = Path(piece.partition("{")[0])
