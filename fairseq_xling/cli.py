@@ -1,7 +1,6 @@
 # PYTHON_ARGCOMPLETE_OK
 """The `fairseq-xling` command: runs one of the verbs."""
 
-import contextlib
 import io
 import os
 import signal
@@ -58,10 +57,8 @@ def main(argv: list[str] | None = None) -> int:
         # Not SIGINT's own handler: scripts start background commands with it ignored.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         for stream in (sys.stdout, sys.stderr):  # of letters and names that its encoding lacks
-            # A forked program may hold a stream that asks where it is.
             if isinstance(stream, io.TextIOWrapper):
-                with contextlib.suppress(OSError):
-                    stream.reconfigure(errors="backslashreplace")
+                stream.reconfigure(errors="backslashreplace")
         if "_ARGCOMPLETE" in os.environ:
             _complete()
     try:

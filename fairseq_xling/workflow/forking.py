@@ -258,10 +258,13 @@ def _become(job: Mapping[str, Any], fds: Sequence[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(job["env"])
     os.chdir(job["cwd"])
-    for stream in (sys.stdout, sys.stderr):
-        unbuffered = bool(job["env"].get("PYTHONUNBUFFERED"))
-        lines = stream is sys.stderr or stream.isatty()
-        stream.reconfigure(write_through=unbuffered, line_buffering=lines)
+    for place, name in ((1, "stdout"), (2, "stderr")):
+        # A new one: the server's remembers of its own file whether it could be sought in.
+        old, lines = getattr(sys, name), name == "stderr" or os.isatty(place)
+        how = {"encoding": old.encoding, "errors": old.errors, "closefd": False}
+        stream = open(place, "w", 1 if lines else -1, **how)  # noqa: SIM115
+        stream.reconfigure(write_through=bool(job["env"].get("PYTHONUNBUFFERED")))
+        setattr(sys, name, stream)
     sys.argv = list(job["argv"])
     sys.path[0] = os.path.dirname(sys.argv[0])
     code: object = None
@@ -290,8 +293,6 @@ def _become(job: Mapping[str, Any], fds: Sequence[int]) -> NoReturn:
     for one in gc.get_objects():
         if isinstance(one, io.TextIOWrapper | io.BufferedWriter) and not one.closed:
             one.flush()
-    sys.stdout.flush()  # frozen with the server, so not among those
-    sys.stderr.flush()
     os._exit(int(code or 0) & 0xFF)
 
 
