@@ -5,8 +5,8 @@ Both retrieval measures use this: P@1 is the share of ranks equal to 1, MRR the 
 Symbols: ``N`` queries, ``M`` targets, ``P`` gold pairs, ``D`` width.
 """
 
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -85,32 +85,71 @@ def ranks(
     return result
 
 
+class Repeats(NamedTuple):
+    """What is right for ``N`` queries where texts are repeated.
+
+    Attributes:
+        queries: rows of the first queries of each text; of: (N,), which of them each query is.
+        targets: likewise of the targets.
+        pairs: (P, 2), places among ``queries`` and ``targets``; P is at most N.
+    """
+
+    queries: Tensor
+    of: Tensor
+    targets: Tensor
+    pairs: Tensor
+
+
 def right_answers(
-    queries: Sequence[Hashable], targets: Sequence[Hashable]
-) -> tuple[Tensor | None, int]:
-    """The pairs that `ranks` takes, where query n and target n have these texts: a target is right
-    if its text is that of an answer to the query's text, so that a twin is no mistake.
+    first: Sequence[Hashable], second: Sequence[Hashable]
+) -> tuple[tuple[Repeats | None, Repeats | None], int]:
+    """What is right from ``first`` to ``second`` and back, line n of which are texts that translate
+    each other: whatever has the text of an answer to the query's text, so a twin is no mistake.
 
     Returns:
-        (P, 2) int64, or None where no text is repeated; and how many lines repeat an earlier one on
-        their side, of both sides.
+        Both directions, None where no line repeats another; and how many lines do, of both sides.
 
-    >>> right_answers(["a", "b", "a"], ["x", "y", "z"])[0].tolist()
-    [[0, 0], [0, 2], [1, 1], [2, 0], [2, 2]]
+    >>> (forth, _), count = right_answers(["a", "b", "a"], ["x", "y", "z"])
+    >>> forth.of.tolist(), forth.pairs.tolist(), count
+    ([0, 1, 0], [[0, 0], [0, 2], [1, 1]], 1)
     """
-    repeated = sum(len(side) - len(set(side)) for side in (queries, targets))
-    if not repeated:
-        return None, 0
-    answers, places = defaultdict(set), defaultdict(list)
-    for number, (query, target) in enumerate(zip(queries, targets, strict=True)):
-        answers[query].add(target)
-        places[target].append(number)
-    pairs = [
-        (number, place)
-        for number, query in enumerate(queries)
-        for place in sorted(place for target in answers[query] for place in places[target])
-    ]
-    return torch.tensor(pairs, dtype=torch.int64), repeated
+    (rows, of), (others, of_others) = _distinct(first), _distinct(second)
+    count = len(of) - len(rows) + len(of_others) - len(others)
+    if not count:
+        return (None, None), 0
+    pairs = torch.stack([of, of_others], dim=1).unique(dim=0)
+    back = Repeats(others, of_others, rows, pairs.flip(1))
+    return (Repeats(rows, of, others, pairs), back), count
+
+
+def _distinct(texts: Sequence[Hashable]) -> tuple[Tensor, Tensor]:
+    """Rows of the first of each text, and which of these each one is."""
+    numbers: dict[Hashable, int] = {}
+    of = torch.tensor([numbers.setdefault(text, len(numbers)) for text in texts])
+    rows = torch.full((len(numbers),), len(texts))
+    return rows.scatter_reduce(0, of, torch.arange(len(texts)), "amin"), of
+
+
+def found(
+    queries: Tensor,
+    targets: Tensor,
+    repeats: Repeats | None = None,
+    chunk: int = 1024,
+    penalty: Tensor | None = None,
+) -> Tensor:
+    """Whether the nearest target of each query is right, (N,) bool; arguments as for `ranks`.
+
+    >>> found(torch.eye(3)[[0, 1, 1]], torch.eye(3)[[0, 1, 1]]).tolist()
+    [True, False, False]
+    >>> (forth, _), _ = right_answers("abb", "xyy")
+    >>> found(torch.eye(3)[[0, 1, 1]], torch.eye(3)[[0, 1, 1]], forth).tolist()
+    [True, True, True]
+    """
+    if repeats is None:
+        return ranks(queries, targets, None, chunk, penalty) == 1
+    queries, targets = queries[repeats.queries], targets[repeats.targets]
+    penalty = None if penalty is None else penalty[repeats.targets]
+    return (ranks(queries, targets, repeats.pairs, chunk, penalty) == 1)[repeats.of]
 
 
 def nearest(

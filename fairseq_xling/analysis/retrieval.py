@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.analysis.ranks import ranks
+from fairseq_xling.analysis.ranks import Repeats, found
 
 
 def sentence_vectors(states: Tensor, words: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def retrieval_accuracy(
     source: Tensor,
     target: Tensor,
     chunk: int = 1024,
-    pairs: Sequence[Tensor | None] = (None, None),
+    repeats: Sequence[Repeats | None] = (None, None),
 ) -> Tensor:
     """P@1 per layer in both directions.
 
@@ -70,7 +70,7 @@ def retrieval_accuracy(
 
     Args:
         source, target: (L+1, N, D), sentence ``i`` of one translates sentence ``i`` of the other.
-        pairs: what is right in each direction, where texts are repeated (`right_answers`).
+        repeats: of each direction, where texts are repeated (`right_answers`).
 
     Returns:
         (L+1, 2) in [0, 1].
@@ -81,8 +81,8 @@ def retrieval_accuracy(
     """
     rows = [
         [
-            (ranks(a, b, right, chunk) == 1).double().mean()
-            for a, b, right in ((x, y, pairs[0]), (y, x, pairs[1]))
+            found(a, b, same, chunk).double().mean()
+            for a, b, same in ((x, y, repeats[0]), (y, x, repeats[1]))
         ]
         for x, y in zip(source, target, strict=True)
     ]

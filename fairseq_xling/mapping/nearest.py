@@ -14,6 +14,8 @@ from fairseq_xling.core.registry import Registry
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from fairseq_xling.analysis.ranks import Repeats
+
 # (targets (M, D), sources (N, D), k) to penalties (M,), or None for no penalty.
 WAYS: Registry[Callable[[Tensor, Tensor, int], Tensor | None]] = Registry("`--nearest`")
 
@@ -36,24 +38,24 @@ def csls(targets: Tensor, sources: Tensor, k: int) -> Tensor:
 
 
 def paired_accuracy(
-    x: Tensor, y: Tensor, way: str, k: int, pairs: Sequence[Tensor | None] = (None, None)
+    x: Tensor, y: Tensor, way: str, k: int, repeats: Sequence[Repeats | None] = (None, None)
 ) -> tuple[float, float]:
     """P@1 of rows that pair up: of ``x`` among ``y``, and of ``y`` among ``x``; a tie is wrong.
 
     Args:
         x, y: (N, D), row n of one is the answer to row n of the other.
         way: a name in `WAYS`; k: its neighbours.
-        pairs: what is right in each direction, where texts are repeated (`right_answers`).
+        repeats: of each direction, where texts are repeated (`right_answers`).
 
     >>> import torch
     >>> paired_accuracy(torch.eye(4), torch.eye(4)[[0, 1, 3, 2]], "cosine", 1)
     (0.5, 0.5)
     """
-    from fairseq_xling.analysis.ranks import ranks
+    from fairseq_xling.analysis.ranks import found
 
     forward, backward = (
-        float((ranks(a, b, right, penalty=WAYS[way](b, a, k)) == 1).double().mean())
-        for a, b, right in ((x, y, pairs[0]), (y, x, pairs[1]))
+        float(found(a, b, same, penalty=WAYS[way](b, a, k)).double().mean())
+        for a, b, same in ((x, y, repeats[0]), (y, x, repeats[1]))
     )
     return forward, backward
 

@@ -44,17 +44,14 @@ def compare(sides: Sides, options: Options) -> Comparison:
     count = sides.x.rows
     if count < 2:
         raise UserError(f"{sides.x.path}: retrieval needs at least 2 sentences, got {count}")
-    lines = [folder.lines for folder in (sides.x, sides.y)]
-    pairs, repeated = [None, None], 0
-    if lines[0] is not None and lines[1] is not None:
-        texts = [side.tolist() for side in lines]
-        (forth, repeated), (back, _) = right_answers(*texts), right_answers(*texts[::-1])
-        pairs = [forth, back]
+    x_lines, y_lines, repeats, repeated = sides.x.lines, sides.y.lines, (None, None), 0
+    if x_lines is not None and y_lines is not None:
+        repeats, repeated = right_answers(x_lines.tolist(), y_lines.tolist())
     names = [f"{way} {what}" for way in ways for what in ("forward", "backward", "mean")]
     curves: dict[str, list[float]] = {name: [] for name in names}
     for x, y in sides.by_layer("eval tatoeba"):
         for way in ways:
-            forward, backward = paired_accuracy(x, y, way, options.k, pairs)
+            forward, backward = paired_accuracy(x, y, way, options.k, repeats)
             curves[f"{way} mean"].append((forward + backward) / 2)
             curves[f"{way} forward"].append(forward)
             curves[f"{way} backward"].append(backward)

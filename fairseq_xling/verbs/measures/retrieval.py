@@ -70,14 +70,14 @@ class Retrieval(Measure):
                 )
                 for side, lang in zip(sides, (subject.source, target), strict=True)
             ]
-            texts = [[sentence.tobytes() for sentence in side] for side in sides]
-            (forth, repeated), (back, _) = right_answers(*texts), right_answers(*texts[::-1])
+            texts = ([sentence.tobytes() for sentence in side] for side in sides)
+            repeats, repeated = right_answers(*texts)
             if repeated:
                 found.notes.append(
                     f"{subject.source} and {target}: {repeated} lines repeat another of their "
                     "side; each of equal lines is right"
                 )
-            accuracy = retrieval_accuracy(*vectors, pairs=(forth, back))
+            accuracy = retrieval_accuracy(*vectors, repeats=repeats)
             mean, count = accuracy.mean(1), len(sides[0])
             both = {"source": subject.source, "target": target}
             about = {**both, "chance": 1 / count, "sentences": count}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_xling.analysis.ranks import nearest, ranks, right_answers
+from fairseq_xling.analysis.ranks import found, nearest, ranks, right_answers
 from tests.random_tensors import normal as random
 
 
@@ -77,9 +77,9 @@ def test_a_twin_of_the_answer_is_no_mistake(seed):
     texts = [first.tolist(), np.where(rng.random(60) < 0.5, first, other).tolist()]
     rows = torch.from_numpy(rng.normal(size=(50, 8)))
     x, y = rows[texts[0]], rows[texts[1]] + 1e-3
-    pairs, repeated = right_answers(*texts)
+    (forth, _), repeated = right_answers(*texts)
     assert repeated == sum(60 - len(set(side)) for side in texts)
-    right = ranks(x, y, pairs) == 1
+    right = found(x, y, forth)
     scores = torch.nn.functional.cosine_similarity(x[:, None], y[None], dim=-1)
     for n, query in enumerate(texts[0]):
         answers = {b for a, b in zip(*texts, strict=True) if a == query}
@@ -92,6 +92,12 @@ def test_five_lines_of_which_one_stands_twice_find_each_other():
     texts = ["a", "b", "c", "b", "d"]
     x = torch.eye(4)[[0, 1, 2, 1, 3]]
     assert (ranks(x, x) == 1).double().mean() == pytest.approx(0.6)
-    pairs, repeated = right_answers(texts, texts)
-    assert (ranks(x, x, pairs) == 1).all() and repeated == 2
-    assert right_answers("abc", "abd") == (None, 0)
+    (forth, back), repeated = right_answers(texts, texts)
+    assert found(x, x, forth).all() and found(x, x, back).all() and repeated == 2
+    assert right_answers("abc", "abd") == ((None, None), 0)
+
+
+def test_equal_lines_take_no_more_memory_than_others():
+    lines = [0] * 30_000 + [1]
+    (forth, back), repeated = right_answers(lines, range(30_001))
+    assert len(forth.pairs) == len(back.pairs) == 30_001 and repeated == 29_999
