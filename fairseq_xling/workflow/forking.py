@@ -261,10 +261,10 @@ def _become(job: Mapping[str, Any], fds: Sequence[int]) -> NoReturn:
     for place, name in ((1, "stdout"), (2, "stderr")):
         # A new one: the server's remembers of its own file whether it could be sought in.
         old, lines = getattr(sys, name), name == "stderr" or os.isatty(place)
-        how = {"encoding": old.encoding, "errors": old.errors, "closefd": False}
-        stream = open(place, "w", 1 if lines else -1, **how)  # noqa: SIM115
-        stream.reconfigure(write_through=bool(job["env"].get("PYTHONUNBUFFERED")))
-        setattr(sys, name, stream)
+        how = {"encoding": old.encoding, "errors": old.errors, "line_buffering": lines}
+        now = bool(job["env"].get("PYTHONUNBUFFERED"))
+        binary = open(place, "wb", 0 if now else -1, closefd=False)  # noqa: SIM115
+        setattr(sys, name, io.TextIOWrapper(binary, write_through=now, **how))
     sys.argv = list(job["argv"])
     sys.path[0] = os.path.dirname(sys.argv[0])
     code: object = None

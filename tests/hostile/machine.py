@@ -19,7 +19,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.end_to_end.engine import command, kill, start
+from tests.end_to_end.engine import command, environment, kill, start
 from tests.tiny_world import World
 
 GB = 1 << 30
@@ -135,7 +135,8 @@ def perform(argv: Sequence[str], here: Path, limit: int, seconds: float = SECOND
     before = _listing(here)
     with tempfile.TemporaryFile() as output:
         began = time.monotonic()
-        process = start(command(*argv), output, output, cwd=here)
+        env = {**environment(), "PYTHONUNBUFFERED": "1"}  # what was said last comes last
+        process = start(command(*argv), output, output, cwd=here, env=env)
         peak, hung = 0, False
         with contextlib.suppress(psutil.Error, ProcessLookupError):
             watched = psutil.Process(process.pid)
