@@ -11,6 +11,12 @@ from fairseq_xling.engine.prepare import prepare_engine
 WORDS = "dog cat runs don't house-boat 3.14 zebra Katze Straße läuft 我在 «quoted» end… (a)".split()
 LINES = ["The dog runs, don't it?", "eine Katze läuft!! 3.14", "我在 (Straße) zebra…", "☃ x"]
 LINES += ["人々は𠀀x", ""]
+# White space that is no blank: next to words, alone, and at both ends.
+LINES += [
+    "dog\u00a0cat runs\u2003 ",
+    "dog\x85cat \x85 \x1c runs\x0bend",
+    "\u3000 dog \u2028 cat\xa0",
+]
 ODD = (
     "--arch separable_transformer_tiny --encoder-layers 5 --encoder-embed-dim 24 "
     "--encoder-ffn-embed-dim 20 --encoder-attention-heads 3 --max-positions 77"

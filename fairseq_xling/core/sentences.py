@@ -31,7 +31,7 @@ _FEW = 2  # lines that may look like one of these by chance
 
 
 def normal_form(text: str) -> str:
-    """What the vocabularies of `prepare` see of a text: two texts with one form have the same ids.
+    """What the subword vocabularies of `prepare` see of a text: those of equal ids have one form.
 
     Compatible characters are one (NFKC), and white space is a single space, with none at the ends.
 

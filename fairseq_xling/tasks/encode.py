@@ -21,6 +21,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP, UNK
 from fairseq_xling.tasks.items import Item
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.segment import words_of
 
 if TYPE_CHECKING:
     from fairseq_xling.tasks.head_input import HeadInput  # imports torch
@@ -98,7 +99,7 @@ class Codec:
 
     def segment(self, text: str) -> list[str]:
         """``text`` as the words of the data folder's segmentation."""
-        return self._encoder.segment([text])[0].split()
+        return words_of(self._encoder.segment([text])[0])
 
     def frame(self, item: Item, *texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """``<s> a </s>`` or ``<s> a </s> b </s>``: ids and segments, both (n,).

@@ -32,7 +32,7 @@ from fairseq_xling.text.links import (
     format_pharaoh,
     parse_pharaoh,
 )
-from fairseq_xling.text.segment import segmentations
+from fairseq_xling.text.segment import segmentations, words_of
 from fairseq_xling.text.sources import Pair
 from fairseq_xling.text.thot_worker import ITERATIONS
 from fairseq_xling.text.writer import ResumableFiles
@@ -279,7 +279,7 @@ def _write_tokens(files, segmenters, tokens) -> tuple[np.ndarray, np.ndarray]:
     with atomic_write(tokens[0], "w") as a, atomic_write(tokens[1], "w") as b:
         for block in parallel_blocks(files, None):
             sides = [
-                [line.split() for line in segment(lines_of(data))]
+                [words_of(line) for line in segment(lines_of(data))]
                 for segment, data in zip(segmenters, block.sides, strict=True)
             ]
             for pair in zip(*sides, strict=True):

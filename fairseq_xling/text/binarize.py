@@ -182,7 +182,7 @@ def _encode_parallel(
         words = None
         if align_units[unit].whole_words:
             words = [
-                _words(e, text, *side) for e, text, side in zip(encoders, texts, sides, strict=True)
+                e.words(text, *side) for e, text, side in zip(encoders, texts, sides, strict=True)
             ]
         sizes = [side[1] - 1 for side in sides]
         units, name = (sizes, "subword") if words is None else ([w.sizes for w in words], "word")
@@ -249,29 +249,6 @@ def _further(layers: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndar
         depth[row[layer > 0]] = number
     stored = np.arange(len(layers)) < depth[row][:, None]
     return layers.T[stored].astype(ORDER_DTYPE), sizes * depth
-
-
-def _words(encoder: TextEncoder, texts: Sequence[str], ids: np.ndarray, sizes: np.ndarray) -> Words:
-    """Words of segmented ``texts`` in terms of their tokens, ``</s>`` left out.
-
-    Normalisation may cut a word of the text in two (a letter that unfolds to a space and a mark)
-    or delete it; words of such lines are encoded one by one to see which tokens are whose.
-    """
-    inside = np.ones(len(ids), dtype=bool)
-    inside[np.cumsum(sizes) - 1] = False
-    words = Words.from_starts(encoder.starts_word(ids)[inside], sizes - 1)
-    expected = np.fromiter((t.count(" ") + 1 if t else 0 for t in texts), np.int64, len(texts))
-    odd = np.flatnonzero(words.sizes != expected)
-    if not len(odd):
-        return words
-    lengths = np.split(words.lengths, words.offsets[1:])
-    for row in odd:
-        tokens = np.array([len(x) - 1 for x in encoder.encode(texts[row].split())], dtype=np.int64)
-        # Together they should be the sentence's tokens; where context matters, the last differs.
-        ends = np.minimum(np.cumsum(tokens), sizes[row] - 1)
-        ends[-1:] = sizes[row] - 1
-        lengths[row] = np.diff(ends, prepend=0)
-    return Words(expected, np.concatenate(lengths))
 
 
 def _without_text(block: Block) -> Block:

@@ -16,8 +16,9 @@ from fairseq_xling.data.folder import (
     DataFolder,
     read_dictionary,
 )
+from fairseq_xling.text.links import Words
 from fairseq_xling.text.pieces import WORD_MARK
-from fairseq_xling.text.segment import segmentations
+from fairseq_xling.text.segment import segmentations, with_other_space, words_of
 from fairseq_xling.text.tokenizers.pieces import load_pieces, pieces_file
 from fairseq_xling.text.vocabularies import id_table, mode_of, modes
 from fairseq_xling.text.vocabulary_types import vocabulary_types
@@ -104,6 +105,28 @@ class TextEncoder:
         inside[np.cumsum(sizes) - 1] = False
         ids[inside] = self._table[pieces]
         return ids, sizes
+
+    def words(self, texts: Sequence[str], ids: np.ndarray, sizes: np.ndarray) -> Words:
+        """The words of segmented ``texts`` in terms of their ids, as `encode_segmented` gives them.
+
+        Normalisation may cut a word of the text in two (a letter that unfolds to a space and a
+        mark) or delete it; words of such lines are encoded one by one to see which ids are whose.
+        """
+        inside = np.ones(len(ids), dtype=bool)
+        inside[np.cumsum(sizes) - 1] = False
+        words = Words.from_starts(self.starts_word(ids)[inside], sizes - 1)
+        expected = np.fromiter((t.count(" ") + 1 if t else 0 for t in texts), np.int64, len(texts))
+        odd = {*np.flatnonzero(words.sizes != expected).tolist(), *with_other_space(texts)}
+        if not odd:
+            return words
+        lengths = np.split(words.lengths, words.offsets[1:])
+        for row in odd:
+            alone = self.encode(words_of(texts[row]))
+            # Together they should be the sentence's; where context matters, the last differs.
+            ends = np.minimum(np.cumsum([len(x) - 1 for x in alone]), sizes[row] - 1)
+            ends[-1:] = sizes[row] - 1
+            lengths[row] = np.diff(ends, prepend=0)
+        return Words(expected, np.concatenate(lengths))
 
     def remembering(self) -> AbstractContextManager[None]:
         """As `Pieces.remembering`, for one file: all languages together would take too much."""

@@ -41,7 +41,7 @@ from fairseq_xling.text.links import (
     parse_pharaoh,
 )
 from fairseq_xling.text.options import PrepareOptions
-from fairseq_xling.text.segment import segmentations
+from fairseq_xling.text.segment import OtherWords, segmentations, words_of
 from fairseq_xling.text.sources import Pair, Sources
 from fairseq_xling.text.tokenizers.pieces import ready_pieces
 
@@ -268,6 +268,7 @@ def _check_alignment(
         raise UserError(f"{file}: needs a line for each of {lines} sentence pairs, got {found}")
     segmenters = [segmentations[options.segment[lang]] for lang in pair]
     first, first_word = options.links_from, FirstWord(str(file), options.links_from)
+    others = [OtherWords(side) for side in sides]
     for block in parallel_blocks([file, *sides], None):
         links = parse_pharaoh(block.sides[0], str(file), block.first_line, first)
         first_word.see(links)
@@ -278,9 +279,12 @@ def _check_alignment(
                 "needs links with probabilities, as in 0-0:0.5"
             )
         if align_units[options.file_unit].whole_words:
+            texts = [lines_of(data) for data in block.sides[1:]]
+            for other, lines in zip(others, texts, strict=True):
+                other.see(lines)
             counts = [
-                np.array([len(text.split()) for text in segment(lines_of(data))], dtype=np.int64)
-                for segment, data in zip(segmenters, block.sides[1:], strict=True)
+                np.array([len(words_of(text)) for text in segment(lines)], dtype=np.int64)
+                for segment, lines in zip(segmenters, texts, strict=True)
             ]
             try:
                 check_range(links, *counts, str(file), block.first_line, first=first)
@@ -289,4 +293,5 @@ def _check_alignment(
                     raise
                 how = ",".join(f"{lang}={options.segment[lang]}" for lang in pair)
                 raise UserError(f"{error}, with words counted after `--segment {how}`") from None
-    first_word.end()
+    for warning in (first_word, *others):
+        warning.end()

@@ -18,6 +18,7 @@ import numpy as np
 import sentencepiece
 
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.text.segment import words_of
 
 
 def model_part(model: bytes, *path: int) -> Any:
@@ -265,7 +266,7 @@ class Pieces:
         if not lines:
             return np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
         if self.whole_words:
-            words = [line.split() for line in lines]
+            words = [words_of(line) for line in lines]
             sizes = np.fromiter(map(len, words), dtype=np.int64, count=len(words))
             ids = map(self._ids.get, chain.from_iterable(words), repeat(0))
             return np.fromiter(ids, dtype=np.int32, count=int(sizes.sum())), sizes
@@ -293,7 +294,7 @@ class Pieces:
         normalisation makes of one character.
         """
         if self.whole_words:
-            return [line.split() for line in lines]
+            return [words_of(line) for line in lines]
         if not lines:
             return []
         found = self._processor.encode(list(lines), return_type="offset_mapping", num_threads=1)

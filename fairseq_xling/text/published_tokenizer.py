@@ -48,6 +48,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     "basic": (rf"(?={_EACH})|(?<={_EACH})",),
 }
 _STRIP = {"type": "Strip", "strip_left": True, "strip_right": True}
+_ENDS = r"\A +| +\z"
 _METASPACE = {
     "type": "Metaspace",
     "replacement": WORD_MARK,
@@ -92,7 +93,7 @@ def tokenizer_json(folder: DataFolder, lang: str, rows: int, segments: int) -> d
         content = _sentencepiece(file.read_bytes(), id_of, symbols)
     # A match at either end inserts nothing, and the library fails on it.
     before = [_replace(f"(?<=.)(?=.)(?:{place})", " ") for place in _PLACES[segment]]
-    before += [_replace(r"[\s\x1c-\x1f\x85]+", " "), _STRIP]
+    before += [_replace(r"[ \t\r\n]+", " "), _replace(_ENDS, "")]
     content["normalizer"] = {"type": "Sequence", "normalizers": [*before, *content["normalizer"]]}
     content |= {"version": "1.0", "truncation": None, "padding": None}
     content["post_processor"] = _frame(content["added_tokens"], segments)

@@ -1,12 +1,20 @@
 """Cut text into words before subwords are learnt (Chinese characters, punctuation marks).
 
 Every segmentation is idempotent: segmenting its own output changes nothing. All of them turn runs
-of white space into one space and drop it at the ends.
+of blanks (space, tab, and what is left of line ends) into one space and drop them at the ends.
+
+**Words are separated by blanks, and by nothing else**, in text, in links and for aligners: a
+no-break space stays inside its word, as for fast_align, and published tokenizers are given it. A
+vocabulary may cut the word there. `OtherWords` warns of texts that ``str.split`` cuts into other
+words, as awesome-align, SimAlign and eflomal do.
 """
 
 import functools
+import logging
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import regex
@@ -37,6 +45,7 @@ class Segmentation:
         return self.cut(lines)
 
 
+logger = logging.getLogger(__name__)
 segmentations: Registry[Segmentation] = Registry("segmentation")
 
 
@@ -88,6 +97,64 @@ _CJK_GAPS = regex.compile(
 )
 
 
+# White space that is no blank. That of ASCII are control characters.
+_OTHER = re.compile("[\v\f\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_BLANKS = str.maketrans("\t\r\n", "   ")
+
+
+def words_of(line: str) -> list[str]:
+    """The parts of ``line`` between blanks.
+
+    >>> words_of(" 10\\u00a0000\\tdogs run\\r")
+    ['10\xa0000', 'dogs', 'run']
+    """
+    if _OTHER.search(line) is None:
+        return line.split()
+    return [word for word in line.translate(_BLANKS).split(" ") if word]
+
+
+def with_other_space(lines: Sequence[str]) -> list[int]:
+    """The numbers of the lines with white space that is no blank.
+
+    >>> with_other_space(["10 dogs", "10\\u00a0000 dogs"])
+    [1]
+    """
+    if _OTHER.search("\n".join(lines)) is None:
+        return []
+    return [number for number, line in enumerate(lines) if _OTHER.search(line)]
+
+
+class OtherWords:
+    """Warns of a text that belongs to links if ``str.split`` finds other words in it."""
+
+    def __init__(self, path: str | Path):
+        self._path, self._seen, self._odd, self._first = path, 0, 0, (0, "")
+
+    def see(self, lines: Sequence[str]) -> None:
+        """The next lines of the text."""
+        for number in with_other_space(lines):
+            line = lines[number]
+            if len(words_of(line)) != len(line.split()):
+                self._odd += 1
+                if self._odd == 1:
+                    mark = next(x for x in line if _OTHER.match(x))
+                    self._first = self._seen + number + 1, mark
+        self._seen += len(lines)
+
+    def end(self) -> None:
+        """Nothing follows."""
+        if self._odd:
+            logger.warning(
+                "%s:%d: has U+%04X, as %d line(s) have white space that is no blank, and here "
+                "separates no words; if the aligner separates them there, as awesome-align, "
+                "SimAlign and eflomal do, replace it by a blank",
+                self._path,
+                self._first[0],
+                ord(self._first[1]),
+                self._odd,
+            )
+
+
 @segmentation("pre")
 def pre(lines: Sequence[str]) -> list[str]:
     """The words are those of the file.
@@ -95,7 +162,9 @@ def pre(lines: Sequence[str]) -> list[str]:
     >>> pre(["  already   cut, as it is "])
     ['already cut, as it is']
     """
-    return [" ".join(line.split()) for line in lines]
+    if _OTHER.search("\n".join(lines)) is None:
+        return [" ".join(line.split()) for line in lines]
+    return [" ".join(words_of(line)) for line in lines]
 
 
 @segmentation("space")

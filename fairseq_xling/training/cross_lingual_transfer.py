@@ -15,7 +15,7 @@ from fairseq.tasks import register_task
 from omegaconf import MISSING
 
 from fairseq_xling.checkpoints import building, check_complete
-from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.errors import UserError, about, exits_on_user_error
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.data.folder import Shards
 from fairseq_xling.models.transfer_encoder import read_encoder
@@ -109,6 +109,7 @@ class CrossLingualTransferTask(HeadTask):
             cfg.encoder_config, weights = read_encoder(cfg.encoder, self)
         with contextlib.ExitStack() as bounds:
             if weights is not None:
+                bounds.enter_context(about(cfg.encoder))
                 bounds.enter_context(building(f"`--encoder` {cfg.encoder}", weights))
             model = super().build_model(cfg, from_checkpoint)
         if weights is not None and not cfg.reset_encoder:

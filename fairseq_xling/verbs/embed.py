@@ -334,6 +334,7 @@ def _train_words(
     from fairseq_xling.core.folders import work_folder
     from fairseq_xling.core.progress import progress
     from fairseq_xling.core.sentences import read_sentences
+    from fairseq_xling.text.segment import words_of
 
     total, model = counts.total(), WordVectors(counts, options)
     with (
@@ -345,7 +346,7 @@ def _train_words(
             lines = read_sentences(args.text)
             while block := list(islice(lines, _LINES)):
                 for line in encode.segment(block):
-                    words = line.split()
+                    words = words_of(line)
                     bar.update(len(words))
                     yield words
 

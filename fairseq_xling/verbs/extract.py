@@ -143,7 +143,7 @@ def extract(
             bar.update(unit.done)
             for lines in sentence_blocks(text, unit.done):
                 sentences = encode.encode(lines)
-                block = unit.block(sentences)
+                block = unit.block(lines, sentences)
                 found = _states(encoder, sentences, lang, args.max_tokens, unknown)
                 for indices, states, words in found:
                     block.add(indices, states[list(layers)], words)

@@ -22,7 +22,7 @@ from fairseq.tasks import FairseqTask, register_task
 from omegaconf import II, MISSING
 
 from fairseq_xling.checkpoints import building, check_complete, reading
-from fairseq_xling.core.errors import UserError, exits_on_user_error
+from fairseq_xling.core.errors import UserError, about, exits_on_user_error
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE, check_fields
 from fairseq_xling.data.batch import collate
@@ -107,6 +107,7 @@ class ClcrTask(PlannedTask):
             cfg.clcr_config = json.dumps(config)
         with contextlib.ExitStack() as bounds:
             if weights is not None and cfg.clcr_start:
+                bounds.enter_context(about(cfg.clcr_start))
                 bounds.enter_context(building(f"`--clcr-start` {cfg.clcr_start}", weights))
             model = FairseqTask.build_model(self, cfg, from_checkpoint)
         self._positions = model.max_positions()

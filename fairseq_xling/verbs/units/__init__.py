@@ -75,8 +75,8 @@ class Unit(Protocol):
 
     def __init__(self, work: Work, args: argparse.Namespace): ...
 
-    def block(self, sentences: Sequence[np.ndarray]) -> Block:
-        """Start a block of sentences (ids)."""
+    def block(self, lines: Sequence[str], sentences: Sequence[np.ndarray]) -> Block:
+        """Start a block of sentences: their text, and their ids, of which the last is ``</s>``."""
 
     def finish(self) -> dict[str, Any]:
         """Finish the files; returns what a reader needs to know about them."""

@@ -49,7 +49,7 @@ class Sentences:
     def done(self) -> int:
         return self._arrays.done
 
-    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
+    def block(self, lines: Sequence[str], sentences: Sequence[np.ndarray]) -> _Block:
         return _Block(self._work, self._arrays, sentences)
 
     def finish(self) -> dict[str, Any]:

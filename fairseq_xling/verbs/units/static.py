@@ -43,7 +43,7 @@ class Static:
         self._left_out = len(wanted) - len(single)
         self._ids = single if args.words else dict(list(single.items())[:most])
 
-    def block(self, sentences: Sequence[np.ndarray]) -> Block:
+    def block(self, lines: Sequence[str], sentences: Sequence[np.ndarray]) -> Block:
         raise NotImplementedError("all lines are done before the first block")
 
     def finish(self) -> dict[str, Any]:

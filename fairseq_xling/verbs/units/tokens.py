@@ -24,6 +24,7 @@ from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import FILE
 from fairseq_xling.core.options import option
+from fairseq_xling.text.segment import OtherWords
 from fairseq_xling.verbs.units import Work, units
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Tokens:
     options = Options
 
     def __init__(self, work: Work, args: argparse.Namespace):
-        self._work, self._vectors = work, None
+        self._work, self._vectors, self._others = work, None, OtherWords(work.text)
         if args.concat_vectors:
             from fairseq_xling.tasks.head_input import TokenVectors
 
@@ -71,14 +72,16 @@ class Tokens:
     def done(self) -> int:
         return self._arrays.done
 
-    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
-        return _Block(self._work, self._arrays, sentences, self._vectors)
+    def block(self, lines: Sequence[str], sentences: Sequence[np.ndarray]) -> _Block:
+        self._others.see(lines)
+        return _Block(self._work, self._arrays, lines, sentences, self._vectors)
 
     def finish(self) -> dict[str, Any]:
         rows = self._arrays.rows["ids"]
         if not rows:
             raise UserError(f"{self._work.text}: has no subword that the vocabulary contains")
         self._arrays.finish()
+        self._others.end()
         return {
             "rows": rows,
             "width": self._width,
@@ -92,10 +95,11 @@ class _Block:
         self,
         work: Work,
         arrays: GrowingArrays,
+        lines: Sequence[str],
         sentences: Sequence[np.ndarray],
         static: TokenVectors | None,
     ):
-        self._work, self._arrays, self._sentences = work, arrays, sentences
+        self._work, self._arrays, self._lines, self._sentences = work, arrays, lines, sentences
         self._static = static
         empty = np.zeros((len(work.layers), 0, work.width), dtype=np.float32)
         self._vectors = [empty] * len(sentences)
@@ -117,19 +121,23 @@ class _Block:
             vectors = np.concatenate([vectors, own], axis=2)
         names = (self._work.array(layer).stem for layer in self._work.layers)
         blocks = dict(zip(names, vectors, strict=True))
-        numbers = [self._word_numbers(ids[:-1]) for ids in self._sentences]
+        numbers, counts = self._word_numbers()
         blocks["ids"] = self._kept(self._sentences)
         blocks["words"] = self._kept(numbers)
         blocks["places"] = np.concatenate(self._places)
         blocks["sentences"] = np.array([len(places) for places in self._places])
-        blocks["lengths"] = np.array([(len(line), line.max(initial=-1) + 1) for line in numbers])
+        sizes = [len(line) for line in numbers]
+        blocks["lengths"] = np.stack([sizes, counts], axis=1)
         self._arrays.append(blocks, self._arrays.done + len(self._sentences))
 
-    def _word_numbers(self, ids: np.ndarray) -> np.ndarray:
-        """For each subword of a line the number of its word; the first always begins one."""
-        starts = self._work.encode.starts_word(ids)
-        starts[:1] = True
-        return np.cumsum(starts) - 1
+    def _word_numbers(self) -> tuple[list[np.ndarray], np.ndarray]:
+        """For each subword of a line the number of its word, and the number of words of each."""
+        encode = self._work.encode
+        sizes = np.array([len(ids) for ids in self._sentences])
+        texts = encode.segment(self._lines)
+        words = encode.words(texts, np.concatenate(self._sentences), sizes)
+        numbers = np.arange(len(words.lengths)) - words.offsets[words.row]
+        return np.split(np.repeat(numbers, words.lengths), np.cumsum(sizes - 1)[:-1]), words.sizes
 
     def _kept(self, lines: Sequence[np.ndarray]) -> np.ndarray:
         """From values for all subwords, line by line, those of the subwords that have rows."""

@@ -23,6 +23,7 @@ from fairseq_xling.core.named_files import FILE
 from fairseq_xling.core.options import option
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.segment import words_of
 from fairseq_xling.verbs.units import Work, units
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Types:
                 self._means.load(kept["sums"], kept["counts"])
                 self.done = int(kept["done"])
 
-    def block(self, sentences: Sequence[np.ndarray]) -> _Block:
+    def block(self, lines: Sequence[str], sentences: Sequence[np.ndarray]) -> _Block:
         from fairseq_xling.analysis.words import find_words
 
         places = []
@@ -139,7 +140,7 @@ def count_words(text: Path, encode: TextEncoder) -> tuple[Counter[str], int]:
     while block := list(islice(lines, _LINES)):
         total += len(block)
         for line in encode.segment(block):
-            counts.update(line.split())
+            counts.update(words_of(line))
     return counts, total
 
 

@@ -114,3 +114,18 @@ def test_words_that_normalisation_cuts_or_deletes_keep_their_links(tmp_path, hel
     to_de, _ = orders(folder)
     assert to_de[0][0] == before + 1
     assert to_de[1][0] == 1
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u3000", "\u2003", "\x85"])
+def test_links_count_the_words_between_blanks(space, kind, tmp_path, helpers, caplog):
+    """As fast_align does, which wrote them; where others would differ, that is said."""
+    changes = {"vocab_type": kind, "align_unit": "word", "vocab_size": 20}
+    folder = prepared(
+        tmp_path, helpers, [f"aa{space}bb cc dd"], ["bb cc dd aa"], ["0-0 1-1 2-2"], **changes
+    )
+    (order, _), encoder = orders(folder), TextEncoder.load(folder, "en")
+    alone = [len(encoder.encode([word])[0]) - 1 for word in (f"aa{space}bb", "cc")]
+    partner = dict(zip(["bb", "cc", "dd", "aa"], order[0], strict=False))
+    assert partner["cc"] == alone[0] + 1 and partner["dd"] == sum(alone) + 1
+    assert f"l:1: has U+{ord(space):04X}, as 1 line(s) have" in caplog.text

@@ -16,6 +16,7 @@ from fairseq_xling.text.tokenizers.pieces import TokenizerPieces, ready_tokenize
 from tests.tiny_sources import write_tokenizer, write_vocabulary
 
 LINES = ["Word3 word1s, word2", "", "word7 else word7s word1 word2 word3 word4 word5 word6"]
+SPACES = "\x0b \x0c \x1c \x1f \x85 \xa0 \u1680 \u2003 \u200b \u2028 \u202f \u3000".split(" ")
 
 
 @pytest.fixture
@@ -38,7 +39,8 @@ def test_ids_stand_for_the_tokenizers_own_tokens_whatever_the_length(bert, tmp_p
     tokenizer = write_tokenizer(bert)
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    for line, ids in zip(LINES, encoder.encode(LINES), strict=True):
+    lines = [*LINES, *(f"word1{space}word2 word3{space} {space} word4" for space in SPACES)]
+    for line, ids in zip(lines, encoder.encode(lines), strict=True):
         tokens = tokenizer.encode(line, add_special_tokens=False).tokens
         ours = [encoder._texts[i].replace("▁<unk>", "[UNK]") for i in ids[:-1]]
         spelt = [t[2:] if t.startswith("##") else f"▁{t}".replace("▁[", "[") for t in tokens]

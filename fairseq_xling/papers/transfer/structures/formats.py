@@ -32,7 +32,7 @@ from fairseq_xling.core.registry import Registry
 from fairseq_xling.papers.transfer.structures.sentence import Link, Mention, Sentence, check
 from fairseq_xling.tasks.items import one_row
 from fairseq_xling.tasks.probing.converters import Rows, converters, groups
-from fairseq_xling.text.segment import Segmentation, segmentations
+from fairseq_xling.text.segment import Segmentation, segmentations, words_of
 
 
 class Format(Protocol):
@@ -389,7 +389,7 @@ def marked_sentence(
     spans: dict[str, tuple[int, int]] = {}
     for place, piece in enumerate(pieces[::2]):
         start = len(words)
-        words += cut([piece])[0].split()
+        words += words_of(cut([piece])[0])
         if place % 2:  # between a mark that opens and the one that closes it
             spans[marks[place - 1]] = start, len(words)
     whole = all(start < end for start, end in spans.values())
