@@ -143,24 +143,18 @@ def _writing(tools: Tools) -> Runs:
     return Runs(torch.save, 1, str(tools.marker))
 
 
-def _short(path: Path) -> Path:
-    """The same with the name of a function that the archive may call: one of torch's own."""
-    names = b"ctorch.serialization\nsave\n", b"ctorch\nsave\n"
-    return _rewritten(path, zipfile.ZIP_STORED, lambda record: record.replace(*names))
-
-
-guard("weights_only, our reader", _any_pickle)(
-    lambda tools: load_plain(_short(tools.saved({"model": {}, "more": _writing(tools)})))
+guard("weights_only, our reader", _any_pickle, put(files, "check_archive"))(
+    lambda tools: load_plain(tools.saved({"model": {}, "more": _writing(tools)}))
 )
 
 
-guard("weights_only, fairseq's reader", _any_pickle)(
-    lambda tools: tools.loaded(_short(tools.changed({"more": _writing(tools)})))
+guard("weights_only, fairseq's reader", _any_pickle, put(checkpoints, "check_archive"))(
+    lambda tools: tools.loaded(tools.changed({"more": _writing(tools)}))
 )
 
 
-guard("weights_only, an encoder's weights", _any_pickle)(
-    lambda tools: weights_folder._plain(_short(tools.saved({"a": _writing(tools)})))
+guard("weights_only, an encoder's weights", _any_pickle, put(weights_folder, "check_archive"))(
+    lambda tools: weights_folder._plain(tools.saved({"a": _writing(tools)}))
 )
 
 
