@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import sentencepiece
 
-from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.text.segment import words_of
 
 
@@ -236,9 +236,8 @@ class Pieces:
     """
 
     def __init__(self, model: bytes, whole_words: bool = False):
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        self._processor, self.symbols = open_model(model)
         self.whole_words = whole_words
-        self.symbols = [self._processor.id_to_piece(i) for i in range(len(self._processor))]
         # An unknown word is one item among whole words; elsewhere its word mark precedes it.
         self.unknown_starts_word = whole_words
         self._ids = {piece[1:]: i for i, piece in enumerate(self.symbols)} if whole_words else {}
@@ -249,11 +248,11 @@ class Pieces:
     def load(cls, path: str | Path, whole_words: bool = False) -> "Pieces":
         """Read a model file."""
         try:
-            pieces = cls(Path(path).read_bytes(), whole_words)
+            content = Path(path).read_bytes()
         except FileNotFoundError:
             raise UserError(f"{path}: no such file") from None
-        except RuntimeError:
-            raise UserError(f"{path}: not a sentencepiece model") from None
+        with about(path):
+            pieces = cls(content, whole_words)
         if len(pieces) < 2:  # an unknown piece alone, or nothing
             raise UserError(f"{path}: not a sentencepiece model, or one without pieces")
         return pieces
@@ -306,6 +305,24 @@ class Pieces:
     def count(self, lines: Iterable[str]) -> np.ndarray:
         """How often each piece occurs in ``lines`` (len(self),) int64."""
         return count_pieces(self, lines)
+
+
+def open_model(model: bytes) -> tuple[Any, list[str]]:
+    """A sentencepiece model and its pieces.
+
+    Raises:
+        UserError: if it is none, or has a piece that is no text.
+    """
+    try:
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    except RuntimeError:
+        raise UserError("damaged or not a sentencepiece model") from None
+    pieces: list[str] = []
+    try:
+        pieces += (processor.id_to_piece(number) for number in range(len(processor)))
+    except UnicodeDecodeError as error:
+        raise UserError(f"its piece {len(pieces)} must be UTF-8, got {error.object!r}") from None
+    return processor, pieces
 
 
 def _words_are_independent(model: bytes, symbols: Sequence[str]) -> bool:

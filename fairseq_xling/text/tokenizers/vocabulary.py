@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.bounds import check_bound
-from fairseq_xling.core.errors import MALFORMED, UserError, shown
+from fairseq_xling.core.errors import MALFORMED, UserError, about, shown
 from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS
-from fairseq_xling.text.pieces import WORD_MARK
+from fairseq_xling.text.pieces import WORD_MARK, open_model
 
 _PLACEHOLDER = re.compile(r"\[unused\d+\]|<special\d+>|<unused\d+>|madeupword\d+")
 
@@ -253,15 +253,9 @@ def _sentencepiece(file: Path) -> tuple[Ids, Spelling]:
     XLM-R has <s>, <pad> and </s> instead of the model's own first three symbols, and one id before
     all others. CamemBERT has four before all of the model's, whose unknown symbol is not its own.
     """
-    import sentencepiece
-
-    model = sentencepiece.SentencePieceProcessor()
-    try:
-        model.load(str(file))
-    except (RuntimeError, OSError):
-        raise UserError(f"{file}: damaged or not a sentencepiece model") from None
+    with about(file):
+        _, pieces = open_model(file.read_bytes())
     own = ["<s>", "<pad>", "</s>", "<unk>"]
-    pieces = [model.id_to_piece(number) for number in range(model.get_piece_size())]
     if _config(file.parent).get("model_type") == "camembert":
         own = ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"]
         pieces[0] = "<unk>NOTUSED"

@@ -8,12 +8,26 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.text import pieces
 from fairseq_xling.text.pieces import WORD_MARK, Pieces, WordMemo, learn_pieces
+from fairseq_xling.text.tokenizers.vocabulary import read_vocabulary
 
 LINES = ["the cat sees the dog", "a dog sees a cat", "ö cat", "the ß dog"] * 5
 
 
 def characters(pieces: Pieces) -> set[str]:
     return set("".join(pieces.symbols[1:]))
+
+
+@pytest.mark.parametrize("letter", [b"\xc3(", b"\xff\xfe", b"\xed\xa0", b"\xc3\xc3"])
+def test_a_piece_that_is_no_text_is_one_line_for_every_reader(tmp_path, letter):
+    model = learn_pieces(LINES, 40, 12, "en", "unigram").replace("ö".encode(), letter)
+    file = tmp_path / "sentencepiece.bpe.model"
+    file.write_bytes(model)
+    for read in (Pieces.load, lambda file: read_vocabulary(file.parent, 99, {})):
+        with pytest.raises(UserError, match=rf"{file}: its piece \d+ must be UTF-8, got b'"):
+            read(file)
+    file.write_bytes(model[:99])
+    with pytest.raises(UserError, match=f"^{file}: damaged or not a sentencepiece model$"):
+        Pieces.load(file)
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
