@@ -9,7 +9,7 @@ here, with what keeps them harmless.
 import argparse
 import dataclasses
 import enum
-import math
+import itertools
 import re
 import types
 import typing
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairseq_xling.core.errors import OWN, UserError, shown
+from fairseq_xling.core.ranges import BELOW_ONE, SHARE, Range
 
 
 @dataclass(frozen=True)
@@ -30,33 +31,41 @@ class Declared:
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PATH = re.compile(r"[\w./~ +=@,:-]+")
-_MOST = 1 << 16  # of sizes, some of which the weights do not show: tables of sines, padding
 
 
 def _is_plain(value: Any) -> bool:
     """Whether neither a shell nor a path nor an ``eval`` reads more into ``value`` than a name.
 
-    >>> [_is_plain(value) for value in ("zh-Hans", None, 0.1, "a;b", "../a", "-a", 10**9)]
+    >>> [_is_plain(value) for value in ("zh-Hans", None, True, "a;b", "../a", "-a", 1)]
     [True, True, True, False, False, False, False]
     """
     if isinstance(value, str):
         return _NAME.fullmatch(value) is not None
-    if isinstance(value, int | float):
-        return math.isfinite(value) and abs(value) <= _MOST
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
-    return value is None
+    return value is None or isinstance(value, bool)
 
 
-PLAIN = Declared(
-    f"a plain name (letters, digits, `_`, `.` and `-`) or a number of at most {_MOST}", _is_plain
-)
+PLAIN = Declared("a plain name (letters, digits, `_`, `.` and `-`) or a flag", _is_plain)
 # The folders of data, with a colon between; as a text it may still not mean more than that.
 PATHS = Declared(
     "a path of letters, digits, spaces and any of `. / ~ + = @ , : _ -`",
     lambda value: value is None or _PATH.fullmatch(value) is not None,
 )
 UNSET = Declared("unset", lambda value: not value)
+
+
+def _numbers(allowed: Range, *names: str) -> dict[str, Declared]:
+    """The options ``names``, which are numbers in a range: the weights do not show all of them."""
+    rule = Declared(
+        f"a number {allowed.words}",
+        lambda v: v is None or (isinstance(v, int | float) and v in allowed),
+    )
+    return dict.fromkeys(names, rule)
+
+
+def _rise(value: Any) -> bool:
+    return value is None or all(a < b for a, b in itertools.pairwise([0, *value]))
 
 
 def _one_of(*choices: str) -> Declared:
@@ -69,7 +78,8 @@ class Served:
 
     Attributes:
         why: what uses it.
-        allowed: what an option may be where that is not `PLAIN`, as all others must be.
+        allowed: what an option may be where that is not `PLAIN`, as all others must be: each number
+            has a range of its own.
         left: options for training alone, some of which name files or programs. They are removed,
             so that their defaults hold.
     """
@@ -79,6 +89,11 @@ class Served:
     left: tuple[str, ...] = ()
 
 
+def _both(name: str) -> tuple[str, str]:
+    return f"encoder_{name}", f"decoder_{name}"
+
+
+_SIZE = Range(1, 1 << 16)
 _PEER = "the autoregressive model that TreLM's generation is compared with"
 SERVED: dict[str, dict[str, Served]] = {
     "task": {
@@ -88,9 +103,12 @@ SERVED: dict[str, dict[str, Served]] = {
             allowed={
                 "data": PATHS,
                 "dataset_impl": _one_of("mmap", "cached", "lazy", "raw", "huffman"),
+                **_numbers(_SIZE, "max_source_positions", "max_target_positions"),
+                **_numbers(Range(1, 128), "required_seq_len_multiple"),
             },
             # Validation by BLEU builds tokenisers, which read files that an option names.
             left=(
+                *("num_batch_buckets", "upsample_primary"),
                 *("eval_bleu", "eval_bleu_args", "eval_bleu_detok", "eval_bleu_detok_args"),
                 *("eval_bleu_remove_bpe", "eval_bleu_print_samples", "eval_tokenized_bleu"),
             ),
@@ -99,15 +117,36 @@ SERVED: dict[str, dict[str, Served]] = {
     "model": {
         "transformer": Served(
             _PEER,
-            # Evaluated, though they are declared as text.
-            allowed=dict.fromkeys(
-                ("encoder_xformers_att_config", "decoder_xformers_att_config"), UNSET
+            allowed={
+                # Evaluated, though they are declared as text.
+                **dict.fromkeys(_both("xformers_att_config"), UNSET),
+                # The weights would be others than those that are saved.
+                **dict.fromkeys(_both("layers_to_keep"), UNSET),
+                **dict.fromkeys(("base_layers", "quant_noise_scalar"), UNSET),
+                "adaptive_softmax_cutoff": Declared("a list of numbers that rise from 1", _rise),
+                **_numbers(Range(1, 64), "adaptive_softmax_factor"),
+                **_numbers(_SIZE, *_both("embed_dim"), *_both("ffn_embed_dim")),
+                **_numbers(_SIZE, "decoder_output_dim", "decoder_input_dim"),
+                **_numbers(_SIZE, "max_source_positions", "max_target_positions"),
+                **_numbers(Range(1, 1024), *_both("layers"), *_both("attention_heads")),
+                **_numbers(SHARE, "dropout", "attention_dropout", "activation_dropout"),
+                **_numbers(SHARE, "relu_dropout", "adaptive_softmax_dropout", *_both("layerdrop")),
+                **_numbers(Range(0, 16), "base_sublayers", "base_shuffle"),
+            },
+            left=(
+                *("encoder_embed_path", "decoder_embed_path", "min_params_to_wrap"),
+                *("quant_noise_pq", "quant_noise_pq_block_size"),
             ),
-            left=("encoder_embed_path", "decoder_embed_path", "min_params_to_wrap"),
         )
     },
     "criterion": {
-        "label_smoothed_cross_entropy": Served(_PEER),
+        "label_smoothed_cross_entropy": Served(
+            _PEER,
+            allowed={
+                **_numbers(BELOW_ONE, "label_smoothing"),
+                **_numbers(Range(0, 1 << 16), "ignore_prefix_size"),
+            },
+        ),
         "cross_entropy": Served(_PEER),
     },
 }

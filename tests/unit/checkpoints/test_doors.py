@@ -3,12 +3,13 @@
 Each test goes through another way by which a file's settings reach a class.
 """
 
+import re
 from argparse import Namespace
 
 import pytest
 import torch
 
-from fairseq_xling.checkpoints.served import PATHS
+from fairseq_xling.checkpoints.served import PATHS, SERVED, _registered, declared_types
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.interop.encoder import Encoder
@@ -150,12 +151,53 @@ def test_values_of_the_peer_that_are_no_plain_names_are_refused(peer, loaded):
         for value in ("../en", "/etc/en", "en\n", "e n", "`x`", "", "-rf", "é", "$(x)", "x;y;"):
             with pytest.raises(REFUSED, match=f"`cfg.task.{name}` must be a plain name"):
                 loaded(peer(task={name: value}))
-    for name, value in (("required_seq_len_multiple", 10**9), ("num_batch_buckets", -(10**9))):
-        with pytest.raises(REFUSED, match=f"`cfg.task.{name}` must be a plain .* at most 65536"):
-            loaded(peer(task={name: value}))
     for name, value in (("data", "x;touch marker;"), ("dataset_impl", "fasta")):
         with pytest.raises(REFUSED, match=rf"`cfg\.task\.{name}` must be "):
             loaded(peer(task={name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("encoder_attention_heads", -1, "a number in [1, 1024]"),
+        ("decoder_attention_heads", 0, "a number in [1, 1024]"),
+        ("decoder_layers", 10**6, "a number in [1, 1024]"),
+        ("encoder_ffn_embed_dim", 0, "a number in [1, 65536]"),
+        ("max_target_positions", -7, "a number in [1, 65536]"),
+        ("dropout", float("nan"), "a number in [0, 1]"),
+        ("decoder_layerdrop", 1.5, "a number in [0, 1]"),
+        ("adaptive_softmax_factor", 0.0, "a number in [1, 64]"),
+        ("adaptive_softmax_cutoff", [5, 5], "a list of numbers that rise from 1"),
+        ("adaptive_softmax_cutoff", [-5], "a list of numbers that rise from 1"),
+        ("quant_noise_scalar", 1.0, "unset"),
+        ("base_layers", 3, "unset"),
+        ("encoder_layers_to_keep", [0], "unset"),
+    ],
+)
+def test_each_number_of_the_peers_model_has_a_range(peer, loaded, name, value, rule):
+    with pytest.raises(REFUSED, match=re.escape(f"`cfg.model.{name}` must be {rule}, got")):
+        loaded(peer(**{name: value}))
+
+
+def test_each_number_of_the_peers_task_has_a_range_or_is_left_out(peer, loaded):
+    for value in (65536, 0, -1):
+        with pytest.raises(REFUSED, match=r"multiple` must be a number in \[1, 128\], got"):
+            loaded(peer(task={"required_seq_len_multiple": value}))
+    kept = {"num_batch_buckets": 65536, "upsample_primary": 10**9, "max_source_positions": 77}
+    (_,), _, task = loaded(peer(task=kept, quant_noise_pq=0.1, quant_noise_pq_block_size=3))
+    assert (task.cfg.num_batch_buckets, task.cfg.upsample_primary) == (0, -1)
+    assert task.cfg.max_source_positions == 77
+
+
+def test_no_number_of_the_peer_is_without_a_range():
+    """Only names, flags and lists are held to what all others are."""
+    prepare_engine()
+    for part, name in (("task", "translation"), ("model", "transformer")):
+        chosen, _ = _registered(part, name)
+        served = SERVED[part][name]
+        for option, rules in declared_types(chosen).items():
+            if all(rule.holds(3) for rule in rules) and not any(rule.holds("x") for rule in rules):
+                assert option in {*served.allowed, *served.left}, option
 
 
 def test_every_option_is_of_its_declared_type(changed, loaded):
