@@ -53,7 +53,20 @@ def one_line(error: BaseException) -> str:
         text = str(error)
     if len(text) > _MOST:
         text = f"{text[: _MOST * 3 // 4]} ... {text[-_MOST // 4 :]}"
-    return _PREFIX + " ".join(text.split())
+    return _PREFIX + visible(" ".join(text.split()))
+
+
+# What tells a terminal to do something, or to show text in another order than it has.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Text from a file as a terminal may be given it: what would control it is escaped.
+
+    >>> print(visible("a\\x1b[31mb\\x07 c"))
+    a\\x1b[31mb\\x07 c
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.errors import UserError, visible
 from fairseq_xling.core.files import atomic_write
 
 _MAGIC = b"MMIDIDX\x00\x00"
@@ -296,11 +296,12 @@ class RawText:
 
     def __getitem__(self, i: int) -> str:
         try:
-            return self._file[i].astype(RAW_DTYPE).tobytes().decode()
+            text = self._file[i].astype(RAW_DTYPE).tobytes().decode()
         except UnicodeDecodeError:
             raise UserError(
                 f"{self._file.prefix}.bin: sentence {i + 1} is not UTF-8; prepare the folder again"
             ) from None
+        return visible(" ".join(text.split()))  # as `raw_text_block` writes it, whoever wrote it
 
 
 _SENTENCES = 1 << 14  # sentences looked at together: checks need the same memory for any corpus

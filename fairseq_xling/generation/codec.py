@@ -13,7 +13,7 @@ from typing import Any
 
 from fairseq.data import Dictionary
 
-from fairseq_xling.core.errors import shown
+from fairseq_xling.core.errors import shown, visible
 from fairseq_xling.data.folder import UNK, DataFolder
 from fairseq_xling.generation.dataset import TranslationDataset
 from fairseq_xling.text.encoder import TextEncoder
@@ -60,7 +60,7 @@ class FolderCodec:
             text = self._join(text)
         for join in self._joins:
             text = join(text)
-        return text
+        return visible(text)  # fairseq prints it
 
     def _join(self, text: str) -> str:
         symbols = [symbol for symbol in text.split(" ") if symbol]

@@ -8,6 +8,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from fairseq_xling.core.errors import visible
 from fairseq_xling.core.files import atomic_write
 
 
@@ -21,7 +22,7 @@ def cell(value: Any, digits: int = 3) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.{digits}f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -35,7 +36,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     words = [any(isinstance(row[i], str) for row in rows) for i in range(len(header))]
     # The header as a row: tabulate pads headers by two more spaces.
     table = tabulate(
-        [list(header), *([cell(value) for value in row] for row in rows)],
+        [list(map(visible, header)), *([cell(value) for value in row] for row in rows)],
         tablefmt="plain",
         colalign=["left" if left else "right" for left in words],
         disable_numparse=True,

@@ -3,7 +3,9 @@ import resource
 
 import numpy as np
 import pytest
+import torch
 
+from fairseq_xling.checkpoints.files import load_plain
 from fairseq_xling.core.errors import (
     UserError,
     about,
@@ -13,6 +15,7 @@ from fairseq_xling.core.errors import (
     writing,
 )
 from fairseq_xling.core.files import atomic_write
+from fairseq_xling.reports.tables import text_table
 
 
 def test_a_file_whose_settings_stand_for_options_is_named_before_them():
@@ -38,6 +41,17 @@ FULL = "no space left on device while writing"
 )
 def test_an_error_is_one_line_that_names_its_file(error, line):
     assert one_line(error).startswith(f"fairseq-xling: error: {line}")
+
+
+@pytest.mark.parametrize("mark", ["\x1b", "\x07", "\x08", "\x7f", "\x9b", "\u202e", "\u2066"])
+def test_what_controls_a_terminal_is_shown_in_messages_and_tables(mark, tmp_path):
+    escaped = ascii(mark)[1:-1]
+    path = tmp_path / "x.pt"
+    torch.save({"model": {f"weight{mark}": torch.tensor(float("nan"))}}, path)
+    with pytest.raises(UserError) as caught:
+        load_plain(path)
+    assert f"`model.weight{escaped}` must be finite" in one_line(caught.value)
+    assert text_table([f"a{mark}"], [[f"b{mark}"]]) == f"a{escaped}\nb{escaped}"
 
 
 def test_a_full_disk_says_what_to_do_and_which_file():

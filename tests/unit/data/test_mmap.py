@@ -211,6 +211,16 @@ def test_sentences_of_any_script_come_back(tmp_path):
     assert [text[i] for i in range(len(text))] == ["Ωmega und Äpfel", *lines[1:3], "a"]
 
 
+def test_sentences_of_a_folder_from_elsewhere_forge_no_line_and_move_no_terminal(tmp_path):
+    texts = ["a\nT-9\tforged", "\x1b[2Jb\x07", "c\u202ed\u2029e\x9b2J"]
+    values = [np.frombuffer(text.encode(), dtype=RAW_DTYPE) for text in texts]
+    write_items(tmp_path / "x", values, RAW_DTYPE)
+    text = RawText(tmp_path / "x")
+    assert [text[i] for i in range(3)] == [
+        *("a T-9 forged", r"\x1b[2Jb\x07", r"c\u202ed e\x9b2J"),
+    ]
+
+
 def test_half_a_character_is_named_with_its_sentence(tmp_path):
     write_items(tmp_path / "x", [np.array([97]), np.array([0xC3])], RAW_DTYPE)
     with pytest.raises(UserError, match=r"x\.bin: sentence 2 is not UTF-8; prepare"):
