@@ -67,6 +67,7 @@ def bitext(tmp_path):
     return ("--text", tmp_path / "train.en", tmp_path / "train.de", "--work", tmp_path / "work")
 
 
+@pytest.mark.slow
 def test_the_cdlm_benchmark_feeds_one_model_in_two_ways(bitext):
     done = run(*CDLM, *bitext, "--count", "0", script="cdlm_training.py")
     assert done.returncode == 0, done.stderr
@@ -107,6 +108,7 @@ def test_the_rates_of_layers_and_of_their_products_are_printed():
 GPU = ("--device", "cpu", "--scale", "tiny", "--num-workers", "0")
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_a_gpu_runs_on_a_cpu(tmp_path):
     places = ("--work", tmp_path / "work", "--output", tmp_path / "found")
     done = run(*GPU, *places, script="gpu.py")

@@ -219,6 +219,7 @@ def test_every_row_is_written_for_both_languages(world, modules, capsys):
     assert np.array_equal(found["T+pGA", "en"].counts, found["T+pGA", "de"].counts)
 
 
+@pytest.mark.slow
 def test_a_sentence_is_shown_with_its_words_and_heat_maps_of_both_directions(
     world, labels, modules, capsys
 ):

@@ -34,6 +34,7 @@ def last_lines(printed):
     return [line for line in printed.splitlines() if line][-7:]
 
 
+@pytest.mark.slow
 def test_it_ends_with_five_lines_of_results_and_the_place_of_the_report(demo):
     folder, printed = demo
     shared, control, transfer, translation, order, report, commands = last_lines(printed)
@@ -47,6 +48,7 @@ def test_it_ends_with_five_lines_of_results_and_the_place_of_the_report(demo):
     assert commands == f"exact commands: {folder / 'commands.sh'}"
 
 
+@pytest.mark.slow
 def test_every_step_is_reported_and_training_shows_its_loss(demo):
     folder, printed = demo
     for step in ("synthesize", "prepare-union", "train-default", "eval-separate", "report"):
@@ -55,6 +57,7 @@ def test_every_step_is_reported_and_training_shows_its_loss(demo):
     assert str(folder / "report.html") in printed
 
 
+@pytest.mark.slow
 def test_the_report_and_its_numbers_are_there(demo):
     folder, _ = demo
     html = (folder / "report.html").read_text(encoding="utf-8")
@@ -75,6 +78,7 @@ def test_the_report_and_its_numbers_are_there(demo):
     assert ("nothing shared", "training", "de", "loss") in curves
 
 
+@pytest.mark.slow
 def test_the_results_name_the_precision_that_every_training_had(demo):
     folder, printed = demo
     chosen = "fp32"  # on every processor, since these encoders are so small
@@ -87,6 +91,7 @@ def test_the_results_name_the_precision_that_every_training_had(demo):
     assert ("--cpu-bf16" in commands) == (chosen == "bf16")
 
 
+@pytest.mark.slow
 def test_the_english_half_migrates_and_translates_in_every_order(demo):
     folder, printed = demo
     assert "] migrate: done in" in printed
@@ -106,6 +111,7 @@ def test_the_english_half_migrates_and_translates_in_every_order(demo):
     assert samples[3]["reference"].split()[0] in html
 
 
+@pytest.mark.slow
 def test_heads_trained_on_english_read_german(demo):
     folder, printed = demo
     found = records.rows(folder, kind="transfer")
@@ -118,6 +124,7 @@ def test_heads_trained_on_english_read_german(demo):
     assert "Zero-shot transfer" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_chosen_checkpoint_has_the_lowest_english_perplexity(demo):
     folder, _ = demo
     of = {"row": "shared", "split": "validation", "target": "en", "measure": "perplexity"}
@@ -128,6 +135,7 @@ def test_the_chosen_checkpoint_has_the_lowest_english_perplexity(demo):
     assert (folder / "model-default" / "checkpoint_best.pt").read_bytes() == epoch
 
 
+@pytest.mark.slow
 def test_a_second_call_does_nothing_and_prints_the_same_table(demo):
     folder, printed = demo
     before = (folder / "report.html").stat().st_mtime_ns
@@ -137,6 +145,7 @@ def test_a_second_call_does_nothing_and_prints_the_same_table(demo):
     assert (folder / "report.html").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_commands_sh_holds_the_commands_that_made_the_run(demo):
     folder, _ = demo
     text = (folder / "commands.sh").read_text()

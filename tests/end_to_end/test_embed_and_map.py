@@ -142,6 +142,7 @@ def test_generated_german_finds_its_english_from_the_words_they_share(tmp_path):
     assert sum(found) / len(found) > 0.5
 
 
+@pytest.mark.slow
 def test_inspect_shows_a_word_in_several_files(study):
     files = [str(study / "en.safetensors"), str(study / "xx.safetensors")]
     options = ["--word", "the", "--top", "20", "--output", str(study / "figures")]

@@ -142,6 +142,7 @@ def test_a_blank_penalty_makes_translations_longer(trained):
     assert words[0] == 0 < words[1] <= words[2] and words[0] < words[2]
 
 
+@pytest.mark.slow
 def test_a_lattice_is_searched_for_several_translations(lattice):
     lines = ["sun tree red blue", "", "dog"]
     found = list(Translator.load(lattice, slot_beam=4).hypotheses(lines, nbest=4))
@@ -151,6 +152,7 @@ def test_a_lattice_is_searched_for_several_translations(lattice):
         assert len(written) == len(row) > 1 if line else written == {()}
 
 
+@pytest.mark.slow
 def test_a_word_bonus_makes_translations_longer_and_a_step_ahead_is_another_path(lattice):
     lines = ["dog cat", "sun tree red blue"]
     texts = [

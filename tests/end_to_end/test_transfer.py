@@ -249,6 +249,7 @@ def evaluation(study, folder, *extra):
     ]
 
 
+@pytest.mark.slow
 def test_a_study_chooses_on_dev_tests_once_and_writes_one_table(study):
     bad = study / "broken.de.tsv"
     bad.write_text("a\tb\tneutral\na\tb\n")
@@ -307,6 +308,7 @@ def test_shift_and_translations_are_further_rows(study):
     assert len(dev) == 20
 
 
+@pytest.mark.slow
 def test_several_test_sets_of_a_language_are_scored_apart(study):
     half = study / "half.de.tsv"
     half.write_text("".join(nli(study, "test", "de").read_text().splitlines(keepends=True)[::2]))

@@ -170,6 +170,7 @@ def changed_parts(before, after):
     return {part: "all" if all(d) else "some" if any(d) else "none" for part, d in found.items()}
 
 
+@pytest.mark.slow
 def test_each_phase_changes_what_it_may_and_nothing_else(migrated):
     folder, _ = migrated
     found = {phase: weights(folder, phase) for phase in PHASES}
@@ -193,6 +194,7 @@ def test_each_phase_changes_what_it_may_and_nothing_else(migrated):
     )
 
 
+@pytest.mark.slow
 def test_bits_per_word_and_translations_are_printed(migrated):
     _, printed = migrated
     for phase in ("init", "commonality", "forward", "backward", "combined", "language"):
@@ -201,6 +203,7 @@ def test_bits_per_word_and_translations_are_printed(migrated):
         assert re.search(rf"^de +1 +{ordering} ", printed, re.M), ordering
 
 
+@pytest.mark.slow
 def test_the_numbers_lie_beside_the_report(migrated):
     folder, _ = migrated
     rows = read_record(folder).rows
@@ -225,6 +228,7 @@ def test_the_numbers_lie_beside_the_report(migrated):
     assert "<svg" in html
 
 
+@pytest.mark.slow
 def test_the_combined_checkpoint_is_one_for_every_program(world, migrated):
     folder, _ = migrated
     file = folder / "models" / "combine-de-1.pt"
@@ -238,6 +242,7 @@ def test_the_combined_checkpoint_is_one_for_every_program(world, migrated):
     assert "valid on 'valid' subset" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_second_call_does_nothing_and_a_change_is_followed_from_where_it_counts(world, migrated):
     folder, printed = migrated
     before = (folder / "report.html").stat().st_mtime_ns

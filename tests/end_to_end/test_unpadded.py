@@ -31,7 +31,7 @@ def losses(output):
     return [row["loss"] for row in logged(output, "train_inner")]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["mlm", pytest.param("mixed", marks=pytest.mark.slow)])
 def test_a_training_goes_on_without_padding_as_with_it(model, tiny_corpus, tmp_path):
     updates = "--max-update {} --epoch-updates 3 --validate-interval-updates 3"
     found = {}
@@ -68,7 +68,7 @@ def test_another_way_to_leave_padding_out_is_refused(tiny_corpus, tmp_path):
         train(tiny_corpus, tmp_path, "mixed", *"--unpadded some --max-update 1".split())
 
 
-@pytest.mark.parametrize("kind", ("on", "off"))
+@pytest.mark.parametrize("kind", [pytest.param("on", marks=pytest.mark.slow), "off"])
 def test_a_compiled_training_has_the_same_losses(kind, tiny_corpus, tmp_path, monkeypatch):
     graphs = []
 

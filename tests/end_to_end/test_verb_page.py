@@ -45,6 +45,7 @@ def blocks(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
+@pytest.mark.slow
 def test_its_commands_run(blocks, tmp_path, capsys):
     text = [
         "synthesize",

@@ -62,6 +62,7 @@ def run_verbs(work: Path, *lines: str) -> list[tuple[int, str]]:
     return json.loads(run(work, "-c", COMMANDS, json.dumps([line.split() for line in lines])))
 
 
+@pytest.mark.slow
 def test_text_is_prepared_and_a_model_trained_and_evaluated(work):
     run(work, "-c", f"import importlib.util as u; assert not any(map(u.find_spec, {[*EXTRAS]}))")
     made = run_verbs(

@@ -99,18 +99,22 @@ def test_every_owner_of_options_of_fairseq_train_has_a_call():
 # ---- about 150 cases in half a minute
 
 
+@pytest.mark.slow
 def test_hostile_checkpoints_of_each_sort_are_refused(world, limit):
     assert_refused(checkpoints.quick_cases(), world, limit, 55)
 
 
+@pytest.mark.slow
 def test_hostile_data_folders_of_each_sort_are_refused(world, limit):
     assert_refused(folders.quick_cases(), world, limit, 20)
 
 
+@pytest.mark.slow
 def test_hostile_text_states_and_maps_of_each_sort_are_refused(world, limit):
     assert_refused(inputs.quick_cases(world), world, limit, 20)
 
 
+@pytest.mark.slow
 def test_hostile_options_of_each_sort_are_refused(world, limit):
     assert_refused(options.quick_cases(), world, limit, 40)
 

@@ -138,6 +138,7 @@ def test_what_assigns_to_a_foreign_module_is_found(text):
     assert not list(assigned("import torch\nx = torch.zeros(1)\nself.a = torch.nn\nx.grad = None"))
 
 
+@pytest.mark.slow
 def test_nothing_is_replaced_elsewhere():
     found = {}
     for path in PACKAGE.rglob("*.py"):

@@ -84,6 +84,7 @@ def inspect(*words):
     return main(["embed", "inspect", *map(str, words)])
 
 
+@pytest.mark.slow
 def test_all_that_is_shown_is_in_the_rows(vectors, file, tmp_path, capsys):
     write_vectors(tmp_path / "second", vectors)
     files, out = [file, tmp_path / "second"], tmp_path / "out"

@@ -41,6 +41,7 @@ def gradients(encoder, src, pair):
     return {"logits": logits.detach(), **named}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("backend", "separate"), [("aot_eager", ""), ("eager", "emb,1")])
 def test_states_logits_and_gradients_are_those_of_the_modules(
     backend, separate, make_encoder, make_src
@@ -93,6 +94,7 @@ def test_the_loss_is_compiled_once():
     assert counting.graphs == 1
 
 
+@pytest.mark.slow
 def test_dropout_of_a_compiled_layer_has_its_rate():
     layer = EncoderLayer(16, 32, 4, 0.5, 0.0).train()
     compile_encoder(layer, "aot_eager")
