@@ -159,6 +159,15 @@ class TokenFile:
             raise UserError(
                 f"{data}: sentence {facts.unended} does not end in </s>; prepare the folder again"
             )
+        if facts.inner is not None:
+            place, value = facts.inner
+            sentence = bisect.bisect(self._offsets, place * self.dtype.itemsize)
+            raise UserError(
+                f"{data}: sentence {sentence} must have {('<s>', '<pad>', '</s>')[value]} only "
+                "where it is added, got it inside; prepare the folder again"
+            )
+        if len(self) and facts.largest <= _END:
+            raise UserError(f"{data}: has no token but </s>; prepare the folder again")
 
     def state(self) -> tuple[tuple[int, int], ...]:
         """Distinguishes the contents of both files at different times."""
@@ -170,11 +179,13 @@ class TokenFile:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Smallest and largest value of a file, and its first item (from 1) that has no ``</s>``."""
+    """Smallest and largest value of a file, its first item (from 1) that has no ``</s>``, and the
+    place and value of the first special symbol that is not at the end of an item."""
 
     smallest: int
     largest: int
     unended: int | None
+    inner: tuple[int, int] | None
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -229,7 +240,7 @@ def _read_sentences(prefix: str, state: tuple[int, int]) -> _Facts:
     """What `TokenFile.check_sentences` compares; no item is empty."""
     file = TokenFile(prefix)
     width, start, table = file.dtype.itemsize, 0, _HEADER.size + 4 * len(file)
-    smallest, largest, unended = 0, 0, None
+    smallest, largest, unended, inner = 0, 0, None, None
     first = min(1, len(file))
     for block in _blocks(Path(f"{prefix}.bin"), file.dtype, _BLOCK):
         smallest, largest = min(smallest, int(block.min())), max(largest, int(block.max()))
@@ -244,8 +255,13 @@ def _read_sentences(prefix: str, state: tuple[int, int]) -> _Facts:
         missing = block[ends] != _END
         if unended is None and missing.any():
             unended = int(first + np.argmax(missing))
+        special = (block >= 0) & (block <= _END)  # <s>, <pad>, </s>
+        if inner is None and special.sum() > len(ends):
+            special[ends] = False
+            place = int(np.argmax(special))
+            inner = start + place, int(block[place])
         start, first = stop, last
-    return _Facts(smallest, largest, unended)
+    return _Facts(smallest, largest, unended, inner)
 
 
 def _first_outside(path: Path, dtype: np.dtype, limit: int) -> tuple[int, int]:

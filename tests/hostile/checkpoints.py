@@ -702,14 +702,17 @@ def every_case() -> Iterator[Case]:
                     or _not_opened(call, name)
                     or (_not_read(call, name) if about.setting else "")
                 )
+                accepted = about.accepted
+                if accepted and call.startswith("combine"):
+                    accepted, either = "", "both halves must be of one precision"
                 # Not all plans read the checkpoints: carried out, a run reads them at its first
                 # steps. One that they do not end would go on for long, so it is only planned.
-                carried_out = planned and not (either or about.accepted)
+                carried_out = planned and not (either or accepted)
                 yield Case(
                     f"checkpoint: {kind}: {call} {place}",
                     " ".join(words[:-1] if carried_out else words),
                     functools.partial(_place, kind, name),
-                    accepted=about.accepted,
+                    accepted=accepted,
                     either=either,
                     # Where the file does no harm, the run goes on to where so few steps lead.
                     names=("no sentence has two pivots",) if carried_out else (),

@@ -265,8 +265,17 @@ def _given(tags: Sequence[str]) -> tuple[str, ...] | None:
     return None if {*found} <= {UNTAGGED} else found
 
 
+_TAG = re.compile(r"O|[BIESLU]-\S+")
+
+
 def _refuse_numbers(items: Sequence[TaggedItem]) -> None:
-    """Refuse a file in which the numbers of rows are read as tokens."""
+    """Refuse a file in which the numbers of rows, or tags, are read as tokens."""
+    words = [word for item in items for word in item.words]
+    if {*words} != {"O"} and all(map(_TAG.fullmatch, words)):
+        raise UserError(
+            f"{items[0].place}: tokens must be words, got tags, {', '.join(sorted({*words})[:3])}; "
+            "name the columns, as by `--columns token=0,tag=-1`"
+        )
     numbered = all(
         item.words[0][0] in "01" and all(map(_NUMBER.fullmatch, item.words)) for item in items
     )

@@ -173,12 +173,18 @@ def test_the_first_sentence_that_is_damaged_is_named(
     assert str(refused.value).startswith(f"{tmp_path}/x.bin: {message}")
 
 
-@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), max_size=8), st.integers(1, 5))
+@given(
+    st.lists(
+        st.tuples(st.lists(st.just(3), min_size=1, max_size=3), st.integers(2, 3)), max_size=8
+    ),
+    st.integers(1, 5),
+)
 @settings(max_examples=60, deadline=None)
 def test_the_first_sentence_without_an_end_is_that_of_a_slow_search(
     tmp_path_factory, sentences, block
 ):
     path = tmp_path_factory.mktemp("sentences") / "x"
+    sentences = [[*words, end] for words, end in sentences]
     write_items(path, sentences, np.dtype("<u2"))
     wrong = next((n for n, words in enumerate(sentences, 1) if words[-1] != 2), None)
     with pytest.MonkeyPatch.context() as patch:
@@ -188,6 +194,31 @@ def test_the_first_sentence_without_an_end_is_that_of_a_slow_search(
             return
         with pytest.raises(UserError, match=rf"x\.bin: sentence {wrong} does not end in </s>"):
             TokenFile(path).check_sentences(4, "dict.txt")
+
+
+@given(st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=8), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_symbols_that_no_sentence_has_inside_are_those_of_a_slow_search(
+    tmp_path_factory, sentences, block
+):
+    path = tmp_path_factory.mktemp("inside") / "x"
+    sentences = [[*words, 2] for words in sentences]
+    write_items(path, sentences, np.dtype("<u2"))
+    wrong = next((n for n, words in enumerate(sentences, 1) if min(words[:-1]) <= 2), None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mmap, "_BLOCK", block)
+        if wrong is None:
+            TokenFile(path).check_sentences(7, "dict.txt")
+            return
+        name = ("<s>", "<pad>", "</s>")[next(x for x in sentences[wrong - 1] if x <= 2)]
+        with pytest.raises(UserError, match=rf"x\.bin: sentence {wrong} must have {name} only"):
+            TokenFile(path).check_sentences(7, "dict.txt")
+
+
+def test_a_file_of_ends_alone_is_refused(tmp_path):
+    write_items(tmp_path / "x", [[2]] * 3, np.dtype("<u2"))
+    with pytest.raises(UserError, match=r"x\.bin: has no token but </s>; prepare the folder"):
+        TokenFile(tmp_path / "x").check_sentences(7, "dict.txt")
 
 
 def test_sentences_are_read_once_until_the_file_changes(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from fairseq_xling.tasks.formats.texts import Tsv, Xnli
 from fairseq_xling.tasks.heads import find_labels
 from fairseq_xling.tasks.heads.classification import Classification
 from fairseq_xling.tasks.heads.tagging import Pos
+from fairseq_xling.tasks.items import parse_columns
 from fairseq_xling.tasks.spans import realign_file
 from fairseq_xling.text.anchors import read_entries
 
@@ -208,6 +209,14 @@ CONLLU = [
     ("3", "pain", "pain", "NOUN", "_", "_", "0", "root", "_", "_"),
 ]
 NUMBERED = [("1", "EU", "B-ORG"), ("2", "rejects", "O"), ("3", ".", "O")]
+
+
+@pytest.mark.parametrize("columns", ["token=-1,tag=1", "token=2,tag=0", "token=3,tag=1"])
+def test_tags_are_not_read_as_tokens(columns, tmp_path):
+    path = tmp_path / "x.conll"
+    path.write_text("EU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\nPeter NNP B-NP B-PER\n")
+    with pytest.raises(UserError, match=r"^\S+x\.conll:1: tokens must be words, got tags, B-"):
+        list(formats["conll"].read(path, parse_columns(columns)))
 
 
 @pytest.mark.parametrize("rows", [CONLLU, NUMBERED], ids=["CoNLL-U", "WikiAnn"])
