@@ -3,13 +3,13 @@
 B batch, T source length, U target length, D width, L layers, V vocabulary, n predicted positions.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
+from fairseq_xling.core.ranges import BELOW_ONE, COUNT, NOT_NEGATIVE, POSITIVE
 from fairseq_xling.data.folder import PAD
 from fairseq_xling.models.dropout import dropout
 from fairseq_xling.models.heads import lm_heads
@@ -44,17 +44,15 @@ class EncoderShape:
     slot_layers: int = 0  # how many layers at the top have them; 0 for TRILayer and upper half
 
     def __post_init__(self) -> None:
-        for names, least, below in (
-            (("layers", "num_segments", "slot_layers"), 0, math.inf),
-            (("dim", "ffn_dim", "heads", "max_positions", "upsample"), 1, math.inf),
-            (("dropout", "attention_dropout"), 0, 1),
-            (("norm_eps",), 0, math.inf),
+        for names, allowed in (
+            (("layers", "num_segments", "slot_layers"), NOT_NEGATIVE),
+            (("dim", "ffn_dim", "heads", "max_positions", "upsample"), COUNT),
+            (("dropout", "attention_dropout"), BELOW_ONE),
+            (("norm_eps",), POSITIVE),
         ):
             for name in names:
-                if not least <= getattr(self, name) < below:
-                    raise ValueError(
-                        f"{name} must lie in [{least}, {below}), got {getattr(self, name)}"
-                    )
+                if (value := getattr(self, name)) not in allowed:
+                    raise ValueError(f"{name} {allowed.rule}, got {value}")
         if self.dim % self.heads:
             raise ValueError(f"dim must be a multiple of heads, got {self.dim} and {self.heads}")
 
