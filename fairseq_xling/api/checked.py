@@ -12,6 +12,7 @@ from fairseq_xling.core.arguments import choice as choice
 from fairseq_xling.core.arguments import count as count
 from fairseq_xling.core.arguments import lines as lines
 from fairseq_xling.core.arguments import number as number
+from fairseq_xling.core.arguments import path as path
 from fairseq_xling.core.arguments import text as text
 from fairseq_xling.core.errors import UserError, shown
 

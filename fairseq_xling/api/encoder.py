@@ -3,13 +3,16 @@
     encoder = xling.Encoder.load("encoder/checkpoint_best.pt")
     encoder.encode(["A dog runs.", "Two cats sleep."], "en")  # (2, D)
 
-Each language of a checkpoint has a code, such as "en".
+Each language of a checkpoint has a code, such as "en". `Encoder.using` sets the one that is meant
+where none is said; then an encoder stands where a library takes a model of sentence-transformers.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,12 +20,16 @@ from torch import Tensor
 
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.analysis.retrieval import collect_vectors, sentence_vectors
+from fairseq_xling.analysis.word_links import WORD_LINKS
 from fairseq_xling.api import checked, measures
 from fairseq_xling.core.errors import UserError, about, shown
+from fairseq_xling.core.progress import progress
 from fairseq_xling.core.registry import Registry
-from fairseq_xling.data.folder import SEP, SPECIALS
+from fairseq_xling.data.folder import SEP, SPECIALS, text_mask
 from fairseq_xling.interop import encoder as interop
+from fairseq_xling.mapping.normalize import unit
 from fairseq_xling.text.encoder import TextEncoder
+from fairseq_xling.text.segment import words_of
 
 MASK_TEXT = "<mask>"
 Layers = int | str | Sequence[int]
@@ -54,12 +61,81 @@ class Filled(NamedTuple):
     token: str
 
 
+class Tokens(NamedTuple):
+    """The subwords of a text.
+
+    Attributes:
+        ids: (T,) int64, their numbers in the data folder's dictionary.
+        texts: T strings; the mark of a word's beginning is part of its first subword.
+    """
+
+    ids: np.ndarray
+    texts: list[str]
+
+
+class WordVectors(NamedTuple):
+    """The words of a text, each the mean of its subwords' states.
+
+    Attributes:
+        words: W strings, of the text after segmentation.
+        vectors: (W, D) float32; zero for a word that normalisation deletes, or behind the model's
+            positions.
+    """
+
+    words: list[str]
+    vectors: np.ndarray
+
+
 class Encoder(interop.Encoder):
     """A checkpoint with the data folder that cuts its text; text in, numpy arrays out.
 
     ``languages``, ``num_layers`` and ``width`` as in `fairseq_xling.interop.encoder.Encoder`, whose
     `states` and `masked_logits` work on ids and tensors.
     """
+
+    _default: str | None = None
+
+    @classmethod
+    def from_pretrained(
+        cls, folder: str | Path, data: str | Path | None = None, device: str = "cpu"
+    ) -> Encoder:
+        """The same as `load`."""
+        return cls.load(folder, data, device)
+
+    def save_pretrained(self, folder: str | Path, language: str | None = None) -> None:
+        """Write the folder of `fairseq-xling export --format hf`, which transformers loads.
+
+        Args:
+            folder: a new one.
+            language: whose parts are written; may be left out where no part is private.
+
+        Raises:
+            UserError: for a folder that is not empty, a language that the model does not have, or
+                a model that cannot be expressed.
+        """
+        from fairseq_xling.core.folders import new_folder
+        from fairseq_xling.verbs.export_formats import Job
+        from fairseq_xling.verbs.parts.export_hf import write
+
+        checked.path("folder", folder)
+        output = Path(folder)
+        if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+            raise UserError(f"`folder` must be a new folder, got {output}")
+        language = self._default if language is None else self._language(language)
+        source, data = str(self.checkpoint), str(self.folder.path)
+        settings = {"checkpoint": source, "data": data, "language": language}
+        with new_folder(output, settings, "export") as partial:
+            write(Job(source, data, language, partial, output))
+
+    def using(self, lang: str) -> Encoder:
+        """This encoder with ``lang`` as the language of texts of which none is said.
+
+        Raises:
+            UserError: for a language that the model does not have.
+        """
+        found = copy.copy(self)
+        found._default = self._language(lang)
+        return found
 
     def text_encoder(self, lang: str | None = None) -> TextEncoder:
         """Text of ``lang`` to ids, loaded once.
@@ -82,7 +158,13 @@ class Encoder(interop.Encoder):
         pooling: str = "mean",
         unknown: bool = False,
         max_tokens: int = 8192,
-    ) -> np.ndarray | list[np.ndarray]:
+        batch_size: int | None = None,
+        normalize_embeddings: bool = False,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        show_progress_bar: bool | None = False,
+        **others: None,
+    ) -> Any:
         """Vectors of N texts.
 
         Args:
@@ -95,6 +177,12 @@ class Encoder(interop.Encoder):
             unknown: whether ``<unk>``, of what the vocabulary does not have, is a subword of the
                 text; otherwise it is left out, as ``<s>`` and ``</s>`` always are.
             max_tokens: maximum padded tokens per batch.
+            batch_size: maximum texts per batch (default: any number).
+            normalize_embeddings: whether each vector is divided by its length.
+            convert_to_numpy, convert_to_tensor: numpy arrays, or with the second tensors, on the
+                model's device; arrays whatever the first, which is there for other libraries.
+            show_progress_bar: whether the texts that are done are counted on the terminal.
+            others: what other libraries pass, such as ``prompt``; each must be None.
 
         Returns:
             (N, D) float32, with several layers (L, N, D). The mean of a blank text is zero. Without
@@ -108,24 +196,142 @@ class Encoder(interop.Encoder):
         if pooling not in (known := [*POOLINGS, NO_POOLING]):
             raise UserError(f"`pooling` must be one of {', '.join(known)}, got {shown(pooling)}")
         checked.count("max_tokens", max_tokens)
+        for name, value in others.items():
+            if value is not None:
+                raise UserError(f"`{name}` must be None, got {shown(value)}")
+        if batch_size is not None:
+            checked.count("batch_size", batch_size)
         lang = self._language(lang)
-        if isinstance(texts, str):
-            found = self.encode([texts], lang, layers=layers, pooling=pooling, unknown=unknown)
-            return found[0] if single or pooling == NO_POOLING else found[:, 0]  # type: ignore[call-overload]
-        ids = self.text_encoder(lang).encode(checked.lines("texts", texts))
-        batches = self._chosen_states(ids, lang, max_tokens, chosen, unknown)
-        if pooling == NO_POOLING:
-            of_texts: list[np.ndarray] = [np.empty(0)] * len(ids)
-            for indices, states, words in batches:
-                for row, index in enumerate(indices):
-                    kept = states[:, row, words[row]].cpu().numpy()
-                    of_texts[index] = kept[0] if single else kept
-            return of_texts
-        if not ids:
-            vectors = np.zeros((len(chosen), 0, self.width), dtype=np.float32)
-        else:
-            vectors = collect_vectors(batches, len(ids), POOLINGS[pooling]).cpu().numpy()
-        return vectors[0] if single else vectors
+        alone = isinstance(texts, str)
+        given = checked.lines("texts", [texts] if alone else texts)
+        ids = self.text_encoder(lang).encode(given)
+
+        def finished(vectors: Tensor) -> Any:
+            if normalize_embeddings:
+                vectors = unit(vectors)
+            vectors = vectors[0] if single else vectors
+            return vectors.to(self.device) if convert_to_tensor else vectors.cpu().numpy()
+
+        with progress(len(ids), "encode", "texts", shown=bool(show_progress_bar)) as bar:
+            batches = self._chosen_states(
+                ids, lang, max_tokens, batch_size, chosen, unknown, bar.update
+            )
+            if pooling == NO_POOLING:
+                of_texts: list[Any] = [None] * len(ids)
+                for indices, states, words in batches:
+                    for row, index in enumerate(indices):
+                        of_texts[index] = finished(states[:, row, words[row]])
+                return of_texts[0] if alone else of_texts
+            if not ids:
+                return finished(torch.zeros(len(chosen), 0, self.width))
+            found = finished(collect_vectors(batches, len(ids), POOLINGS[pooling]))
+        return (found[0] if single else found[:, 0]) if alone else found
+
+    def tokenize(
+        self, texts: str | Sequence[str], lang: str | None = None, *, unknown: bool = False
+    ) -> Any:
+        """The subwords of N texts: what the rows of `encode` with ``pooling="none"`` stand for.
+
+        Args:
+            unknown: whether ``<unk>`` is one of them.
+
+        Returns:
+            N `Tokens`; of a string one.
+        """
+        encode = self.text_encoder(lang)
+        limit = self.model.max_positions() - 2  # <s> and </s>
+        found = []
+        for ids in encode.encode(checked.lines("texts", [texts] if _is_text(texts) else texts)):
+            ids = ids[:limit]
+            ids = ids[text_mask(ids, unknown)]
+            found.append(Tokens(ids, encode.pieces(ids)))
+        return found[0] if _is_text(texts) else found
+
+    def word_vectors(
+        self, texts: str | Sequence[str], lang: str | None = None, *, layer: int = -1
+    ) -> Any:
+        """The words of N texts in context, each the mean of the states of its subwords.
+
+        Returns:
+            N `WordVectors`; of a string one.
+        """
+        lang = self._language(lang)
+        lines = checked.lines("texts", [texts] if _is_text(texts) else texts)
+        self._one_layer(layer)
+        states = self.encode(lines, lang, layers=layer, pooling=NO_POOLING, unknown=True)
+        encode = self.text_encoder(lang)
+        segmented = encode.segment(lines)
+        words = encode.words(segmented, *encode.encode_segmented(segmented))
+        found = []
+        for line, rows, first, size in zip(
+            segmented, states, words.offsets, words.sizes, strict=True
+        ):
+            owner = np.repeat(np.arange(size), words.lengths[first : first + size])[: len(rows)]
+            sums = np.zeros((size, self.width), dtype=np.float32)
+            np.add.at(sums, owner, rows)
+            counts = np.bincount(owner, minlength=size)
+            found.append(WordVectors(words_of(line), sums / np.maximum(counts, 1)[:, None]))
+        return found[0] if _is_text(texts) else found
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
+        """The cosines (N, M) of vectors (N, D) and (M, D); a vector alone is one row."""
+        rows = (np.atleast_2d(checked.array("embeddings", x)) for x in (embeddings1, embeddings2))
+        x, y = checked.matrices(*rows, names=("embeddings1", "embeddings2"))
+        checked.same_width(x, y)
+        return unit(x) @ unit(y).T
+
+    def align(
+        self,
+        source: str | Sequence[str],
+        target: str | Sequence[str],
+        langs: tuple[str, str],
+        *,
+        layer: int = -1,
+        method: str = "argmax",
+        map: Any = None,
+    ) -> Any:
+        """Which words of ``source`` and ``target`` translate each other, by their vectors.
+
+        Args:
+            source, target: N texts and their translations; or one of each.
+            langs: the language of the source, and that of the target.
+            layer: of the vectors, see `encode`.
+            method: argmax (each the other's most similar word) or itermax (again for words that
+                have no link yet): SimAlign, Jalili Sabet et al., 2020.
+            map: fitted from the source's words to the target's, with ``transform`` and
+                ``transform_fixed``, such as an `Aligner`.
+
+        Returns:
+            For each pair a list of ``(i, j)``: the source's word i belongs to the target's word j,
+            both from 0, words as in `word_vectors`. Of two strings one such list.
+        """
+        checked.choice("method", method, WORD_LINKS)
+        first, second = self._both(langs)
+        alone = _is_text(source) and _is_text(target)
+        x, y = (
+            self.word_vectors([side] if alone else side, lang, layer=layer)  # type: ignore[list-item]
+            for side, lang in ((source, first), (target, second))
+        )
+        if len(x) != len(y):
+            raise UserError(
+                f"`source` and `target` must have equally many texts, got {len(x)} and {len(y)}"
+            )
+        found = [
+            self._links(one.vectors, other.vectors, method, map)
+            for one, other in zip(x, y, strict=True)
+        ]
+        return found[0] if alone else found
+
+    def _links(self, x: np.ndarray, y: np.ndarray, method: str, map: Any) -> list[tuple[int, int]]:
+        if not (len(x) and len(y)):
+            return []
+        there = np.logical_and.outer(x.any(1), y.any(1))
+        if map is not None:
+            x, y = map.transform(x), map.transform_fixed(y)
+        sides = [unit(torch.as_tensor(rows)) for rows in (x, y)]
+        similarity = (sides[0] @ sides[1].T + 1) / 2  # SimAlign's: in [0, 1]
+        links = WORD_LINKS[method](similarity).numpy() & there
+        return [(int(i), int(j)) for i, j in np.argwhere(links)]
 
     def fill_mask(self, text: str, lang: str | None = None, *, top_k: int = 5) -> list[Filled]:
         """The ``top_k`` most probable tokens for the ``<mask>`` in ``text``, best first.
@@ -185,28 +391,36 @@ class Encoder(interop.Encoder):
         """
         if pooling == NO_POOLING:
             raise UserError(f"`pooling` must be one of {', '.join(POOLINGS)}, got {pooling!r}")
-        both = list(langs) if isinstance(langs, Iterable) and not isinstance(langs, str) else []
-        if len(both) != 2:
-            raise UserError(f"`langs` must be the two languages, got {shown(langs)}")
-        with about("`langs`"):
-            for lang in both:
-                self.check_language(lang)
+        both = self._both(langs)
         given = {"queries": queries, "texts": texts}
         sides = {name: checked.lines(name, side) for name, side in given.items()}
         for name, side in sides.items():
             if not side:
                 raise UserError(f"`{name}` must have at least one text, got none")
-        low, high = -self.num_layers - 1, self.num_layers
-        if checked.count("layer", layer, low) > high:
-            raise UserError(f"`layer` must lie in [{low}, {high}], got {layer}")
+        self._one_layer(layer)
         x, y = (
             self.encode(side, lang, layers=layer, pooling=pooling, unknown=unknown)
             for side, lang in zip(sides.values(), both, strict=True)
         )
         return measures.neighbours(x, y, top=top, way=way, k=k)
 
+    def _both(self, langs: tuple[str, str]) -> list[str]:
+        both = list(langs) if isinstance(langs, Iterable) and not isinstance(langs, str) else []
+        if len(both) != 2:
+            raise UserError(f"`langs` must be the two languages, got {shown(langs)}")
+        with about("`langs`"):
+            for lang in both:
+                self.check_language(lang)
+        return both
+
+    def _one_layer(self, layer: int) -> None:
+        low, high = -self.num_layers - 1, self.num_layers
+        if checked.count("layer", layer, low) > high:
+            raise UserError(f"`layer` must lie in [{low}, {high}], got {layer}")
+
     def _language(self, lang: str | None) -> str:
-        """``lang``, or the only language of the model."""
+        """``lang``, or that of `using`, or the only language of the model."""
+        lang = self._default if lang is None else lang
         if lang is None:
             if len(self.languages) > 1:
                 raise UserError(f"`lang` must be one of {', '.join(self.languages)}, got none")
@@ -242,8 +456,15 @@ class Encoder(interop.Encoder):
         ids: Sequence[np.ndarray],
         lang: str,
         max_tokens: int,
+        batch_size: int | None,
         layers: list[int],
         unknown: bool,
+        advance: Callable[[int], Any],
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-        for indices, states, words in self.states(ids, lang, max_tokens, unknown):
+        for indices, states, words in self.states(ids, lang, max_tokens, unknown, batch_size):
             yield indices, states[torch.as_tensor(layers, device=states.device)], words
+            advance(len(indices))
+
+
+def _is_text(texts: Any) -> bool:
+    return isinstance(texts, str)

@@ -21,6 +21,15 @@ from fairseq_xling.mapping.csls import local_densities
 from fairseq_xling.mapping.nearest import WAYS, paired_accuracy
 from fairseq_xling.mapping.normalize import unit
 
+__all__ = (
+    *("bli", "cka", "csls", "mds", "mean_shift", "mrr", "neighbours", "tatoeba"),
+    *("Accuracy", "Neighbours", "Shift"),
+)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
 
 class Neighbours(NamedTuple):
     """The nearest rows of each query.

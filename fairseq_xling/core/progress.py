@@ -5,7 +5,9 @@ import sys
 from tqdm import tqdm
 
 
-def progress(total: float | None, what: str, unit: str = "B", checks: bool = False) -> tqdm:
+def progress(
+    total: float | None, what: str, unit: str = "B", checks: bool = False, shown: bool = True
+) -> tqdm:
     """A bar towards ``total``; in a log file it is rewritten occasionally instead of constantly.
 
     A bar of ``checks`` appears only if they take long, and disappears at their end, so that
@@ -20,6 +22,7 @@ def progress(total: float | None, what: str, unit: str = "B", checks: bool = Fal
         mininterval=0.2 if sys.stderr.isatty() else 5.0,
         dynamic_ncols=sys.stderr.isatty(),
         leave=not checks,
+        disable=not shown,
         delay=2.0 if checks else 0.0,
     )
 

@@ -29,8 +29,11 @@ Loaded = TypeVar("Loaded", bound="Encoder")
 class Encoder:
     """A checkpoint's model in evaluation mode, with the data folder whose ids it reads.
 
-    ``num_layers`` is L, ``width`` D; ``languages`` in the order that numbers them.
+    ``num_layers`` is L, ``width`` D; ``languages`` in the order that numbers them; ``checkpoint``
+    is the file that it was loaded from.
     """
+
+    checkpoint: Path | None = None
 
     def __init__(self, model: Any, task: Any, device: str | torch.device = "cpu"):
         self.model = model.eval().to(device)
@@ -53,7 +56,8 @@ class Encoder:
         data: str | Path | None = None,
         device: str | torch.device = "cpu",
     ) -> Loaded:
-        """The model in a fairseq ``checkpoint``.
+        """The model in a fairseq ``checkpoint``, or in a folder of a training, an import or an
+        export: of a training its best checkpoint, or else its last.
 
         Args:
             checkpoint: may be a folder of `fairseq-xling export`, which is its own data folder.
@@ -74,8 +78,7 @@ class Encoder:
         arguments.path("checkpoint", checkpoint)
         if data is not None:
             arguments.path("data", data)
-        if Path(checkpoint, MODEL).is_file():
-            checkpoint, data = Path(checkpoint, MODEL), checkpoint if data is None else data
+        checkpoint, data = checkpoint_in(checkpoint, data)
         if not Path(checkpoint).is_file():
             raise UserError(f"{checkpoint}: no such checkpoint{_remedy(Path(checkpoint))}")
         overrides = {"data": str(data)} if data is not None else {}
@@ -97,7 +100,9 @@ class Encoder:
                 f"{checkpoint}: contains a model of task {cfg.task._name!r}, not a bilingual "
                 "encoder"
             )
-        return cls(models[0], task, device)
+        loaded = cls(models[0], task, device)
+        loaded.checkpoint = Path(checkpoint)
+        return loaded
 
     def check_language(self, lang: str) -> None:
         """Nothing, if the model has the language."""
@@ -111,6 +116,7 @@ class Encoder:
         lang: str,
         max_tokens: int = 8192,
         unknown: bool = False,
+        max_sentences: int | None = None,
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
         """The states of ``sentences`` after every layer, in batches of similar length.
 
@@ -120,12 +126,13 @@ class Encoder:
             lang: their language.
             max_tokens: maximum padded tokens per batch.
             unknown: whether ``<unk>`` is a word, too.
+            max_sentences: maximum sentences per batch; None for any number.
 
         Yields:
             (indices (B,), states (L + 1, B, T, D) float32, words (B, T) bool); layer 0 is the
             output of the embeddings, ``words`` is True at tokens that are not special.
         """
-        for indices, batch in self.batches(sentences, lang, max_tokens):
+        for indices, batch in self.batches(sentences, lang, max_tokens, max_sentences):
             src = batch["net_input"]["src"]
             layers = self.model.encoder.states(src, (lang, lang))
             yield indices, torch.stack(layers).float(), text_mask(src["tokens"], unknown)
@@ -191,20 +198,41 @@ class Encoder:
         return self.model.encoder.tokens.select(lang).weight.detach().float()
 
     def batches(
-        self, sentences: Sequence[np.ndarray], lang: str, max_tokens: int = 8192
+        self,
+        sentences: Sequence[np.ndarray],
+        lang: str,
+        max_tokens: int = 8192,
+        max_sentences: int | None = None,
     ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
         """``sentences`` framed, sorted by length and padded, on the model's device."""
         self.check_language(lang)
         number, limit = self.languages.index(lang), self.model.max_positions()
         lengths = np.array([min(len(ids) + 1, limit) for ids in sentences])
-        for indices in cut(lengths, Limits(max_tokens, None)):
+        for indices in cut(lengths, Limits(max_tokens, max_sentences)):
             examples = [_plain(frame(sentences[i], limit), number) for i in indices]
             batch = collate(examples, [0] * len(examples), indices.tolist(), (lang, lang))
             yield indices, to_device(batch, self.device)
 
 
+def checkpoint_in(
+    place: str | Path, data: str | Path | None = None
+) -> tuple[str | Path, str | Path | None]:
+    """The checkpoint in a folder, and its data folder if that is in there, too."""
+    folder = Path(place)
+    for name, beside in ((MODEL, "."), ("checkpoint.pt", "data")):  # of an export, an import
+        if (folder / name).is_file():
+            own = folder / beside
+            return folder / name, own if data is None and own.is_dir() else data
+    for name in ("checkpoint_best.pt", "checkpoint_last.pt"):
+        if (folder / name).is_file():
+            return folder / name, data
+    return place, data
+
+
 def _remedy(path: Path) -> str:
     """What to do where ``path`` is no checkpoint."""
+    if path.is_dir() and not (path / "config.json").is_file():
+        return "; the folder has none of checkpoint_best.pt, checkpoint_last.pt and model.pt"
     if (path / "config.json").is_file():
         return f"; bring a model of Hugging Face here by `fairseq-xling import {path}`"
     if re.fullmatch(r"([\w-]+/)?[A-Za-z]\w*(-[\w.]+)+", str(path)) and not path.exists():

@@ -140,6 +140,10 @@ class TextEncoder:
         """True where an id (any shape) begins a word; False at ``</s>`` and other specials."""
         return self._starts[ids]
 
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The text of each of ``ids``, the mark of a word's beginning included."""
+        return [self._texts[int(i)] for i in ids]
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ``ids``, special tokens left out and unknown ones shown as ``<unk>``.
 

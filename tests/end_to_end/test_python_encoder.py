@@ -171,3 +171,94 @@ def test_words_for_a_mask_come_with_their_probabilities_best_first(encoder):
 def test_bad_arguments_are_named(encoder, call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call(encoder)
+
+
+def test_options_are_those_of_sentence_transformers(encoder, capsys):
+    model = encoder.using("en")
+    plain = encoder.encode(TEXTS, "en")
+    assert np.allclose(model.encode(TEXTS, batch_size=1), plain, atol=1e-5)
+    unit = model.encode(TEXTS, normalize_embeddings=True)
+    lengths = np.linalg.norm(plain, axis=1, keepdims=True)
+    assert np.allclose(unit, plain / np.where(lengths, lengths, 1), atol=1e-6)
+    tensor = model.encode(TEXTS, convert_to_tensor=True, show_progress_bar=True)
+    assert torch.is_tensor(tensor) and np.array_equal(tensor, plain)
+    assert "encode" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"^`prompt` must be None, got 'query: '"):
+        model.encode(TEXTS, prompt="query: ", truncate_dim=None)
+    with pytest.raises(ValueError, match="`lang` must be one of en, xx, got none"):
+        encoder.encode(TEXTS)
+    cosines = model.similarity(plain[[0, 2]], plain)
+    expected = (unit[[0, 2]] @ unit.T).tolist()
+    assert np.allclose(cosines, expected, atol=1e-6)
+
+
+def test_the_utilities_of_sentence_transformers_take_it_for_a_model(encoder):
+    util = pytest.importorskip("sentence_transformers.util")
+    texts = ["dog cat", "sun moon tree", "cat dog", "one", "two one two"]
+    score, *pair = util.paraphrase_mining(encoder.using("en"), texts, batch_size=2)[0]
+    assert pair == [0, 2] and score > 0.9
+    corpus = encoder.using("xx").encode(OTHERS, convert_to_tensor=True)
+    hits = util.semantic_search(encoder.using("en").encode("one", convert_to_tensor=True), corpus)
+    assert hits[0][0]["corpus_id"] == 1
+
+
+def test_subwords_are_those_behind_the_rows_of_states(encoder):
+    texts = ["dog cat", "", "zzz dog"]
+    for unknown in (False, True):
+        rows = encoder.encode(texts, "en", pooling="none", unknown=unknown)
+        found = encoder.tokenize(texts, "en", unknown=unknown)
+        assert [len(tokens.ids) for tokens in found] == [len(states) for states in rows]
+        assert [len(tokens.texts) for tokens in found] == [len(states) for states in rows]
+    assert encoder.tokenize("dog cat", "en").texts == ["▁dog", "▁cat"]
+    long = "dog " * 5000
+    rows = encoder.encode(long, "en", pooling="none")
+    assert len(encoder.tokenize(long, "en").ids) == len(rows) < 5000
+
+
+def test_words_have_the_mean_of_their_subwords(encoder):
+    words, vectors = encoder.word_vectors("sun moon\u00a0x tree", "en", layer=1)
+    assert words == ["sun", "moon\u00a0x", "tree"]
+    states = encoder.encode("sun moon\u00a0x tree", "en", layers=1, pooling="none", unknown=True)
+    assert np.allclose(vectors[[0, 2]], states[[0, -1]], atol=1e-6)
+    assert np.allclose(vectors[1], states[1:-1].mean(0), atol=1e-6)
+    assert encoder.word_vectors(["", "dog"], "en")[0].vectors.shape == (0, encoder.width)
+
+
+@pytest.mark.parametrize("method", ["argmax", "itermax"])
+def test_words_are_aligned_by_their_vectors(encoder, method):
+    links = encoder.align("sun moon tree", "xtree xsun xmoon", BOTH, layer=0, method=method)
+    assert {(0, 1), (1, 2), (2, 0)} <= {*links}
+    assert method == "itermax" or len(links) == 3
+    several = encoder.align(["dog", ""], ["xdog", "xcat"], BOTH, layer=0)
+    assert several == [[(0, 0)], []]
+    with pytest.raises(ValueError, match="unknown `method` 'both'; known: argmax, itermax"):
+        encoder.align("dog", "xdog", BOTH, method="both")
+    with pytest.raises(ValueError, match="must have equally many texts, got 1 and 2"):
+        encoder.align(["dog"], ["xdog", "xcat"], BOTH)
+
+
+def test_words_are_aligned_through_a_map(encoder):
+    """Vectors that were turned are found again by a map that turns them back."""
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(encoder.width,) * 2))[0]
+
+    class Turned:
+        def transform(self, x):
+            return x @ turn.astype(np.float32)
+
+        def transform_fixed(self, y):
+            return y
+
+    links = encoder.align("sun moon tree", "xtree xsun xmoon", BOTH, layer=0)
+    fitted = xling.Aligner("procrustes")
+    x, y = (
+        np.concatenate([w.vectors for w in encoder.word_vectors(t, lang, layer=0)])
+        for t, lang in ((WORDS, "en"), ([f"x{word}" for word in WORDS], "xx"))
+    )
+    fitted.fit(x, y)
+    assert encoder.align("sun moon tree", "xtree xsun xmoon", BOTH, layer=0, map=fitted) == links
+    assert encoder.align("sun moon tree", "xtree xsun xmoon", BOTH, layer=0, map=Turned()) != links
+
+
+def test_dir_of_the_measures_lists_measures():
+    shown = dir(xling.measures)
+    assert {"cka", "tatoeba", "bli", "mean_shift"} < {*shown} and "np" not in shown

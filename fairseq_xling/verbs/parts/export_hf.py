@@ -29,7 +29,7 @@ from fairseq_xling.core.provenance import versions
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.interop.bert import bert_config, bert_weights, mlm_head
-from fairseq_xling.interop.encoder import MODEL, Encoder
+from fairseq_xling.interop.encoder import Encoder, checkpoint_in
 from fairseq_xling.interop.export import chosen_language
 from fairseq_xling.interop.remote_model import copy_code, remote_config, remote_weights
 from fairseq_xling.interop.sources.bert import SEGMENTATION
@@ -66,7 +66,7 @@ def write_card(
             Python that load it.
         notes: what a user has to know; header: further lines of the card's metadata.
     """
-    file = Path(job.checkpoint, MODEL) if Path(job.checkpoint).is_dir() else Path(job.checkpoint)
+    file = Path(checkpoint_in(job.checkpoint)[0])
     state, encoder, meta = load_trained(file), loaded.model.encoder, loaded.folder.meta
     shape = encoder.shape
     extra = state.get("extra_state") or {}
