@@ -1,7 +1,7 @@
 """Which words of two sentences translate each other, by the similarity of their vectors in context.
 
 Jalili Sabet et al., 2020, "SimAlign", Section 3: no text is needed to learn from. ``similarity``
-is (I, J), of I words and J.
+is (I, J), of I words and J, and 0 where there can be no link.
 """
 
 from collections.abc import Callable
@@ -10,11 +10,18 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.core.registry import Registry
+from fairseq_xling.mapping.normalize import unit
 
 # (I, J) similarities to (I, J) bool.
 WORD_LINKS: Registry[Callable[[Tensor], Tensor]] = Registry("`method`")
 _ROUNDS = 2
 _DISCOUNT = 0.9  # of a pair of which one word has a link
+
+
+def similarities(x: Tensor, y: Tensor) -> Tensor:
+    """Cosines of rows (I, D) and (J, D), moved to [0, 1]; 0 where a row is zero."""
+    there = x.any(1)[:, None] & y.any(1)[None]
+    return ((unit(x) @ unit(y).T + 1) / 2).masked_fill(~there, 0)
 
 
 @WORD_LINKS.register("argmax")
@@ -24,8 +31,6 @@ def mutual(similarity: Tensor) -> Tensor:
     >>> mutual(torch.tensor([[0.9, 0.1], [0.8, 0.2]])).tolist()
     [[True, False], [False, False]]
     """
-    if not similarity.numel():
-        return torch.zeros_like(similarity, dtype=torch.bool)
     return forward(similarity) & forward(similarity.T).T
 
 
@@ -34,7 +39,7 @@ def forward(similarity: Tensor) -> Tensor:
     chosen = torch.zeros_like(similarity, dtype=torch.bool)
     if similarity.numel():
         chosen[torch.arange(len(similarity)), similarity.argmax(1)] = True
-    return chosen
+    return chosen & (similarity > 0)
 
 
 @WORD_LINKS.register("itermax")
@@ -51,5 +56,5 @@ def itermax(similarity: Tensor) -> Tensor:
         rows, columns = links.any(1)[:, None], links.any(0)[None]
         weight = 1 - (1 - _DISCOUNT) * (rows | columns).float()
         left = (similarity * weight).masked_fill(rows & columns, 0)
-        links = links | (mutual(left) & (left > 0))
+        links = links | mutual(left)
     return links

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.analysis.retrieval import collect_vectors, sentence_vectors
-from fairseq_xling.analysis.word_links import WORD_LINKS
+from fairseq_xling.analysis.word_links import WORD_LINKS, similarities
 from fairseq_xling.api import checked, measures
 from fairseq_xling.core.errors import UserError, about, shown
 from fairseq_xling.core.progress import progress
@@ -214,7 +214,7 @@ class Encoder(interop.Encoder):
 
         with progress(len(ids), "encode", "texts", shown=bool(show_progress_bar)) as bar:
             batches = self._chosen_states(
-                ids, lang, max_tokens, batch_size, chosen, unknown, bar.update
+                ids, lang, chosen, unknown, max_tokens, batch_size, bar.update
             )
             if pooling == NO_POOLING:
                 of_texts: list[Any] = [None] * len(ids)
@@ -248,30 +248,54 @@ class Encoder(interop.Encoder):
         return found[0] if _is_text(texts) else found
 
     def word_vectors(
-        self, texts: str | Sequence[str], lang: str | None = None, *, layer: int = -1
+        self,
+        texts: str | Sequence[str | Sequence[str]],
+        lang: str | None = None,
+        *,
+        layer: int = -1,
     ) -> Any:
         """The words of N texts in context, each the mean of the states of its subwords.
+
+        Args:
+            texts: a sentence each, cut into words as the data folder says; or its words, as a
+                list. Or one sentence as a string.
 
         Returns:
             N `WordVectors`; of a string one.
         """
         lang = self._language(lang)
-        lines = checked.lines("texts", [texts] if _is_text(texts) else texts)
         self._one_layer(layer)
-        states = self.encode(lines, lang, layers=layer, pooling=NO_POOLING, unknown=True)
-        encode = self.text_encoder(lang)
-        segmented = encode.segment(lines)
-        words = encode.words(segmented, *encode.encode_segmented(segmented))
-        found = []
-        for line, rows, first, size in zip(
-            segmented, states, words.offsets, words.sizes, strict=True
-        ):
-            owner = np.repeat(np.arange(size), words.lengths[first : first + size])[: len(rows)]
-            sums = np.zeros((size, self.width), dtype=np.float32)
-            np.add.at(sums, owner, rows)
-            counts = np.bincount(owner, minlength=size)
-            found.append(WordVectors(words_of(line), sums / np.maximum(counts, 1)[:, None]))
+        given = [texts] if isinstance(texts, str) else list(texts)
+        lines = [list(x) if isinstance(x, list | tuple) else x for x in given]
+        plain = [x for x in lines if not isinstance(x, list)]
+        cut = iter(self.text_encoder(lang).segment(checked.lines("texts", plain)))
+        sentences = [
+            checked.lines("texts", x) if isinstance(x, list) else words_of(next(cut)) for x in lines
+        ]
+        found = self._of_words(sentences, lang, layer)
         return found[0] if _is_text(texts) else found
+
+    def _of_words(
+        self, sentences: Sequence[Sequence[str]], lang: str, layer: int
+    ) -> list[WordVectors]:
+        encode = self.text_encoder(lang)
+        known = list(dict.fromkeys(word for words in sentences for word in words))
+        pieces = dict(zip(known, encode.encode(known) if known else [], strict=True))
+        ids, owners = [], []
+        for words in sentences:
+            parts = [pieces[word][:-1] for word in words]
+            ids.append(np.concatenate([*parts, [SEP]]).astype(np.int64))
+            owners.append(np.repeat(np.arange(len(words)), [len(part) for part in parts]))
+        vectors = [np.zeros((len(words), self.width), dtype=np.float32) for words in sentences]
+        chosen, _ = self._layers(layer)
+        for indices, states, inside in self._chosen_states(ids, lang, chosen, unknown=True):
+            for row, index in enumerate(indices):
+                rows = states[0, row, inside[row]].cpu().numpy()
+                owner = owners[index][: len(rows)]  # less where the model's positions end
+                np.add.at(vectors[index], owner, rows)
+                counts = np.bincount(owner, minlength=len(vectors[index]))
+                vectors[index] /= np.maximum(counts, 1)[:, None]
+        return [WordVectors(list(words), x) for words, x in zip(sentences, vectors, strict=True)]
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Tensor:
         """The cosines (N, M) of vectors (N, D) and (M, D); a vector alone is one row."""
@@ -282,8 +306,8 @@ class Encoder(interop.Encoder):
 
     def align(
         self,
-        source: str | Sequence[str],
-        target: str | Sequence[str],
+        source: str | Sequence[str | Sequence[str]],
+        target: str | Sequence[str | Sequence[str]],
         langs: tuple[str, str],
         *,
         layer: int = -1,
@@ -293,7 +317,7 @@ class Encoder(interop.Encoder):
         """Which words of ``source`` and ``target`` translate each other, by their vectors.
 
         Args:
-            source, target: N texts and their translations; or one of each.
+            source, target: N texts and their translations, as in `word_vectors`; or one of each.
             langs: the language of the source, and that of the target.
             layer: of the vectors, see `encode`.
             method: argmax (each the other's most similar word) or itermax (again for words that
@@ -316,22 +340,12 @@ class Encoder(interop.Encoder):
             raise UserError(
                 f"`source` and `target` must have equally many texts, got {len(x)} and {len(y)}"
             )
-        found = [
-            self._links(one.vectors, other.vectors, method, map)
-            for one, other in zip(x, y, strict=True)
-        ]
+        found = []
+        for one, other in zip(x, y, strict=True):
+            similar = similarities(*compared(one.vectors, other.vectors, map))
+            links = WORD_LINKS[method](similar).nonzero().tolist()
+            found.append([(i, j) for i, j in links])
         return found[0] if alone else found
-
-    def _links(self, x: np.ndarray, y: np.ndarray, method: str, map: Any) -> list[tuple[int, int]]:
-        if not (len(x) and len(y)):
-            return []
-        there = np.logical_and.outer(x.any(1), y.any(1))
-        if map is not None:
-            x, y = map.transform(x), map.transform_fixed(y)
-        sides = [unit(torch.as_tensor(rows)) for rows in (x, y)]
-        similarity = (sides[0] @ sides[1].T + 1) / 2  # SimAlign's: in [0, 1]
-        links = WORD_LINKS[method](similarity).numpy() & there
-        return [(int(i), int(j)) for i, j in np.argwhere(links)]
 
     def fill_mask(self, text: str, lang: str | None = None, *, top_k: int = 5) -> list[Filled]:
         """The ``top_k`` most probable tokens for the ``<mask>`` in ``text``, best first.
@@ -455,15 +469,25 @@ class Encoder(interop.Encoder):
         self,
         ids: Sequence[np.ndarray],
         lang: str,
-        max_tokens: int,
-        batch_size: int | None,
         layers: list[int],
         unknown: bool,
-        advance: Callable[[int], Any],
+        max_tokens: int = 8192,
+        batch_size: int | None = None,
+        advance: Callable[[int], Any] = lambda number: None,
     ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
         for indices, states, words in self.states(ids, lang, max_tokens, unknown, batch_size):
             yield indices, states[torch.as_tensor(layers, device=states.device)], words
             advance(len(indices))
+
+
+def compared(x: np.ndarray, y: np.ndarray, map: Any) -> tuple[Tensor, Tensor]:
+    """Vectors of words through a ``map`` as of `Encoder.align`, if any; zero ones stay zero."""
+    if map is not None and len(x) and len(y):
+        x, y = (
+            side * np.any(rows, axis=1, keepdims=True)
+            for rows, side in ((x, map.transform(x)), (y, map.transform_fixed(y)))
+        )
+    return torch.as_tensor(x).float(), torch.as_tensor(y).float()
 
 
 def _is_text(texts: Any) -> bool:

@@ -1,15 +1,21 @@
 """Align the words of two plain text files that translate each other line by line.
 
     fairseq-xling align gdfa corpus.en corpus.de --output corpus.pharaoh
+    fairseq-xling align intersection news.en news.de --encoder encoder --languages en,de \\
+        --output news.pharaoh
 
 Writes a line of links i-j for each pair of lines: source word i belongs to target word j, both
-counted from 0. `fairseq-xling prepare --alignment` reads such files.
+counted from 0. `fairseq-xling prepare --alignment` reads such files. Without `--encoder` an aligner
+learns from the files themselves, which takes some ten thousand pairs; with it words are linked by
+the similarity of their vectors in context, a pair at a time, as SimAlign does (Jalili Sabet et al.,
+2020): intersection is its "argmax".
 """
 
 import dataclasses
 from typing import Any
 
-from fairseq_xling.core.named_files import NEW_FILE, Input
+from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FILE, Input
 from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.core.ranges import Range
 
@@ -29,7 +35,8 @@ def _segment(side: str) -> Any:
 class Options:
     links: str = argument(
         "fwd (each target word at most one source word), rev (each source word at most one "
-        "target word), or both combined: intersection, union, gdfa (grow-diag-final-and)",
+        "target word), or both combined: intersection, union, gdfa (grow-diag-final-and); with "
+        "`--encoder` also itermax (intersection, and again for words that have no link yet)",
         "LINKS",
     )
     source: str = argument("text, a sentence per line (also .gz)", Input("SOURCE"))
@@ -42,11 +49,35 @@ class Options:
     )
     segment_source: str = _segment("source")
     segment_target: str = _segment("target")
+    encoder: str | None = option(
+        None, "model whose vectors link the words, instead of an aligner", metavar=CHECKPOINT
+    )
+    data: str | None = option(
+        None, "the encoder's data folder (default: the one that it was trained with)", metavar=DATA
+    )
+    languages: str | None = option(
+        None, "of source and target, as the encoder names them", metavar="A,B"
+    )
+    layer: int = option(-1, "layer of the vectors; 0 the embeddings' output, -1 the last")
+    map: str | None = option(
+        None, "map of the source's vectors to the target's (`fairseq-xling map`)", metavar=FILE
+    )
+    device: str = option("cpu", "where the encoder runs, cpu or cuda", metavar="NAME")
     workers: int = option(2, "directions aligned at once", range=Range(1, 2))
 
 
 def run(options: Options) -> None:
     from pathlib import Path
+
+    if options.encoder is not None:
+        from fairseq_xling.verbs.parts.encoder_links import link_files
+
+        counts = link_files(options)
+        print(f"{options.output}: {counts['links']:,} links of {counts['lines']:,} sentence pairs")
+        return
+    for name in ("data", "languages", "map"):
+        if getattr(options, name) is not None:
+            raise UserError(f"`--{name}` has no effect without `--encoder`")
 
     from fairseq_xling.text.alignment import align_files
 

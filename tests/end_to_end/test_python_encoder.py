@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import fairseq_xling as xling
+from fairseq_xling.cli import main
 from tests.end_to_end.test_translate import WORDS, Study
 
 TEXTS = ["dog cat", "", "sun moon tree", "one"]
@@ -262,3 +263,33 @@ def test_words_are_aligned_through_a_map(encoder):
 def test_dir_of_the_measures_lists_measures():
     shown = dir(xling.measures)
     assert {"cka", "tatoeba", "bli", "mean_shift"} < {*shown} and "np" not in shown
+
+
+def test_files_are_aligned_by_an_encoder(study, encoder, tmp_path, capsys):
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_text("sun moon tree\n\ndog\n")
+    target.write_text("xtree xsun xmoon\nxdog\nxdog\n")
+    words = ["align", "intersection", str(source), str(target), "--output", str(tmp_path / "links")]
+    how = ["--encoder", str(study.checkpoint), "--languages", "en,xx", "--layer", "0"]
+    assert main([*words, *how]) == 0
+    assert (tmp_path / "links").read_text() == "0-1 1-2 2-0\n\n0-0\n"
+    assert "4 links of 3 sentence pairs" in capsys.readouterr().out
+    for links, least in (("fwd", 3), ("rev", 3), ("union", 4), ("gdfa", 4), ("itermax", 4)):
+        words[1] = links
+        assert main([*words, *how]) == 0
+        lines = (tmp_path / "links").read_text().splitlines()
+        assert {"0-1", "1-2", "2-0"} <= {*lines[0].split()} and lines[2] == "0-0"
+        assert len(" ".join(lines).split()) >= least
+    capsys.readouterr()
+    for options, line in (
+        (how[:2], "`--encoder` needs `--languages A,B`, those of source and target"),
+        ([*how, "--aligner", "eflomal"], "`--aligner` has no effect with `--encoder`, got eflomal"),
+        (how[2:4], "`--languages` has no effect without `--encoder`"),
+        ([*how[:2], "--languages", "en,fr"], "`--languages`: unknown language 'fr'"),
+        ([*how[:4], "--layer", "9"], "`--layer` must lie in [-4, 3], got 9"),
+    ):
+        assert main([*words, *options]) == 1
+        assert line in capsys.readouterr().err
+    words[1] = "both"
+    assert main([*words, *how]) == 1
+    assert "unknown `LINKS` 'both'; known: fwd, rev" in capsys.readouterr().err
