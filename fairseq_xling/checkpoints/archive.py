@@ -111,8 +111,7 @@ def check_archive(file: IO[bytes], path: Any) -> None:
 
     Raises:
         UserError: as said.
-        pickle.UnpicklingError, EOFError, OSError, ValueError, zipfile.BadZipFile: for what is no
-            pickle at all.
+        EOFError, OSError, ValueError, zipfile.BadZipFile: for what is no checkpoint at all.
     """
     try:
         _read(file, path)
@@ -122,7 +121,9 @@ def check_archive(file: IO[bytes], path: Any) -> None:
             f"damaged (found {found})"
         ) from None
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError) as error:
-        raise pickle.UnpicklingError(type(error).__name__) from None
+        raise ValueError(type(error).__name__) from None
+    except pickle.UnpicklingError as error:
+        raise ValueError(error) from None
     finally:
         file.seek(0)
 
