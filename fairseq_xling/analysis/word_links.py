@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from fairseq_xling.core.registry import Registry
-from fairseq_xling.mapping.normalize import unit
 
 # (I, J) similarities to (I, J) bool.
 WORD_LINKS: Registry[Callable[[Tensor], Tensor]] = Registry("`method`")
@@ -21,7 +21,7 @@ _DISCOUNT = 0.9  # of a pair of which one word has a link
 def similarities(x: Tensor, y: Tensor) -> Tensor:
     """Cosines of rows (I, D) and (J, D), moved to [0, 1]; 0 where a row is zero."""
     there = x.any(1)[:, None] & y.any(1)[None]
-    return ((unit(x) @ unit(y).T + 1) / 2).masked_fill(~there, 0)
+    return ((normalize(x) @ normalize(y).T + 1) / 2).masked_fill(~there, 0)
 
 
 @WORD_LINKS.register("argmax")

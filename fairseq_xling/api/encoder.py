@@ -113,9 +113,9 @@ class Encoder(interop.Encoder):
             UserError: for a folder that is not empty, a language that the model does not have, or
                 a model that cannot be expressed.
         """
+        from fairseq_xling.api.export_hf import write
+        from fairseq_xling.api.job import Job
         from fairseq_xling.core.folders import new_folder
-        from fairseq_xling.verbs.export_formats import Job
-        from fairseq_xling.verbs.parts.export_hf import write
 
         checked.path("folder", folder)
         output = Path(folder)

@@ -8,31 +8,11 @@ the options of all formats are declared before any is used.
 from __future__ import annotations
 
 import argparse
-import dataclasses
-from pathlib import Path
 from typing import Any, Protocol
 
+from fairseq_xling.api.job import Job as Job
 from fairseq_xling.core.options import NoOptions, add_fields
 from fairseq_xling.core.registry import Registry
-
-
-@dataclasses.dataclass(frozen=True)
-class Job:
-    """What is exported, and where to.
-
-    Attributes:
-        checkpoint: the model's file, or a folder that `fairseq-xling export` wrote.
-        data: its data folder, if it has moved.
-        language: the language whose parts are chosen, for formats of one language.
-        folder: an empty folder to fill, renamed to ``output`` if nothing fails.
-        output: the folder's later name, for messages and cards.
-    """
-
-    checkpoint: str
-    data: str | None
-    language: str | None
-    folder: Path
-    output: Path
 
 
 class ExportFormat(Protocol):

@@ -48,7 +48,7 @@ class HuggingFace(ExportFormat):
     help = "a BERT with its tokenizer and a model card, for Hugging Face's transformers"
 
     def write(self, job: Job, args: argparse.Namespace) -> str:
-        from fairseq_xling.verbs.parts.export_hf import write
+        from fairseq_xling.api.export_hf import write
 
         return write(job)
 
@@ -75,6 +75,6 @@ class SentenceTransformers(ExportFormat):
     options = _SentenceOptions
 
     def write(self, job: Job, args: argparse.Namespace) -> str:
-        from fairseq_xling.verbs.parts.export_hf import write_sentences
+        from fairseq_xling.api.export_hf import write_sentences
 
         return write_sentences(job, args.sentence_layer)

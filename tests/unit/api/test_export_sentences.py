@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from fairseq_xling.api import export_hf
 from fairseq_xling.api.encoder import Encoder
 from fairseq_xling.cli import main
 from fairseq_xling.data.folder import SPECIALS
-from fairseq_xling.verbs.parts import export_hf
 from tests.exported_models import LINES, ODD, make_checkpoint, make_data
 
 LONG = "dog cat runs " * 40  # more than the model's 77 positions

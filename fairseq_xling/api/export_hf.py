@@ -41,7 +41,7 @@ from fairseq_xling.text.tokenizers.pieces import load_tokenizer
 from fairseq_xling.trained import load_trained
 
 if TYPE_CHECKING:
-    from fairseq_xling.verbs.export_formats import Job
+    from fairseq_xling.api.job import Job
 
 # tanh(x) = x in float32 for |x| < 2 ** -12, so for states below 256; a power of two is exact.
 _SMALL = 2.0**-20
