@@ -257,7 +257,7 @@ def test_a_second_call_does_nothing_and_a_change_is_followed_from_where_it_count
 
 
 def test_a_dry_run_prints_the_plan_and_the_commands(world):
-    printed = trelm(world, "--dry-run").stdout
+    printed = trelm(world, "--dry-run", "--embeddings", "skip-gram").stdout
     assert "] forward-de-1: run" in printed
     for program in ("fairseq-xling init source", "fairseq-xling map adversarial", "fairseq-train"):
         assert f"      {program}" in printed

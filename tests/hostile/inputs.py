@@ -321,9 +321,15 @@ def _no_harm(kinds: dict[str, Bytes], kind: str, file: str = "") -> str:
         return "others' weights need none, and have their own"
     if kinds is _SAFETENSORS and kind == "integers" and file.startswith("shortlist."):
         return "a list of words has whole numbers"
-    if kinds is _NPY and kind == "negative" and re.search(r"layer\d+|vectors", file):
-        return "states have either sign"
+    if kinds is _NPY and kind == "negative" and re.search(r"layer\d+|vectors|lines", file):
+        return "states have either sign, and numbers of sentences only tell equal ones"
     return "it need not be a leaf that is read" if kind.startswith("a leaf") else ""
+
+
+_NOT_NEEDED = {
+    "vocab.txt": "tokenizer.json has the words, too",
+    "lines.npy": "it only tells equal sentences, and others than folders of sentences have none",
+}
 
 
 def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Case]:
@@ -335,7 +341,7 @@ def _folder_cases(call: str, words: str, name: str, world: World) -> Iterator[Ca
             words,
             functools.partial(_without, name, file),
             names,
-            either="tokenizer.json has the words, too" if file == "vocab.txt" else "",
+            either=_NOT_NEEDED.get(file, ""),
         )
         kinds = kinds_of(world.root / name / file)
         for kind, change in kinds.items():

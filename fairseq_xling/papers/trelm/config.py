@@ -78,6 +78,12 @@ class TrelmConfig(TargetTasks, WithSeeds):
     parallel: tuple[str, ...] = reads((), "SPLIT.A-B=FILE_A,FILE_B, as for prepare; repeatable")
     alignment: tuple[str, ...] = reads((), "SPLIT.A-B=FILE of Pharaoh links; repeatable")
     data: str = reads("", "existing data folder of all languages, instead of text")
+    held_out: int = option(
+        0,
+        "sentences of each training text that are held out for valid, and as many for test, as for "
+        "prepare",
+        least=0,
+    )
     vocab: str = option("joint", "vocabulary mode of prepare", choices=tuple(modes))
     vocab_type: str = like(PreparedText, "vocab_type")
     vocab_size: int = like(
@@ -321,9 +327,39 @@ def names_in(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+FIT = -1  # of `RunConfig.held_out`
+
+
+@dataclasses.dataclass(frozen=True)
+class RunConfig(TrelmConfig):
+    """The settings of `trelm run`, of which some follow from the text where they are not set."""
+
+    held_out: int = like(
+        *(TrelmConfig, "held_out", FIT),
+        help="sentences of each training text that are held out for valid, and as many for test, "
+        "as for prepare; -1 is a twentieth, at most 500, where no text for valid is named",
+    )
+    embeddings: str = like(
+        *(TrelmConfig, "embeddings", ""),
+        help="vectors of the new subwords: skip-gram, fasttext (with character n-grams), random, "
+        "or linked (means of the source's embeddings by word alignment, which need no map); by "
+        "default linked where there is parallel training text, else skip-gram",
+    )
+    mapping: str = like(
+        *(TrelmConfig, "mapping", ""),
+        help="how vectors are mapped onto the source's embeddings: a method of `fairseq-xling "
+        "map`, or none; by default none for linked or random embeddings, else adversarial",
+    )
+
+
 def named_languages(text: str) -> set[str]:
-    """The languages in ``train.en-de=...``; other forms are left to `prepare`."""
-    return set(text.partition("=")[0].partition(".")[2].split("-"))
+    """The languages in ``train.en-de=...`` or ``en-de=...``.
+
+    >>> sorted(named_languages("train.en-de=a,b")), named_languages("en=a.txt")
+    (['de', 'en'], {'en'})
+    """
+    key = text.partition("=")[0]
+    return set((key.partition(".")[2] or key).split("-"))
 
 
 def result_settings(config: TrelmConfig) -> dict[str, Any]:

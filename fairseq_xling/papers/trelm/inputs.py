@@ -4,22 +4,28 @@ import argparse
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.files import check_files
+from fairseq_xling.core.files import check_files, read_lines
+from fairseq_xling.core.ranges import option_name
 from fairseq_xling.core.registry import did_you_mean
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import in_order
+from fairseq_xling.interop.encoder import checkpoint_in
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.models.trilayer import check_slot_layers
 from fairseq_xling.objectives import objectives
 from fairseq_xling.papers.trelm.config import (
     AS_TRANSFER,
     AUTOREGRESSIVE,
+    FIT,
     NO_MAP,
     PRESETS,
     STAGES,
+    RunConfig,
     TrelmConfig,
     named_languages,
     names_in,
@@ -32,6 +38,13 @@ from fairseq_xling.text.sources import parse_sources
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.workflow.options import load_config, parse_seeds
 
+Config = TypeVar("Config", bound=TrelmConfig)
+_UNLINKED = (
+    "there is no parallel training text, by which words could be linked; a map without it wants "
+    "some 100,000 sentences"
+)
+_MOST_HELD = 500  # sentences of each text, for each of valid and test
+
 
 def read_config(
     args: argparse.Namespace, translates: bool = False, kind: type[TrelmConfig] = TrelmConfig
@@ -42,12 +55,85 @@ def read_config(
         translates: train a translator, as long as a direction of the transfer phase, unless the
             settings say how long. On captions one with a lattice has 37 BLEU, the forward model 23.
     """
+    return _complete(_loaded(args, kind), translates)
+
+
+def _loaded(args: argparse.Namespace, kind: type[Config]) -> Config:
     config = load_config(kind, args, PRESETS)
+    if config.source and not Path(config.source, "config.json").is_file():
+        source, data = checkpoint_in(config.source, config.source_data or None)
+        config = dataclasses.replace(config, source=str(source), source_data=str(data or ""))
+    return config
+
+
+def _complete(config: TrelmConfig, translates: bool) -> TrelmConfig:
     if config.translator_steps == AS_TRANSFER:
         steps = config.transfer_steps if translates and config.predicts_translations else 0
         config = dataclasses.replace(config, translator_steps=steps)
     check_config(config)
     return config
+
+
+def read_run(args: argparse.Namespace) -> tuple[TrelmConfig, str]:
+    """The settings of `trelm run`, as `read_config`; and a line that says which of them follow from
+    the text, and why."""
+    config = _loaded(args, RunConfig)
+    chosen = _chosen(config)
+    values = {name: value for name, (value, _) in chosen.items()}
+    said = [
+        f"--{option_name(name)} {value} ({why})"
+        for name, (value, why) in chosen.items()
+        if value and why
+    ]
+    line = f"chosen by the text: {', '.join(said)}" if said else ""
+    return _complete(dataclasses.replace(config, **values), translates=True), line
+
+
+def _chosen(config: RunConfig) -> dict[str, tuple[Any, str]]:
+    """What follows from the text where it is not set: values by name, and why."""
+    chosen: dict[str, tuple[Any, str]] = {}
+    pairs, held = _text_of(config)
+    if config.held_out == FIT:
+        chosen["held_out"] = held, "a twentieth of the smallest text, at most 500"
+    embeddings, why = config.embeddings, ""
+    if not embeddings:
+        embeddings = "skip-gram"
+        if not (config.keep_vocabulary or config.vectors or config.mapping):
+            embeddings = "linked" if pairs else "skip-gram"
+            why = "there is parallel text" if pairs else _UNLINKED
+        chosen["embeddings"] = embeddings, why
+    if not config.mapping:
+        mapped = embeddings in embedding_inits and not embedding_inits[embeddings].at_source
+        mapping = "adversarial" if mapped and embeddings != "random" else NO_MAP
+        chosen["mapping"] = mapping, f"of {embeddings} embeddings"
+    return chosen
+
+
+def _text_of(config: TrelmConfig) -> tuple[bool, int]:
+    """Whether each target has parallel training text, and how much is to be held out."""
+    source = config.source_lang
+    if config.data:
+        splits = DataFolder(config.data).meta.get("parallel", {}).get("train", {})
+        pairs = [set(name.split("-")) for name in splits]
+        return all({source, target} in pairs for target in config.targets), 0
+    if config.text and not Path(config.text).is_dir():
+        raise UserError(
+            f"`--text` must be a folder of text, got {config.text}; name files by `--mono "
+            "LANG=FILE` and `--parallel A-B=FILE,FILE`"
+        )
+    if not (config.text or config.mono or config.parallel):
+        return False, 0
+    languages = [source, *config.targets]
+    given = (config.mono, config.parallel, config.alignment)
+    sources = parse_sources(languages, *given, folder=config.text or None)
+    pairs = [set(pair) for split, pair in sources.parallel if split == "train"]
+    linked = all({source, target} in pairs for target in config.targets)
+    if any(split == "valid" for split, _ in [*sources.mono, *sources.parallel]):
+        return linked, 0
+    texts = [f for (split, _), files in sources.mono.items() if split == "train" for f in files]
+    texts += [sides[0] for (split, _), sides in sources.parallel.items() if split == "train"]
+    counts = [sum(1 for _ in islice(read_lines(file), 20 * _MOST_HELD)) for file in texts]
+    return linked, min(_MOST_HELD, min(counts, default=0) // 20)
 
 
 def check_config(config: TrelmConfig) -> None:
@@ -283,9 +369,18 @@ def _of_files(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) -
         for (split, langs), files in sources.parallel.items()
         if set(langs) == set(pair)
     }
+    mono = set(sources.mono)
+    if (
+        config.held_out
+    ):  # as `prepare` cuts them; text of pairs is each side's where it has no other
+        train = {lang for split, lang in mono if split == "train"}
+        train |= {lang for split, langs in sources.parallel if split == "train" for lang in langs}
+        mono |= {(split, lang) for split in ("train", "valid", "test") for lang in train}
+        if "train" in parallel:
+            parallel = {"valid": (), "test": (), **parallel}
     names = [modes[config.vocab]().dictionary_name(lang) for lang in pair]
     check_files(*(file for files in sources.by_role().values() for file in files))
-    return InputSummary(shape, frozenset(sources.mono), parallel, _groups(pair, names))
+    return InputSummary(shape, frozenset(mono), parallel, _groups(pair, names))
 
 
 def _groups(pair: tuple[str, str], owners: list) -> tuple[tuple[str, ...], ...]:

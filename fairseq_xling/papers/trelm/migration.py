@@ -126,6 +126,7 @@ class Migration:
             ["--vocab-size", config.vocab_size // len(modes[config.vocab]().groups(pair))],
             ["--aligner", config.aligner],
             {"--segment": config.segment_of(self.target)},
+            {"--held-out": config.held_out or ""},
             config.words("prepare_args"),
             to="data/{name}",
             resumable=True,

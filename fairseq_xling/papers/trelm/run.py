@@ -39,9 +39,14 @@ from fairseq_xling.workflow.settled import settle_config
 from fairseq_xling.workflow.step import Step
 
 
-def run_trelm(run: Path, config: TrelmConfig, launch: Launch) -> None:
-    """Plan and run a migration to each target in the folder ``run``; or do what ``launch`` says."""
+def run_trelm(run: Path, config: TrelmConfig, launch: Launch, chosen: str) -> None:
+    """Plan and run a migration to each target in the folder ``run``; or do what ``launch`` says.
+
+    Args:
+        chosen: a line about what follows from the text.
+    """
     config, settled = settle_config(run, config)
+    settled = dataclasses.replace(settled, line="\n".join(filter(None, (chosen, settled.line))))
     shape = read_shape(config)
     inputs = {target: summarize_inputs(config, target, shape) for target in config.targets}
     steps = trelm_steps(run, config, inputs)

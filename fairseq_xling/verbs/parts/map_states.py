@@ -239,6 +239,7 @@ def map_folder(args: Any) -> tuple[dict[str, Any], list[str]]:
     warnings = _other_language(fitted, states, args.side)
     if is_finished(output, settings):
         return read_json(output / META), warnings
+    _ = states.lines  # which is copied: refused here if it is damaged
     with new_folder(output, settings, "map apply") as partial:
         with progress(len(layers) * states.rows, "map apply", "rows") as bar:
             for layer, side in sides.items():

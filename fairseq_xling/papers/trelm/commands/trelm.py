@@ -16,7 +16,7 @@ GROUP = "Migrate"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.papers.trelm.config import TrelmConfig
+    from fairseq_xling.papers.trelm.config import RunConfig
     from fairseq_xling.workflow.launcher import add_configured_run
 
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -26,18 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description="Run a migration from start to finish. Every option may be set in the "
         "configuration file (without the leading dashes); the command line takes precedence.",
     )
-    add_configured_run(run, TrelmConfig, "trelm")
+    add_configured_run(run, RunConfig, "trelm")
 
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.core.extras import OF_STUDIES, check_installed
-    from fairseq_xling.papers.trelm.inputs import read_config
+    from fairseq_xling.papers.trelm.inputs import read_run
     from fairseq_xling.papers.trelm.run import run_trelm
     from fairseq_xling.workflow.launcher import configured_output, launch_of
 
     check_installed("`fairseq-xling trelm`", *OF_STUDIES)
     args.output = configured_output(args, "trelm")
     folder = Path(args.output)
-    config = read_config(args, translates=True)
-    launch = launch_of(args)
-    run_trelm(folder, config, launch)
+    config, chosen = read_run(args)
+    run_trelm(folder, config, launch_of(args), chosen)
