@@ -78,6 +78,7 @@ def read_run(args: argparse.Namespace) -> tuple[TrelmConfig, str]:
     """The settings of `trelm run`, as `read_config`; and a line that says which of them follow from
     the text, and why."""
     config = _loaded(args, RunConfig)
+    _check_source(config)
     chosen = _chosen(config)
     values = {name: value for name, (value, _) in chosen.items()}
     said = [
@@ -136,12 +137,16 @@ def _text_of(config: TrelmConfig) -> tuple[bool, int]:
     return linked, min(_MOST_HELD, min(counts, default=0) // 20)
 
 
-def check_config(config: TrelmConfig) -> None:
-    """Raise a UserError for incompatible settings, or missing files."""
+def _check_source(config: TrelmConfig) -> None:
     if not config.source:
         raise UserError("`--source` must name a source encoder (a folder or a checkpoint)")
     if not Path(config.source).exists():
         raise UserError(f"`--source` {config.source}: no such source encoder")
+
+
+def check_config(config: TrelmConfig) -> None:
+    """Raise a UserError for incompatible settings, or missing files."""
+    _check_source(config)
     if not config.targets:
         raise UserError(
             "`--languages` must name the source's language and at least one more, got "
