@@ -7,10 +7,11 @@ import pytest
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.papers.trelm.config import TrelmConfig
+from fairseq_xling.papers.trelm.config import RunConfig, TrelmConfig
 from fairseq_xling.papers.trelm.inputs import (
     check_config,
     read_config,
+    read_run,
     read_shape,
     summarize_inputs,
 )
@@ -52,6 +53,67 @@ def test_a_run_trains_a_translator_as_long_as_a_direction_and_a_study_none(
     call = f"--source source.pt --text text --transfer-steps 700 {options}".split()
     found = [read_config(parser.parse_args(call), translates) for translates in (True, False)]
     assert [config.translator_steps for config in found] == [run, study]
+
+
+@pytest.fixture
+def own(here):
+    """Two files of a person's own, line by line, and the call that names them."""
+    for lang, count in (("gl", 400), ("ca", 400), ("more", 9000)):
+        (here / lang).write_text("".join(f"{lang} {n}\n" for n in range(count)))
+    return "--source source.pt --languages gl,ca --transfer-steps 700".split()
+
+
+def read(words):
+    parser = argparse.ArgumentParser()
+    add_options(parser, RunConfig)
+    return read_run(parser.parse_args(words))
+
+
+@pytest.mark.parametrize(
+    ("options", "held", "embeddings", "mapping", "why"),
+    [
+        ("--parallel gl-ca=gl,ca", 20, "linked", "none", "there is parallel text"),
+        ("--parallel train.gl-ca=gl,ca --held-out 7", 7, "linked", "none", "parallel text"),
+        (
+            "--transfer-steps 0 --mono gl=gl --mono ca=more",
+            20,
+            "skip-gram",
+            "adversarial",
+            "wants some 100,000",
+        ),
+        (
+            "--transfer-steps 0 --mono gl=more --mono ca=more",
+            450,
+            "skip-gram",
+            "adversarial",
+            "no parallel training",
+        ),
+        ("--parallel gl-ca=gl,ca --mono valid.gl=gl", 0, "linked", "none", "parallel text"),
+        ("--parallel gl-ca=gl,ca --embeddings random", 20, "random", "none", "of random embed"),
+        ("--parallel gl-ca=gl,ca --mapping identical", 20, "skip-gram", "identical", "twentieth"),
+        ("--parallel ca-gl=ca,gl --embeddings fasttext", 20, "fasttext", "adversarial", "fasttext"),
+    ],
+)
+def test_what_is_not_set_follows_from_the_text(own, options, held, embeddings, mapping, why):
+    config, line = read([*own, *options.split()])
+    assert (config.held_out, config.embeddings, config.mapping) == (held, embeddings, mapping)
+    assert line.startswith("chosen by the text: --") and why in line
+    assert ("--held-out" in line) is (held > 7)
+    if held:
+        inputs, splits = summarize_inputs(config, "ca", SHAPE), {"train", "valid", "test"}
+        assert inputs.mono == {(split, lang) for split in splits for lang in ("gl", "ca")}
+        assert {*inputs.parallel} == (splits if "parallel" in options else set())
+
+
+def test_what_is_set_is_kept_without_a_word(own):
+    options = "--parallel gl-ca=gl,ca --embeddings linked --mapping none --held-out 9".split()
+    config, line = read([*own, *options])
+    assert (config.embeddings, config.mapping, config.held_out, line) == ("linked", "none", 9, "")
+
+
+def test_a_file_where_a_folder_of_text_is_wanted_is_told_in_words_that_were_typed(own):
+    with pytest.raises(UserError, match=r"^`--text` must be a folder of text, got gl; name files"):
+        read([*own, "--text", "gl"])
 
 
 @pytest.mark.parametrize(
