@@ -23,13 +23,14 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from fairseq_xling.checkpoints.files import checkpoint_in
 from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.core.files import sha256, write_json
 from fairseq_xling.core.provenance import versions
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.interop.bert import bert_config, bert_weights, mlm_head
-from fairseq_xling.interop.encoder import Encoder, checkpoint_in
+from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.interop.export import chosen_language
 from fairseq_xling.interop.remote_model import copy_code, remote_config, remote_weights
 from fairseq_xling.interop.sources.bert import SEGMENTATION

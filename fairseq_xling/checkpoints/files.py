@@ -14,6 +14,7 @@ import numpy as np
 
 from fairseq_xling.checkpoints.archive import check_archive
 from fairseq_xling.checkpoints.layout import check_layout
+from fairseq_xling.checkpoints.plain import settings_of
 from fairseq_xling.checkpoints.tensors import check_tensors, unwrapped
 from fairseq_xling.core.errors import UserError, exits_on_user_error, program_error
 
@@ -97,6 +98,46 @@ def load_plain(path: str | os.PathLike, needed: tuple[str, ...] = ()) -> Any:
         return in_one_line(load)(str(path))
     except SystemExit as error:  # one line, meant for fairseq's own programs
         raise program_error(error) from None
+
+
+MODEL = "model.pt"  # in a folder of `fairseq-xling export`
+
+
+def checkpoint_in(
+    place: str | Path, data: str | Path | None = None
+) -> tuple[str | Path, str | Path | None]:
+    """The checkpoint in a folder, and its data folder if that is in there, too."""
+    folder = Path(place)
+    for name, beside in ((MODEL, "."), ("checkpoint.pt", "data")):  # of an export, an import
+        if (folder / name).is_file():
+            own = folder / beside
+            return folder / name, own if data is None and own.is_dir() else data
+    for name in ("checkpoint_best.pt", "checkpoint_last.pt"):
+        if (folder / name).is_file():
+            return folder / name, data
+    return place, data
+
+
+def model_and_data(place: str, data: str | None) -> tuple[str, str]:
+    """A checkpoint, which may be in the folder ``place``, and its data folder: ``data``, or the one
+    that it was trained with.
+
+    Raises:
+        UserError: if there is no checkpoint, or nothing says where its data folder is.
+    """
+    checkpoint, found = (None if x is None else str(x) for x in checkpoint_in(place, data))
+    if not Path(str(checkpoint)).is_file():
+        raise UserError(f"{place}: no such checkpoint")
+    if found is None:
+        task = settings_of(load_plain(str(checkpoint), ("cfg.task",))["cfg"]["task"])
+        named = str(task.get("data", ""))
+        found = find_data(named, str(checkpoint)) if named else ""
+        if not found:
+            raise UserError(
+                f"{checkpoint}: its data folder {named or 'is not named in it, and'} is not here; "
+                "name it by `--data`"
+            )
+    return str(checkpoint), found
 
 
 def find_data(data: str, checkpoint: str | os.PathLike) -> str:

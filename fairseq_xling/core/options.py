@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.named_files import Input
+from fairseq_xling.core.named_files import DATA, Input
 from fairseq_xling.core.ranges import ANY, COUNT, SEED, SEEDS, Number, Range, option_name, parsed
 from fairseq_xling.core.registry import unknown_name
 
@@ -358,6 +358,13 @@ def split_words(option: str, text: str) -> tuple[str, ...]:
 
 
 # Options that several commands have.
+
+
+def data_of_model() -> Any:
+    """``data``: where a model's data folder is."""
+    return option(
+        None, "the model's data folder (default: the one that it was trained with)", metavar=DATA
+    )
 
 
 def device() -> Any:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.checkpoints import settings_of
-from fairseq_xling.checkpoints.files import find_data, load_plain
+from fairseq_xling.checkpoints.files import checkpoint_in, find_data, load_plain
 from fairseq_xling.core import arguments
 from fairseq_xling.core.errors import UserError, program_error
 from fairseq_xling.core.registry import unknown_name
@@ -22,7 +22,6 @@ from fairseq_xling.data.sources import frame
 from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.engine.prepare import prepare_engine
 
-MODEL = "model.pt"  # in a folder of `interop.export`
 Loaded = TypeVar("Loaded", bound="Encoder")
 
 
@@ -212,21 +211,6 @@ class Encoder:
             examples = [_plain(frame(sentences[i], limit), number) for i in indices]
             batch = collate(examples, [0] * len(examples), indices.tolist(), (lang, lang))
             yield indices, to_device(batch, self.device)
-
-
-def checkpoint_in(
-    place: str | Path, data: str | Path | None = None
-) -> tuple[str | Path, str | Path | None]:
-    """The checkpoint in a folder, and its data folder if that is in there, too."""
-    folder = Path(place)
-    for name, beside in ((MODEL, "."), ("checkpoint.pt", "data")):  # of an export, an import
-        if (folder / name).is_file():
-            own = folder / beside
-            return folder / name, own if data is None and own.is_dir() else data
-    for name in ("checkpoint_best.pt", "checkpoint_last.pt"):
-        if (folder / name).is_file():
-            return folder / name, data
-    return place, data
 
 
 def _remedy(path: Path) -> str:

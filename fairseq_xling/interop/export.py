@@ -14,6 +14,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.checkpoints.files import MODEL
 from fairseq_xling.checkpoints.fresh import NEEDED, trained_by, write_fresh_checkpoint
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import sha256, write_json
@@ -23,7 +24,7 @@ from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.shortlist import Shortlist, name_of
 from fairseq_xling.engine.prepare import prepare_engine
-from fairseq_xling.interop.encoder import MODEL, Encoder
+from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.text.tokenizers.pieces import pieces_file
 from fairseq_xling.text.vocabularies import mode_of

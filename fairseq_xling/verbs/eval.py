@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.core.languages import check_languages, parse_languages
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, OutputFile
-from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core.named_files import CHECKPOINT, OutputFile
+from fairseq_xling.core.options import add_fields, argument, option
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.reports.record import Record, Section, made, write_record
 from fairseq_xling.verbs.measures import MEASURES, parse_measures
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     @dataclasses.dataclass(frozen=True)
     class Options:
         checkpoint: tuple[str, ...] = argument("model file(s)", CHECKPOINT, words="+")
-        data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+        data: str | None = shared.data_of_model()
         measure: str = option(
             "retrieval,bpw",
             f"what to measure, comma-separated: {', '.join(MEASURES)}",
@@ -59,13 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_xling.analysis.subject import Subject
+    from fairseq_xling.checkpoints.files import model_and_data
     from fairseq_xling.data.folder import DataFolder
     from fairseq_xling.text.encoder import TextEncoder
 
     names = parse_measures(args.measure)
-    for checkpoint in args.checkpoint:
-        if not Path(checkpoint).is_file():
-            raise UserError(f"{checkpoint}: no such checkpoint")
+    found = [model_and_data(one, args.data) for one in args.checkpoint]
+    args.checkpoint, args.data = tuple(one for one, _ in found), found[0][1]
     folder = DataFolder(args.data)
     source, targets = choose_languages(folder, args.source, args.targets)
     load_text = functools.cache(lambda lang: TextEncoder.load(folder.path, lang))

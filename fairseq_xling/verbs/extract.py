@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairseq_xling.core import options as shared
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
+from fairseq_xling.core.named_files import CHECKPOINT, FILE, NEW_FOLDER
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     @dataclasses.dataclass(frozen=True)
     class Options:
         checkpoint: str = argument("model file", CHECKPOINT)
-        data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+        data: str | None = shared.data_of_model()
         text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
         lang: str = option(REQUIRED, "language of the text", metavar="LANG")
         unit: str = option("sentences", f"unit of a row: {', '.join(units)}", metavar="UNIT")
@@ -59,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    from fairseq_xling.checkpoints.files import model_and_data
     from fairseq_xling.core.files import check_files, sha256, write_json
     from fairseq_xling.core.provenance import provenance
     from fairseq_xling.data.folder import DataFolder
@@ -66,6 +67,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.verbs.units import units
 
     units.check(args.unit)
+    args.checkpoint, args.data = model_and_data(args.checkpoint, args.data)
     files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
     if getattr(args, "words", None):
         files["words"] = Path(args.words)
