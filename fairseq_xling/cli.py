@@ -1,6 +1,7 @@
 # PYTHON_ARGCOMPLETE_OK
 """The `fairseq-xling` command: runs one of the verbs."""
 
+import difflib
 import io
 import os
 import signal
@@ -31,11 +32,20 @@ def _unknown(argv: Sequence[str]) -> bool:
     return bool(argv) and not argv[0].startswith("-") and argv[0] not in verbs()
 
 
+_OF_FAIRSEQ = ("train", "generate", "interactive", "validate")  # programs, not verbs
+
+
 def _check_verb(argv: Sequence[str]) -> None:
     """An unknown verb is bad usage, with a line that names those spelt like it; argparse's own
     error lists every verb there is."""
     if not _unknown(argv):
         return
+    if near := difflib.get_close_matches(argv[0], _OF_FAIRSEQ, 1):
+        program = f"fairseq-{near[0]} ... --user-dir $(fairseq-xling user-dir)"
+        print(
+            f"unknown verb {argv[0]!r}; fairseq's own program does it: `{program}`", file=sys.stderr
+        )
+        sys.exit(2)
     begun = [typed_as(name) for name in verbs() if name.startswith(f"{argv[0]}-")]
     hint = question(begun) or did_you_mean(argv[0], map(typed_as, verbs())) or ";"
     print(f"unknown verb {argv[0]!r}{hint} `fairseq-xling --help` lists all", file=sys.stderr)

@@ -9,6 +9,7 @@ import importlib.util
 import itertools
 import operator
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ from typing import Any, NoReturn
 from fairseq_xling.core.errors import UserError, exits_on_user_error, usage_line
 from fairseq_xling.core.files import open_binary
 from fairseq_xling.core.ranges import check_fields
+from fairseq_xling.core.registry import did_you_mean
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.engine.devices import loader_processes_by_default
 from fairseq_xling.engine.patches import replace, replace_eval
@@ -92,6 +94,8 @@ def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
     @exits_on_user_error
     def wrapper(parser: argparse.ArgumentParser, *args: Any, **kwargs: Any) -> Any:
         def refuse(message: str) -> NoReturn:
+            if unknown := re.match(r"unrecognized arguments: (--[\w-]+)", message):
+                message += did_you_mean(unknown[1], parser._option_string_actions)
             raise SystemExit(usage_line(parser.prog, message))
 
         parser.error = refuse

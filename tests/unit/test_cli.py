@@ -77,6 +77,12 @@ def test_the_list_of_verbs_says_what_each_does():
         (["preprare", "x"], "unknown verb 'preprare'; did you mean 'prepare'? "),
         (["user"], "unknown verb 'user'; did you mean 'user-dir'? "),
         (["xyzzy"], "unknown verb 'xyzzy'; "),
+        (
+            ["train"],
+            "unknown verb 'train'; fairseq's own program does it: `fairseq-train ... --user",
+        ),
+        (["trian", "x"], "unknown verb 'trian'; fairseq's own program does it: `fairseq-train ..."),
+        (["genrate"], "unknown verb 'genrate'; fairseq's own program does it: `fairseq-generate "),
     ],
 )
 def test_an_unknown_verb_gets_one_line_with_near_matches(typed, line, capsys):
