@@ -72,7 +72,20 @@ def run(options: Options) -> None:
     if options.encoder is not None:
         from fairseq_xling.verbs.parts.encoder_links import link_files
 
-        counts = link_files(options)
+        if options.aligner != "fast_align":
+            raise UserError(f"`--aligner` has no effect with `--encoder`, got {options.aligner}")
+        counts = link_files(
+            (Path(options.source), Path(options.target)),
+            Path(options.output),
+            options.links,
+            (options.segment_source, options.segment_target),
+            options.encoder,
+            options.data,
+            options.languages,
+            options.layer,
+            options.map,
+            options.device,
+        )
         print(f"{options.output}: {counts['links']:,} links of {counts['lines']:,} sentence pairs")
         return
     for name in ("data", "languages", "map"):

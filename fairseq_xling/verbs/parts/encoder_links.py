@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,9 +22,6 @@ from fairseq_xling.text.alignment import link_choices
 from fairseq_xling.text.links import Links, format_pharaoh
 from fairseq_xling.text.segment import segmentations, words_of
 
-if TYPE_CHECKING:
-    from fairseq_xling.verbs.align import Options
-
 _LINES = 1024  # in memory at a time
 
 
@@ -41,51 +38,67 @@ class _Mapped:
         return self._layer.fixed(torch.from_numpy(rows)).numpy()
 
 
-def link_files(o: Options) -> dict[str, int]:
+def link_files(
+    files: tuple[Path, Path],
+    output: Path,
+    choice: str,
+    segmentation: tuple[str, str],
+    checkpoint: str,
+    data: str | None,
+    languages: str | None,
+    layer: int,
+    map: str | None,
+    device: str,
+) -> dict[str, int]:
     """Write the links of every line; returns counts of lines and links.
+
+    Args:
+        files, output, segmentation: as of `text.alignment.align_files`.
+        choice: of its links, or a name in `WORD_LINKS`.
+        checkpoint, data, device: as of `Encoder.load`.
+        languages: of source and target, with a comma between.
+        layer: of the vectors; -1 is the last.
+        map: a file of `fairseq-xling map`, if any.
 
     Raises:
         UserError: for an unknown name, files of different length, or what `Encoder.load` and the
             map do not take.
     """
     known = [*link_choices(), *(name for name in WORD_LINKS if name != "argmax")]
-    if o.links not in known:
-        raise unknown_name("`LINKS`", o.links, known)
-    if o.aligner != "fast_align":
-        raise UserError(f"`--aligner` has no effect with `--encoder`, got {o.aligner}")
-    if o.languages is None:
+    if choice not in known:
+        raise unknown_name("`LINKS`", choice, known)
+    if languages is None:
         raise UserError("`--encoder` needs `--languages A,B`, those of source and target")
-    pair = parse_languages(o.languages)
+    pair = parse_languages(languages)
     if len(pair) != 2:
-        raise UserError(f"`--languages` must name two, got {o.languages}")
+        raise UserError(f"`--languages` must name two, got {languages}")
     with about("`--segment-source`, `--segment-target`"):
-        cut = [segmentations[name] for name in (o.segment_source, o.segment_target)]
-    files = [Path(o.source), Path(o.target)]
+        cut = [segmentations[name] for name in segmentation]
     lines = [sum(1 for _ in read_sentences(file)) for file in files]
     if lines[0] != lines[1]:
         raise UserError(
             f"parallel files must have equally many lines, got {lines[0]} in {files[0]} and "
             f"{lines[1]} in {files[1]}"
         )
-    encoder = Encoder.load(o.encoder or "", o.data, o.device)
+    encoder = Encoder.load(checkpoint, data, device)
     with about("`--languages`"):
         for lang in pair:
             encoder.check_language(lang)
     depth = encoder.num_layers + 1
-    if not -depth <= o.layer < depth:
-        raise UserError(f"`--layer` must lie in [-{depth}, {depth - 1}], got {o.layer}")
+    if not -depth <= layer < depth:
+        raise UserError(f"`--layer` must lie in [-{depth}, {depth - 1}], got {layer}")
     mapped = None
-    if o.map is not None:
-        with about(o.map):
-            mapped = _Mapped(read_map(o.map)[o.layer % depth])
-    output, total = Path(o.output), 0
+    if map is not None:
+        with about(map):
+            mapped = _Mapped(read_map(map)[layer % depth])
+    total = 0
     output.parent.mkdir(parents=True, exist_ok=True)
     sides = [read_sentences(file) for file in files]
     with progress(lines[0], "align", "pairs") as bar, atomic_write(output) as file:
         while blocks := [list(islice(side, _LINES)) for side in sides]:
             if not blocks[0]:
                 break
-            links = _block(encoder, blocks, pair, cut, o.links, o.layer, mapped)
+            links = _block(encoder, blocks, pair, cut, choice, layer, mapped)
             file.write(format_pharaoh(links))
             total += len(links.row)
             bar.update(len(blocks[0]))
