@@ -82,7 +82,7 @@ VERBS = {
     "ablate trelm-parallel": f"{_TRELM} --sizes 20 --dry-run",
     "ablate trelm-transfers": f"{_TRELM} --multilingual {{w}}/lm.pt --multilingual-data {{w}}/data "
     "--tasks pos,parsing --dry-run",
-    "align": f"fwd {_TEXTS} --output links",
+    "align": f"fwd {_TEXTS} --encoder {{w}}/lm.pt {_DATA} --languages en,de --output links",
     "check": "{w}/data",
     "clcr": "",
     "clcr-classify": f"--train en={_NLI}.train.en.tsv --valid en={_NLI}.valid.en.tsv "
@@ -164,6 +164,8 @@ VERBS = {
 }
 # Further calls of a verb, by the name of each: its first options are in the name.
 FORMS = {
+    "align gdfa": f"{_TEXTS} --output links",
+} | {
     f"export --format {name}": f"{{w}}/lm.pt {_DATA} --output out"
     for name in ("hf", "sentence-transformers")
 }
