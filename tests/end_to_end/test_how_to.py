@@ -8,6 +8,10 @@ from tests.end_to_end.pages import folder_of, pages, parameters
 LEAVES = {
     "how-to/adversarial-tagging.md": ["tagger/checkpoint_best.pt", "tagged/scores.json"],
     "how-to/cluster.md": ["steps/data/joint.en-de/meta.json"],
+    "how-to/own-languages.md": [
+        *("encoder-own/checkpoint_best.pt", "own/report.html"),
+        "own/models/translator-ca-1/checkpoint_last.pt",
+    ],
     "how-to/corpus.md": [
         *(f"data-{name}/meta.json" for name in ("mine", "sets", "linked")),
         "roles-synthetic/scores.json",
