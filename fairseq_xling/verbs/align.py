@@ -17,7 +17,7 @@ from typing import Any
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FILE, Input
 from fairseq_xling.core.options import REQUIRED, argument, option
-from fairseq_xling.core.ranges import Range
+from fairseq_xling.core.ranges import NOT_NEGATIVE, Range
 
 GROUP = "Data"
 
@@ -58,7 +58,12 @@ class Options:
     languages: str | None = option(
         None, "of source and target, as the encoder names them", metavar="A,B"
     )
-    layer: int = option(-1, "layer of the vectors; 0 the embeddings' output, -1 the last")
+    layer: int | None = option(
+        None,
+        "layer of the vectors, 0 the embeddings' output (default: the last)",
+        range=NOT_NEGATIVE,
+        metavar="LAYER",
+    )
     map: str | None = option(
         None, "map of the source's vectors to the target's (`fairseq-xling map`)", metavar=FILE
     )

@@ -286,7 +286,7 @@ def test_files_are_aligned_by_an_encoder(study, encoder, tmp_path, capsys):
         ([*how, "--aligner", "eflomal"], "`--aligner` has no effect with `--encoder`, got eflomal"),
         (how[2:4], "`--languages` has no effect without `--encoder`"),
         ([*how[:2], "--languages", "en,fr"], "`--languages`: unknown language 'fr'"),
-        ([*how[:4], "--layer", "9"], "`--layer` must lie in [-4, 3], got 9"),
+        ([*how[:4], "--layer", "9"], "`--layer` must lie in [0, 3], got 9"),
     ):
         assert main([*words, *options]) == 1
         assert line in capsys.readouterr().err

@@ -46,7 +46,7 @@ def link_files(
     checkpoint: str,
     data: str | None,
     languages: str | None,
-    layer: int,
+    layer: int | None,
     map: str | None,
     device: str,
 ) -> dict[str, int]:
@@ -57,7 +57,7 @@ def link_files(
         choice: of its links, or a name in `WORD_LINKS`.
         checkpoint, data, device: as of `Encoder.load`.
         languages: of source and target, with a comma between.
-        layer: of the vectors; -1 is the last.
+        layer: of the vectors; None is the last.
         map: a file of `fairseq-xling map`, if any.
 
     Raises:
@@ -84,13 +84,13 @@ def link_files(
     with about("`--languages`"):
         for lang in pair:
             encoder.check_language(lang)
-    depth = encoder.num_layers + 1
-    if not -depth <= layer < depth:
-        raise UserError(f"`--layer` must lie in [-{depth}, {depth - 1}], got {layer}")
+    layer = encoder.num_layers if layer is None else layer
+    if layer > encoder.num_layers:
+        raise UserError(f"`--layer` must lie in [0, {encoder.num_layers}], got {layer}")
     mapped = None
     if map is not None:
         with about(map):
-            mapped = _Mapped(read_map(map)[layer % depth])
+            mapped = _Mapped(read_map(map)[layer])
     total = 0
     output.parent.mkdir(parents=True, exist_ok=True)
     sides = [read_sentences(file) for file in files]
