@@ -115,12 +115,11 @@ class Encoder(interop.Encoder):
         """
         from fairseq_xling.api.export_hf import write
         from fairseq_xling.api.job import Job
-        from fairseq_xling.core.folders import new_folder
+        from fairseq_xling.core.folders import check_new, new_folder
 
         checked.path("folder", folder)
         output = Path(folder)
-        if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-            raise UserError(f"`folder` must be a new folder, got {output}")
+        check_new("folder", output)
         language = self._default if language is None else self._language(language)
         source, data = str(self.checkpoint), str(self.folder.path)
         settings = {"checkpoint": source, "data": data, "language": language}

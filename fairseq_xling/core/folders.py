@@ -35,6 +35,12 @@ META = "meta.json"
 _SETTINGS = "settings.json"
 
 
+def check_new(name: str, output: Path) -> None:
+    """Reject what is there already, but for an empty folder; ``name`` is the argument's."""
+    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+        raise UserError(f"`{name}` must be a new folder, got {output}")
+
+
 def claim(output: Path, settings: dict[str, Any]) -> None:
     """Make ``output`` the folder of these settings, or check that it is.
 

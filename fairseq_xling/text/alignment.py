@@ -22,7 +22,7 @@ from fairseq_xling.text.aligners import Aligner, aligners
 from fairseq_xling.text.binarize import ORDER_DTYPE, both_orders, order_paths
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.inputs import scan_text
+from fairseq_xling.text.inputs import check_lines, scan_text
 from fairseq_xling.text.link_rules import LOWEST, ManyToOne, Rule, many_to_one, symmetrizations
 from fairseq_xling.text.links import (
     Links,
@@ -255,11 +255,7 @@ def align_files(
     with about("`--segment-source`, `--segment-target`"):
         segmenters = [segmentations[name] for name in segmentation]
     lines = [scan_text(file).lines for file in files]
-    if lines[0] != lines[1]:
-        raise UserError(
-            f"parallel files must have equally many lines, got {lines[0]} in {files[0]} and "
-            f"{lines[1]} in {files[1]}"
-        )
+    check_lines(files, lines)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent, prefix=".align.") as folder:
         work = Path(folder)

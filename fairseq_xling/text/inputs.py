@@ -7,7 +7,7 @@ import codecs
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -242,16 +242,20 @@ def check_inputs(
         for file in dict.fromkeys(texts):
             facts[file] = scan_text(file, bar.update)
     for sides in sources.parallel.values():
-        counts = [facts[file].lines for file in sides]
-        if counts[0] != counts[1]:
-            raise UserError(
-                f"parallel files must have equally many lines, got {counts[0]} in {sides[0]} and "
-                f"{counts[1]} in {sides[1]}"
-            )
+        check_lines(sides, [facts[file].lines for file in sides])
     for (split, pair), file in sources.alignments.items():
         sides = sources.parallel[split, pair]
         _check_alignment(file, sides, pair, facts[sides[0]].lines, options)
     return Inputs(facts, dictionaries)
+
+
+def check_lines(sides: Sequence[Path], counts: Sequence[int]) -> None:
+    """Reject files of parallel text with different numbers of lines."""
+    if counts[0] != counts[1]:
+        raise UserError(
+            f"parallel files must have equally many lines, got {counts[0]} in {sides[0]} and "
+            f"{counts[1]} in {sides[1]}"
+        )
 
 
 def facts_to_json(inputs: Inputs) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import dataclasses
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.folders import new_folder
+from fairseq_xling.core.folders import check_new, new_folder
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, NEW_FOLDER
 from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
 from fairseq_xling.verbs.export_formats import FORMATS, Job
@@ -46,8 +46,7 @@ def run(args: argparse.Namespace) -> None:
     chosen = FORMATS[args.format]()
     _refuse_options_of_others(args)
     output = Path(args.output)
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise UserError(f"`--output` must be a new folder, got {output}")
+    check_new("--output", output)
     settings = {name: value for name, value in vars(args).items() if not callable(value)}
     with new_folder(output, settings, "export") as partial:
         said = chosen.write(Job(args.checkpoint, args.data, args.language, partial, output), args)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.mapping.fitted import LayerMap, read_map
 from fairseq_xling.text.alignment import link_choices
+from fairseq_xling.text.blocks import sentence_blocks
+from fairseq_xling.text.inputs import check_lines
 from fairseq_xling.text.links import Links, format_pharaoh
 from fairseq_xling.text.segment import segmentations, words_of
-
-_LINES = 1024  # in memory at a time
 
 
 class _Mapped:
@@ -75,11 +75,7 @@ def link_files(
     with about("`--segment-source`, `--segment-target`"):
         cut = [segmentations[name] for name in segmentation]
     lines = [sum(1 for _ in read_sentences(file)) for file in files]
-    if lines[0] != lines[1]:
-        raise UserError(
-            f"parallel files must have equally many lines, got {lines[0]} in {files[0]} and "
-            f"{lines[1]} in {files[1]}"
-        )
+    check_lines(files, lines)
     encoder = Encoder.load(checkpoint, data, device)
     with about("`--languages`"):
         for lang in pair:
@@ -93,11 +89,9 @@ def link_files(
             mapped = _Mapped(read_map(map)[layer])
     total = 0
     output.parent.mkdir(parents=True, exist_ok=True)
-    sides = [read_sentences(file) for file in files]
+    sides = [sentence_blocks(file, 0) for file in files]
     with progress(lines[0], "align", "pairs") as bar, atomic_write(output) as file:
-        while blocks := [list(islice(side, _LINES)) for side in sides]:
-            if not blocks[0]:
-                break
+        for blocks in zip(*sides, strict=True):
             links = _block(encoder, blocks, pair, cut, choice, layer, mapped)
             file.write(format_pharaoh(links))
             total += len(links.row)
@@ -107,7 +101,7 @@ def link_files(
 
 def _block(
     encoder: Encoder,
-    blocks: list[list[str]],
+    blocks: Sequence[Sequence[str]],
     pair: list[str],
     cut: list[Any],
     choice: str,
