@@ -240,11 +240,13 @@ class Encoder(interop.Encoder):
         encode = self.text_encoder(lang)
         limit = self.model.max_positions() - 2  # <s> and </s>
         found = []
-        for ids in encode.encode(checked.lines("texts", [texts] if _is_text(texts) else texts)):
+        for ids in encode.encode(
+            checked.lines("texts", [texts] if isinstance(texts, str) else texts)
+        ):
             ids = ids[:limit]
             ids = ids[text_mask(ids, unknown)]
             found.append(Tokens(ids, encode.pieces(ids)))
-        return found[0] if _is_text(texts) else found
+        return found[0] if isinstance(texts, str) else found
 
     def word_vectors(
         self,
@@ -272,7 +274,7 @@ class Encoder(interop.Encoder):
             checked.lines("texts", x) if isinstance(x, list) else words_of(next(cut)) for x in lines
         ]
         found = self._of_words(sentences, lang, layer)
-        return found[0] if _is_text(texts) else found
+        return found[0] if isinstance(texts, str) else found
 
     def _of_words(
         self, sentences: Sequence[Sequence[str]], lang: str, layer: int
@@ -330,7 +332,7 @@ class Encoder(interop.Encoder):
         """
         checked.choice("method", method, WORD_LINKS)
         first, second = self._both(langs)
-        alone = _is_text(source) and _is_text(target)
+        alone = isinstance(source, str) and isinstance(target, str)
         x, y = (
             self.word_vectors([side] if alone else side, lang, layer=layer)  # type: ignore[list-item]
             for side, lang in ((source, first), (target, second))
@@ -487,7 +489,3 @@ def compared(x: np.ndarray, y: np.ndarray, map: Any) -> tuple[Tensor, Tensor]:
             for rows, side in ((x, map.transform(x)), (y, map.transform_fixed(y)))
         )
     return torch.as_tensor(x).float(), torch.as_tensor(y).float()
-
-
-def _is_text(texts: Any) -> bool:
-    return isinstance(texts, str)

@@ -129,8 +129,7 @@ def model_and_data(place: str, data: str | None) -> tuple[str, str]:
     if not Path(str(checkpoint)).is_file():
         raise UserError(f"{place}: no such checkpoint")
     if found is None:
-        task = settings_of(load_plain(str(checkpoint), ("cfg.task",))["cfg"]["task"])
-        named = str(task.get("data", ""))
+        named = named_data(str(checkpoint))
         found = find_data(named, str(checkpoint)) if named else ""
         if not found:
             raise UserError(
@@ -138,6 +137,12 @@ def model_and_data(place: str, data: str | None) -> tuple[str, str]:
                 "name it by `--data`"
             )
     return str(checkpoint), found
+
+
+def named_data(checkpoint: str | Path) -> str:
+    """The data folder that a whole checkpoint says it was trained with."""
+    task = settings_of(load_plain(checkpoint, ("cfg.task",))["cfg"]["task"])
+    return str(task.get("data", ""))
 
 
 def find_data(data: str, checkpoint: str | os.PathLike) -> str:

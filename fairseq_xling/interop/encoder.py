@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.checkpoints import settings_of
-from fairseq_xling.checkpoints.files import checkpoint_in, find_data, load_plain
+from fairseq_xling.checkpoints.files import checkpoint_in, find_data, named_data
 from fairseq_xling.core import arguments
 from fairseq_xling.core.errors import UserError, program_error
 from fairseq_xling.core.registry import unknown_name
@@ -230,10 +229,9 @@ def _remedy(path: Path) -> str:
 def _lost_data(checkpoint: str | Path) -> str:
     """The data folder that a whole checkpoint names, if it is missing; else nothing."""
     try:
-        task = settings_of(load_plain(checkpoint)["cfg"]["task"])
+        data = named_data(checkpoint)
     except (UserError, KeyError, TypeError):
         return ""
-    data = str(task.get("data", ""))
     return data if not find_data(data, checkpoint) else ""
 
 

@@ -64,8 +64,11 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.text.encoder import TextEncoder
 
     names = parse_measures(args.measure)
-    found = [model_and_data(one, args.data) for one in args.checkpoint]
-    args.checkpoint, args.data = tuple(one for one, _ in found), found[0][1]
+    checkpoints = []
+    for place in args.checkpoint:  # the first one's data folder is that of all
+        checkpoint, args.data = model_and_data(place, args.data)
+        checkpoints.append(checkpoint)
+    args.checkpoint = tuple(checkpoints)
     folder = DataFolder(args.data)
     source, targets = choose_languages(folder, args.source, args.targets)
     load_text = functools.cache(lambda lang: TextEncoder.load(folder.path, lang))
