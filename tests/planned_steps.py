@@ -1,6 +1,8 @@
 """What tests read of the steps of a plan."""
 
-from fairseq_xling.workflow.step import Step
+from collections.abc import Sequence
+
+from fairseq_xling.workflow.step import Plan, Step
 
 
 def value(step: Step, option: str) -> str:
@@ -8,3 +10,8 @@ def value(step: Step, option: str) -> str:
     (command,) = step.commands
     assert command.count(option) == 1, f"{option} in {command}"
     return str(command[command.index(option) + 1])
+
+
+def digests(steps: Sequence[Step]) -> dict[str, str]:
+    """The digest of every step by name."""
+    return Plan(steps).digests()

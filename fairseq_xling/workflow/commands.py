@@ -117,11 +117,7 @@ def _parser(verb: str) -> ArgumentParser:
 
 
 def _check_engine_command(program: str, arguments: Sequence[str]) -> None:
-    """Read the arguments of one of fairseq's programs as it would, and do nothing with them.
-
-    Args:
-        program: such as `fairseq-train`; those that we never start pass.
-    """
+    """Read the arguments of one of fairseq's programs as it would; those we never start pass."""
     prepare_engine()
     from fairseq import options
 

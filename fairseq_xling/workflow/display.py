@@ -158,6 +158,5 @@ class Display:
 
     def close(self) -> None:
         """End the rewritten line."""
-        with self._lock:
-            if self._width:
-                self.line("")
+        if self._width:
+            self.line("")

@@ -230,20 +230,17 @@ def _keep(client: socket.socket, owner: int) -> NoReturn:
         client.sendall(_STATUS.pack(_STARTED, program))
     watched: list[Any] = [ended := os.pidfd_open(program), client, owner]
     while ended not in (ready := select.select(watched, [], [])[0]):
-        told = _TERMINATE if client in ready and _told(client) else b""
-        os.kill(program, signal.SIGTERM if told else signal.SIGKILL)  # it is not waited for yet
+        told = b""
+        if client in ready:
+            with contextlib.suppress(ConnectionResetError):  # it did not read what it was sent
+                told = client.recv(1)
+        # It is not waited for yet.
+        os.kill(program, signal.SIGTERM if told == _TERMINATE else signal.SIGKILL)
         watched = watched if told else [ended]
     status = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
     with contextlib.suppress(OSError):
         client.sendall(_STATUS.pack(_ENDED, status))
     os._exit(0)
-
-
-def _told(client: socket.socket) -> bool:
-    try:
-        return client.recv(1) == _TERMINATE
-    except ConnectionResetError:  # it went without reading what it was sent
-        return False
 
 
 def _become(job: Mapping[str, Any], fds: Sequence[int]) -> NoReturn:

@@ -7,7 +7,7 @@ file over a preset, a preset over the defaults.
 import argparse
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import yaml
@@ -46,15 +46,13 @@ class _Texts(yaml.SafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """As PyYAML's, with an error at the second place of a key."""
-        seen: set[Any] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"{shown(key.value)} is given twice", key.start_mark
-                    )
-                seen.add(key.value)
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{shown(key.value)} is given twice", key.start_mark
+                )
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -77,7 +75,10 @@ def read_yaml_texts(path: str) -> Any:
 __all__ = ["parse_numbers", "parse_seeds", "split_words"]  # of fairseq_xling.core.options
 Config = TypeVar("Config")
 _WORDS = {**WORDS, bool: "true or false"}
-# What a value of a file must not name. Our verbs know an option by the start of its name.
+# What is for whoever starts the run, and no value of a file may name: options that choose code
+# (fairseq has tasks that start a program which another option names, processes that are joined to
+# one training send each other pickled objects, a launcher's file may have lines of shell), or write
+# elsewhere than into the run's folder. Our verbs know an option by the start of its name.
 _REFUSED = re.compile(
     r"--user-dir|--task(?![\w-])|--distributed-init-method|--lau[\w-]*|--o(?:u[\w-]*)?(?![\w-])|"
     r"--save-dir|--results-path|--log-file|--tensorboard-logdir|--source-vectors"
@@ -123,28 +124,23 @@ def add_options(parser: argparse.ArgumentParser, config: type, file_option: bool
             metavar=YAML,
             help="file with values for the options below; the command line takes precedence",
         )
-    for field, text in describe_fields(config):
-        kind: dict[str, Any] = {}
-        if isinstance(field.default, tuple):
+    for field in dataclasses.fields(config):
+        default, kind = field.default, {}
+        text = "; ".join(filter(None, (field.metadata["help"], field.metadata["range"].note)))
+        if default not in ("", ()):
+            text += f" (default: {str(default).lower() if isinstance(default, bool) else default})"
+        if isinstance(default, tuple):
             kind = {"action": "append"}
-        elif isinstance(field.default, bool):
+        elif isinstance(default, bool):
             kind = {"nargs": "?", "const": "true"}
         if field.metadata["reads"]:
             kind["metavar"] = field.metadata["reads"](field.name.upper())
         parser.add_argument(
-            f"--{option_name(field.name)}", default=argparse.SUPPRESS, help=text, **kind
+            f"--{option_name(field.name)}",
+            default=argparse.SUPPRESS,
+            help=text.replace("%", "%%"),
+            **kind,
         )
-
-
-def describe_fields(config: type) -> Iterator[tuple[dataclasses.Field, str]]:
-    """Every field with its help text and its default."""
-    for field in dataclasses.fields(config):
-        default = field.default
-        shown = str(default).lower() if isinstance(default, bool) else str(default)
-        note = field.metadata["range"].note
-        text = f"{field.metadata['help']}; {note}" if note else field.metadata["help"]
-        end = f" (default: {shown})" if default not in ("", ()) else ""
-        yield field, (text + end).replace("%", "%%")
 
 
 def load_config(
@@ -171,23 +167,16 @@ def load_config(
                 raise unknown_name("`--preset`", chosen, sorted(presets or {}))
             values = {**presets[chosen], **values}  # type: ignore[index]
         values = {n: _checked(known[n], v) for n, v in values.items() if v is not None}
-        _check_output(config, values, args)
+        if getattr(args, "output", None) is not None:  # against what the file names, too
+            arguments: list[Argument] = [("--output", OutputFolder(), str(args.output))]
+            for name in (name for name in known if known[name].metadata["reads"]):
+                value = values.get(name, ())
+                for text in value if isinstance(value, tuple) else (value,):
+                    arguments.append((f"--{option_name(name)}", Input(), text))
+            check_outputs(arguments)
         made = config(**values)
         check_needs(made)
         return made
-
-
-def _check_output(config: type, values: Mapping[str, Any], args: argparse.Namespace) -> None:
-    """The folder of the run against what the file names, too."""
-    output = getattr(args, "output", None)
-    if output is not None:
-        arguments: list[Argument] = [("--output", OutputFolder(), str(output))]
-        for field in dataclasses.fields(config):
-            if field.metadata["reads"] and field.name in values:
-                value = values[field.name]
-                for text in value if isinstance(value, tuple) else (value,):
-                    arguments.append((f"--{option_name(field.name)}", Input(), text))
-        check_outputs(arguments)
 
 
 def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
@@ -202,7 +191,7 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
         raise UserError(f"{path}: must contain `option: value` lines, got {shown(found)}")
     values: dict[str, Any] = {}
     for spelt, value in found.items():
-        name = _spelt(spelt).replace("-", "_")
+        name = (spelt if isinstance(spelt, str) else shown(spelt)).replace("-", "_")
         if name not in known:
             raise UserError(f"{path}: {unknown_name('option', name, known)}")
         if name in values:
@@ -213,30 +202,14 @@ def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
                 f"{path}: `{option_name(name)}` must be a value or a list of values, got "
                 f"{shown(value)}"
             )
-        if chosen := _refused(value):
+        # A value that contains several options is split as a shell does it: quotes are taken away.
+        if refused := _REFUSED.search(re.sub(r"[\"'\\]", "", str(value))):
             raise UserError(
-                f"{path}: `{option_name(name)}` must not name a `{chosen}`; give it on the "
+                f"{path}: `{option_name(name)}` must not name a `{refused[0]}`; give it on the "
                 "command line"
             )
         values[name] = value
     return values
-
-
-def _refused(value: Any) -> str:
-    """The option in a value that is for whoever starts the run; or nothing.
-
-    It chooses code: fairseq has tasks that start a program which another option names, processes
-    that are joined to one training send each other pickled objects, a launcher's file may have
-    lines of shell. Or it would write elsewhere than into the run's folder, even lines of a log to
-    the end of any file. A value that contains several options is split as a shell does it, which
-    takes quotes away.
-    """
-    found = _REFUSED.search(re.sub(r"[\"'\\]", "", str(value)))
-    return found[0] if found else ""
-
-
-def _spelt(name: Any) -> str:
-    return name if isinstance(name, str) else shown(name)
 
 
 def _checked(field: dataclasses.Field, value: Any) -> Any:

@@ -14,6 +14,7 @@ from fairseq_xling.core.options import option
 from fairseq_xling.engine.precision import AUTO, CHOICES, HELP, resolve
 
 Config = TypeVar("Config")
+_FILE = "precision.json"  # in the run's folder
 
 
 def device_option() -> Any:
@@ -36,8 +37,7 @@ class Settled:
 
     def keep(self, run: Path) -> None:
         """Note it in the run's folder, which has to be there."""
-        record = {"device": self.device, "precision": self.precision}
-        write_json(_path(run), record)
+        write_json(run / _FILE, {"device": self.device, "precision": self.precision})
 
 
 def settle(run: Path, precision: str, device: str) -> Settled:
@@ -46,17 +46,20 @@ def settle(run: Path, precision: str, device: str) -> Settled:
     A format that is named wins. For ``auto`` it is the one that the run in this folder has, on the
     same kind of device, or else the one that suits this machine.
     """
-    own = resolve(precision, device)
+    own, path = resolve(precision, device), run / _FILE
     if precision != AUTO:
         return Settled(own, device)
-    kept, begun_on = _read(_path(run)) if _path(run).is_file() else (own, device)
-    if begun_on != device or kept == own:
-        return Settled(own, device, f"precision: {own}, chosen for this machine")
-    return Settled(
-        kept,
-        device,
-        f"precision: {kept}, which this run began with; on this machine auto would choose {own}",
-    )
+    record = read_json(path) if path.is_file() else {"precision": own, "device": device}
+    kept, begun_on = map((record if isinstance(record, dict) else {}).get, ("precision", "device"))
+    formats = [name for name in CHOICES if name != AUTO]
+    if kept not in formats or not begun_on:
+        names = ", ".join(formats)
+        raise UserError(f"{path}: must name a device and one of {names}, got {record!r}")
+    line = f"precision: {own}, chosen for this machine"
+    if begun_on == device and kept != own:
+        line = f"precision: {kept}, which this run began with; on this machine auto would choose"
+        return Settled(kept, device, f"{line} {own}")
+    return Settled(own, device, line)
 
 
 def settle_config(run: Path, config: Config) -> tuple[Config, Settled]:
@@ -64,17 +67,3 @@ def settle_config(run: Path, config: Config) -> tuple[Config, Settled]:
     given: Any = config
     settled = settle(run, given.precision, given.device)
     return dataclasses.replace(given, precision=settled.precision), settled
-
-
-def _read(path: Path) -> tuple[str, str]:
-    record = read_json(path)
-    found = record if isinstance(record, dict) else {}
-    kept, device = found.get("precision"), found.get("device")
-    if kept not in CHOICES or kept == AUTO or not device:
-        names = ", ".join(name for name in CHOICES if name != AUTO)
-        raise UserError(f"{path}: must name a device and one of {names}, got {record!r}")
-    return kept, device
-
-
-def _path(run: Path) -> Path:
-    return run / "precision.json"

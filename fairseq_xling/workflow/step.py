@@ -178,17 +178,18 @@ class Plan:
             if names is not None and step.name not in names:
                 continue
             outside, unread = self.outside[step.name], self.unread[step.name]
+            check_files(*unread)
             facts = {
                 "commands": [list(command) for command in step.commands],
                 "settings": dict(step.settings),
                 "before": [result[other.name] for other in self.before[step.name]],
                 "outside": [content(path) for path in outside],
-                "unread": [_surface(path) for path in unread],
+                # What tells that a file has changed, without looking into it.
+                "unread": [[stat.st_size, stat.st_mtime_ns] for stat in map(stat_of, unread)],
                 "version": VERSION,
-                **own,
+                **({"own": own} if own else {}),
             }
-            named = map(Path, extensions.named_folders())
-            folders = [*outside, *unread, USER_DIR, *named]
+            folders = [*outside, *unread, USER_DIR, *map(Path, extensions.named_folders())]
             text = _without_folders(json.dumps(facts, sort_keys=True, default=str), folders)
             result[step.name] = hashlib.sha256(text.encode()).hexdigest()
         return result
@@ -207,11 +208,6 @@ class Plan:
                         )
 
 
-def digests(steps: Sequence[Step]) -> dict[str, str]:
-    """`Plan.digests` of all ``steps``."""
-    return Plan(steps).digests()
-
-
 def _existing(piece: str) -> list[Path]:
     """The files and folders from outside that a word names; those of a pattern such as
     ``{lang}.txt`` that there are."""
@@ -221,18 +217,15 @@ def _existing(piece: str) -> list[Path]:
     return [Path(piece)] if os.path.exists(on_disk(piece)) else []
 
 
-def _own_code() -> dict[str, Any]:
-    """What stands for the folders of `--user-dir`: their Python files, by name.
-
-    Installed plug-ins do not count, as torch and fairseq do not.
-    """
+def _own_code() -> dict[str, str]:
+    """Digests of the Python files in the folders of `--user-dir`, by name."""
     found = {}
     for folder in map(Path, extensions.named_folders()):
         for place, inner, files in os.walk(folder):
             inner[:] = [name for name in inner if not name.startswith(".")]  # environments
             for file in (Path(place, name) for name in files if name.endswith(".py")):
                 found[f"{folder.name}/{file.relative_to(folder)}"] = sha256(file)
-    return {"own": found} if found else {}
+    return found
 
 
 def _without_folders(text: str, paths: Sequence[Path]) -> str:
@@ -260,19 +253,12 @@ def _content(path: Path) -> Any:
     raise UserError(f"{path}: no such file or folder")
 
 
-def _surface(path: Path) -> list[int]:
-    """What tells that a file has changed, without looking into it."""
-    check_files(path)
-    found = stat_of(path)
-    return [found.st_size, found.st_mtime_ns]
-
-
 class Stamp:
     """The record of a step in ``<run>/.steps/<name>.json``: states new, interrupted and done."""
 
     def __init__(self, folder: Path, step: Step, digest: str):
         self._folder, self._step, self.digest = folder, step, digest
-        self.path = stamp_path(folder, step)
+        self.path = folder / ".steps" / f"{step.name}.json"
         self._before, self._start, self._over, self._begun = 0.0, None, False, 0
         self._lock = threading.Lock()
 
@@ -326,7 +312,7 @@ class Stamp:
 
     def seconds(self) -> float:
         """How long the step took, or has taken so far; parts before a kill count."""
-        return seconds_noted(self.path)
+        return float(read_stamp(self.path).get("seconds", 0.0))
 
     def _note(self, record: Mapping[str, Any], over: bool) -> None:
         with self._lock:
@@ -347,12 +333,7 @@ class Stamp:
 
 def seconds_taken(folder: Path, steps: Iterable[Step]) -> float:
     """How long ``steps`` took in a run, one after another, those under way as far as they came."""
-    return round(sum(seconds_noted(stamp_path(folder, step)) for step in steps), 1)
-
-
-def stamp_path(folder: Path, step: Step) -> Path:
-    """Where the `Stamp` of a step is, in the folder of its run."""
-    return folder / ".steps" / f"{step.name}.json"
+    return round(sum(Stamp(folder, step, "").seconds() for step in steps), 1)
 
 
 def read_stamp(stamp: Path) -> dict[str, Any]:
@@ -362,11 +343,6 @@ def read_stamp(stamp: Path) -> dict[str, Any]:
         if not 0 <= record.get(name, 0) < 2**53:
             del record[name]
     return record
-
-
-def seconds_noted(stamp: Path) -> float:
-    """What a stamp says of the time of its step; 0 if there is none, or it is damaged."""
-    return float(read_stamp(stamp).get("seconds", 0.0))
 
 
 def _remove(path: Path, run: Path) -> None:

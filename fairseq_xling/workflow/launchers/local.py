@@ -15,11 +15,6 @@ from fairseq_xling.workflow.launchers import LAUNCHERS, Launcher, StepFailed
 from fairseq_xling.workflow.step import Stamp, Step, gpus_of
 
 
-def threads_of(jobs: int) -> int:
-    """The threads of each of ``jobs`` programs that share this machine's processors."""
-    return max(1, (os.cpu_count() or 1) // jobs)
-
-
 @LAUNCHERS.register("local")
 class Local(Launcher):
     """Each step has its share of the processors; all see the same GPUs."""
@@ -38,7 +33,7 @@ class Local(Launcher):
     @contextlib.contextmanager
     def open(self, steps: Sequence[Step], locks: Sequence[int] = ()) -> Iterator[None]:
         self._locks = locks
-        threads = str(threads_of(self.limit))
+        threads = str(max(1, (os.cpu_count() or 1) // self.limit))
         env = {"OMP_NUM_THREADS": threads, **os.environ, "PYTHONUNBUFFERED": "1"}
         ours = [c for step in steps for c in step.commands if c[0].startswith("fairseq-")]
         # They are forked from one process where several are to come.

@@ -6,6 +6,7 @@ it follows them. What was killed, preempted or out of time is submitted again an
 """
 
 import dataclasses
+import functools
 import os
 import shutil
 import signal
@@ -55,12 +56,8 @@ class SlurmOptions:
 
 @dataclasses.dataclass
 class StepJob:
-    """What submitit calls on the node: a step's command.
-
-    Attributes:
-        stamp: the step's stamp.
-        last: after how many beginnings it is not requeued any more.
-    """
+    """What submitit calls on the node: a step's command, which is requeued until its ``stamp`` says
+    that it has begun ``last`` times."""
 
     command: list[str]
     stamp: Path
@@ -70,7 +67,8 @@ class StepJob:
         env = {**os.environ, VARIABLE: OFF}  # a server of the command's is no part of the job
         env.setdefault("OMP_NUM_THREADS", env.get("SLURM_CPUS_PER_TASK", "1"))
         # Slurm's signal before the end is for submitit; the program works until it is killed.
-        subprocess.run(self.command, env=env, preexec_fn=_ignore_signal, check=True)
+        ignore = functools.partial(signal.signal, signal.SIGUSR2, signal.SIG_IGN)
+        subprocess.run(self.command, env=env, preexec_fn=ignore, check=True)
 
     def checkpoint(self) -> Any:
         """What submitit requeues before the end of the job's time, or None for nothing."""
@@ -78,10 +76,6 @@ class StepJob:
 
         begun = read_stamp(self.stamp).get("begun", 0)
         return DelayedSubmission(self) if begun < self.last else None
-
-
-def _ignore_signal() -> None:
-    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
 
 
 @LAUNCHERS.register("slurm")
@@ -95,7 +89,7 @@ class Slurm(Launcher):
         self.limit = self.values.max_jobs
         self._jobs: dict[str, Any] = {}
         self._asked, self._lock, self._stopping = 0.0, threading.Lock(), threading.Event()
-        self._folder = (self.folder / ".jobs").resolve()
+        self._folder = (self.folder / ".jobs").resolve()  # a record of each step's job
 
     def check(self, steps: Sequence[Step]) -> None:
         with needed_by("`--launcher slurm`"):
@@ -128,21 +122,20 @@ class Slurm(Launcher):
             del self._jobs[step.name]
             if stamp.state() == "done":
                 return
-            began = stamp.begun() > record["begun"]
+            began, log = stamp.begun() > record["begun"], job.paths.stderr
             if began and (message := stamp.failure()):
                 raise StepFailed(message)
-            if not began and state.startswith(("COMPLETED", "FAILED")):
-                raise self._unbegun(step, job, state)
             ended = f"step {step.name!r}: job {job.job_id} ended as {state}"
+            if not began and state.startswith(("COMPLETED", "FAILED")):
+                raise UserError(f"{ended} before the step began{self._why(log)}")
             if record["tries"] > _REQUEUES or stamp.begun() >= record["last"]:
-                log = job.paths.stderr
                 raise UserError(f"{ended}, after {_REQUEUES} requeues; the job's log is {log}")
             self.say(f"{ended}, requeued")
             record = self._submit(step, stamp, record)
 
     def _kept(self, step: Step, stamp: Stamp) -> dict[str, Any] | None:
         """The record of the job that an earlier command submitted, if it lives."""
-        record = read_record(self._record(step), _ENTRIES)
+        record = read_record(self._folder / f"{step.name}.json", _ENTRIES)
         if len(record) < len(_ENTRIES) or self._gone(record["id"]):
             return None
         if record["digest"] != stamp.digest:
@@ -166,7 +159,7 @@ class Slurm(Launcher):
             except self._submitit.core.utils.FailedJobError as error:
                 raise UserError(f"sbatch refuses step {step.name!r}: {error}") from None
             record["id"] = self._jobs[step.name].job_id
-            write_json(self._record(step), record)
+            write_json(self._folder / f"{step.name}.json", record)
         return record
 
     def _executor(self, step: Step) -> Any:
@@ -188,9 +181,6 @@ class Slurm(Launcher):
             name=step.name, timeout_min=values.timeout_min, cpus_per_task=cores, **slurm
         )
         return executor
-
-    def _record(self, step: Step) -> Path:
-        return self._folder / f"{step.name}.json"
 
     def _follow(self, stamp: Stamp, job: Any) -> str:
         """Wait until the step is done or the job has ended; returns the job's state."""
@@ -219,17 +209,13 @@ class Slurm(Launcher):
         asked = _ask("squeue", "-ho", "%T", "-j", job_id)
         return "Invalid job id" in asked.stderr if asked.returncode else not asked.stdout.strip()
 
-    def _unbegun(self, step: Step, job: Any, state: str) -> UserError:
-        """Why a job has ended before its step began."""
-        begun = f"step {step.name!r}: job {job.job_id} ended as {state} before the step began"
-        log = job.paths.stderr
+    def _why(self, log: Path) -> str:
+        """Why a job with this log has ended before its step began."""
         if not appears(log.exists):
-            return UserError(
-                f"{begun}, and left no log in {self._folder}; its node must see that folder"
-            )
+            return f", and left no log in {self._folder}; its node must see that folder"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
         said = [line for line in lines if line.startswith("fairseq-xling: error: ")]
-        return UserError(f"{begun}: {program_error(said[-1]) if said else f'its log is {log}'}")
+        return f": {program_error(said[-1]) if said else f'its log is {log}'}"
 
     def progress(self, step: Step) -> str:
         job = self._jobs.get(step.name)

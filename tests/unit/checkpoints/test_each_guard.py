@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import shutil
 import stat
 import subprocess
@@ -547,7 +548,7 @@ guard("safe YAML", put(options, "_Texts", yaml.UnsafeLoader))(
 )
 
 
-guard("no --user-dir in YAML", put(options, "_refused", lambda value: ""))(
+guard("no --user-dir in YAML", put(options, "_REFUSED", re.compile("(?!)")))(
     lambda tools: _settings(tools, "train_args: --user-dir evil\n")
 )
 

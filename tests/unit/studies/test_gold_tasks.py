@@ -4,7 +4,7 @@ import pytest
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.studies.gold_tasks import TASKS, parse_tasks, transfer_step
-from fairseq_xling.workflow.step import digests
+from tests.planned_steps import digests
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from fairseq_xling.core.files import exclusive
 from fairseq_xling.workflow.commands import find_program
 from fairseq_xling.workflow.display import Display, TimeLeft
 from fairseq_xling.workflow.runner import Runner
-from fairseq_xling.workflow.step import Plan, Stamp, Step, digests
+from fairseq_xling.workflow.step import Plan, Stamp, Step
+from tests.planned_steps import digests
 
 
 def shell(name, script, **options):

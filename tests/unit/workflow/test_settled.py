@@ -10,7 +10,7 @@ from fairseq_xling.engine import precision
 from fairseq_xling.studies.encoder_training import EncoderTraining
 from fairseq_xling.studies.training_command import training_step
 from fairseq_xling.workflow.settled import precision_option, settle, settle_config
-from fairseq_xling.workflow.step import digests
+from tests.planned_steps import digests
 
 
 @dataclasses.dataclass(frozen=True)

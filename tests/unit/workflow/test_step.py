@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.workflow.step import Plan, Stamp, Step, digests, seconds_taken
+from fairseq_xling.workflow.step import Plan, Stamp, Step, seconds_taken
+from tests.planned_steps import digests
 
 
 def copy(name, source, target):

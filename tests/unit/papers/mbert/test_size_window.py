@@ -9,8 +9,8 @@ from fairseq_xling.papers.mbert.size_window import PRESETS, Options, SizeWindow
 from fairseq_xling.reports.record import Record, write_record
 from fairseq_xling.workflow.options import load_config
 from fairseq_xling.workflow.recipe import Cell
-from fairseq_xling.workflow.step import Plan, digests
-from tests.planned_steps import value
+from fairseq_xling.workflow.step import Plan
+from tests.planned_steps import digests, value
 from tests.records import table, write_transfer
 
 STUDY = SizeWindow()

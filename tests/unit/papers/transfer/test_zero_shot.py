@@ -30,8 +30,7 @@ from fairseq_xling.reports.tables import cell
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.heads import heads
 from fairseq_xling.tasks.items import parse_columns
-from fairseq_xling.workflow.step import digests
-from tests.planned_steps import value
+from tests.planned_steps import digests, value
 from tests.transfer_record import transfer_rows
 
 STUDY = ZeroShot()
