@@ -35,9 +35,6 @@ def segment_parts(segment: str, languages: Sequence[str]) -> list[str]:
 
     >>> segment_parts("zh=char, en=space", ["en", "de"])
     ['en=space']
-
-    Raises:
-        UserError: for a malformed part, of any language.
     """
     from fairseq_xling.text.options import parse_segmentation
 

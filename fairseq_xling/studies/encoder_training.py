@@ -127,14 +127,14 @@ class EncoderRun(Run):
         self, name: str, data: str, languages: Sequence[str], mode: str, *source: Any
     ) -> Path:
         """A data folder of ``data_text`` with the vocabulary ``mode``, and further text."""
-        o, pieces = self.options, self.options.vocab_size
+        o = self.options
         return self(
             name,
             "fairseq-xling prepare {out} --languages",
             [",".join(languages), "--from", o.data_text],
             *source,
             ["--vocab", mode, "--vocab-type", o.vocab_type, "--vocab-size"],
-            max(1, pieces // len(modes[mode]().groups(languages))),
+            max(1, o.vocab_size // len(modes[mode]().groups(languages))),
             "--aligner none",
             segment_options(o.segment, languages),
             split_words("--prepare-args", getattr(o, "prepare_args", "")),
@@ -151,11 +151,8 @@ class EncoderRun(Run):
         options: Sequence[str] = (),
         training: Training | None = None,
     ) -> Path:
-        """The folder of a trained encoder; arguments as of `training_step`.
-
-        Args:
-            training: if not that of the settings.
-        """
+        """The folder of a trained encoder; arguments as of `training_step`, with a ``training`` if
+        not that of the settings."""
         o, log = self.options, self.folder / "logs" / f"train-{name}.log"
         given = (data, self.folder / "models" / name, log, seed, choose_by, options)
         how = (o.device, o.precision)

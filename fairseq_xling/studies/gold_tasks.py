@@ -26,23 +26,15 @@ TASK_SETTINGS: Mapping[str, Callable[["GoldTask"], Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class GoldTask:
-    """A head and its files.
+    """A head and its files."""
 
-    Attributes:
-        title: of its figure, whose name in the head's scores is ``metric``.
-        pattern: of the files' names in ``gold/``.
-        columns: of these files, if they are not the format's own.
-        preset: of `fairseq-xling eval transfer`, with the paper's settings, if it has any.
-        further: other figures of the head, name by title.
-    """
-
-    title: str
+    title: str  # of its figure
     head: str
-    metric: str
-    pattern: str
-    columns: str = ""
-    preset: str = ""
-    further: Mapping[str, str] = field(default_factory=dict)
+    metric: str  # the figure's name in the head's scores
+    pattern: str  # of the files' names in gold/
+    columns: str = ""  # of these files, if they are not the format's own
+    preset: str = ""  # of `eval transfer`, with the paper's settings, if it has any
+    further: Mapping[str, str] = field(default_factory=dict)  # other figures, name by title
 
     @property
     def figures(self) -> dict[str, str]:
@@ -119,9 +111,7 @@ def transfer_step(
     Args:
         text: the folder with ``gold/``; it may still have to be made.
         encoders: checkpoint and data folder by name.
-        options: further ones, which take precedence.
-        settings: one of `TASK_SETTINGS`.
-        tests: the sets to test on.
+        options: further ones, which take precedence over `TASK_SETTINGS`.
     """
     source = languages[0]
     command = ["fairseq-xling", "eval", "transfer", "--output", str(output), "--head", task.head]

@@ -26,16 +26,8 @@ class Optimiser:
 
 
 def check_optimiser(config: Any) -> None:
-    """Check what `fairseq-train` would reject only at its step.
-
-    Raises:
-        UserError: for a schedule that there is not, or that has no warm-up, and for other betas
-            than two numbers below 1.
-    """
-    from fairseq.optim.lr_scheduler import (
-        LR_SCHEDULER_DATACLASS_REGISTRY,
-        LR_SCHEDULER_REGISTRY,
-    )
+    """Check what `fairseq-train` would reject only at its step."""
+    from fairseq.optim.lr_scheduler import LR_SCHEDULER_DATACLASS_REGISTRY, LR_SCHEDULER_REGISTRY
 
     if config.schedule not in LR_SCHEDULER_REGISTRY:
         message = unknown_name("scheduler", config.schedule, LR_SCHEDULER_REGISTRY)

@@ -9,14 +9,9 @@ from fairseq_xling.core.errors import UserError
 
 @dataclass(frozen=True)
 class Ready:
-    """An existing encoder of one or two languages.
+    """An existing encoder of one or two languages; ``{seed}`` in a path stands for the seed."""
 
-    Attributes:
-        name: ``LANG``, or ``LANG-LANG``.
-        checkpoint, data: its file and its data folder; ``{seed}`` in one stands for the seed.
-    """
-
-    name: str
+    name: str  # LANG, or LANG-LANG
     checkpoint: Path
     data: Path
 
@@ -29,19 +24,13 @@ class Ready:
         ('ready-en-3', PosixPath('3/en.pt'), PosixPath('data'))
         """
         paths = [str(path) for path in (self.checkpoint, self.data)]
-        name = f"ready-{self.name}"
-        if any("{seed}" in path for path in paths):
-            name = f"{name}-{seed}"
         checkpoint, data = (Path(path.replace("{seed}", str(seed))) for path in paths)
-        return name, checkpoint, data
+        each = f"-{seed}" if any("{seed}" in path for path in paths) else ""
+        return f"ready-{self.name}{each}", checkpoint, data
 
 
 def ready_encoders(encoder: Sequence[str], data: Sequence[str]) -> dict[str, Ready]:
-    """The encoders of the two options, by name.
-
-    Raises:
-        UserError: for text that is not an assignment, or a name in only one of the two.
-    """
+    """The encoders of the two options, by name."""
     found: dict[str, dict[str, Path]] = {"encoder": {}, "data": {}}
     for option, texts in (("encoder", encoder), ("data", data)):
         for text in texts:

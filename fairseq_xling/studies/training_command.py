@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_xling import USER_DIR
@@ -18,25 +18,19 @@ class Training:
     An epoch is ``every`` optimiser steps; at its end the model is validated and saved as
     ``checkpoint<epoch>.pt``. A study that reads these needs ``updates`` that are a multiple of
     ``every``.
-
-    Attributes:
-        max_tokens, batch_size: limits of a batch; 0 is none.
-        block: tokens per block of continuous text; 0 trains on single sentences.
-        update_freq: batches per step and process.
-        processes: GPUs; 0 is all that there are.
     """
 
     arch: str
     updates: int
     every: int
-    max_tokens: int
+    max_tokens: int  # of a batch; 0 is no limit
     lr: float
     warmup: int
     extra: Sequence[str] = ()
-    batch_size: int = 0
-    block: int = 0
-    update_freq: int = 1
-    processes: int = 0
+    batch_size: int = 0  # 0 is no limit
+    block: int = 0  # tokens per block of continuous text; 0 trains on single sentences
+    update_freq: int = 1  # batches per step and process
+    processes: int = 0  # GPUs; 0 is all that there are
 
     @property
     def rows(self) -> list[str]:
@@ -70,7 +64,6 @@ def training_step(
     Args:
         folder: where checkpoints go; log: where the runner writes the output of this step.
         choose_by: the language whose validation perplexity selects ``checkpoint_best.pt``.
-        options: specific to this model.
     """
     command = [
         "fairseq-train",
@@ -88,32 +81,13 @@ def training_step(
         *training.extra,
         *device_options(precision, device),
     ]
-    return resumable_training(name, command, [data], folder, log, training.updates)
-
-
-def resumable_training(
-    name: str,
-    command: Sequence[str],
-    inputs: Sequence[Path],
-    folder: Path,
-    log: Path,
-    updates: int,
-    late: Callable[[], Sequence[str]] | None = None,
-) -> Step:
-    """A `fairseq-train` call as a step with progress; fairseq itself resumes from ``folder``.
-
-    Args:
-        updates: total optimiser steps; 0 if limited by time.
-        late: as `Step`'s.
-    """
     return Step(
         name,
         commands=[command],
-        late=late,
-        inputs=inputs,
+        inputs=[data],
         outputs=[folder, log],
-        resumable=True,
-        progress=functools.partial(training_log.progress, updates=updates),
+        resumable=True,  # by fairseq itself
+        progress=functools.partial(training_log.progress, updates=training.updates),
     )
 
 

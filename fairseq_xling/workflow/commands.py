@@ -31,11 +31,7 @@ _UNREAD = ("--save-dir", "--results-path", "--tensorboard-logdir", "--log-file",
 
 
 def find_program(name: str) -> list[str]:
-    """The beginning of a command: the program installed with this Python, else the one on PATH.
-
-    Raises:
-        UserError: if there is none.
-    """
+    """The beginning of a command: the program installed with this Python, else the one on PATH."""
     if name == "python":
         return [sys.executable]
     own = Path(sys.executable).parent / name

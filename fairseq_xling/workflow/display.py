@@ -33,8 +33,7 @@ class TimeLeft:
     the steps that have ended and from those that already run for longer than expected.
 
     Args:
-        steps: the steps that remain, in an order in which they could run one by one.
-        jobs: how many run at the same time.
+        steps: those that remain, in an order in which they could run one by one.
         before: by name of a step, those whose outputs it reads.
         now: a clock in seconds.
     """

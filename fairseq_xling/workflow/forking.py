@@ -57,11 +57,7 @@ class Forked:
         self.returncode: int | None = None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the program's end and return its status, negative for a signal.
-
-        Raises:
-            subprocess.TimeoutExpired: if it has not ended after ``timeout`` seconds.
-        """
+        """Wait for the program's end and return its status, as `subprocess.Popen.wait` does."""
         if self.returncode is None:
             if not select.select([self._server], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(f"process {self.pid}", timeout)
@@ -83,14 +79,10 @@ def fork(
     fds: Sequence[int] = (0, 1, 2),
     cwd: str | os.PathLike | None = None,
 ) -> Forked | None:
-    """The Python program ``argv``, started by the fork server that ``env`` names.
+    """The Python program ``argv``, a path and arguments, started by the fork server that ``env``
+    names; None where there is no server, or it needs a process of its own.
 
-    Args:
-        argv: path of the program, then its arguments.
-        fds: its standard input, output and error, then descriptors that it keeps open.
-
-    Returns:
-        None where there is no server, or the program needs a process of its own.
+    ``fds`` are its standard input, output and error, then descriptors that it keeps open.
     """
     address = env.get(VARIABLE, OFF)
     if address == OFF or len(fds) > _MOST_FDS or not _is_python(argv[0]):
@@ -129,10 +121,9 @@ def _is_python(program: str) -> bool:
 
 
 def _answer(server: socket.socket) -> tuple[bytes, int]:
-    try:
+    with contextlib.suppress(ConnectionResetError, struct.error):
         return _STATUS.unpack(server.recv(_STATUS.size))
-    except (ConnectionResetError, struct.error):
-        return _REFUSED, 0
+    return _REFUSED, 0
 
 
 @contextlib.contextmanager

@@ -35,11 +35,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_configured_run(parser: argparse.ArgumentParser, config: type, name: str) -> None:
-    """The options ``config`` of a run, whose folder may be named by its configuration file.
-
-    Args:
-        name: of the folder below ``runs/``; as for `configured_output`.
-    """
+    """The options ``config`` of a run, whose folder below ``runs/NAME`` may be named by its
+    configuration file."""
     parser.add_argument("config", nargs="?", metavar=Input("CONFIG"), help="YAML file of options")
     parser.add_argument(
         "--output",
@@ -84,9 +81,8 @@ def run_steps(
     as print the plan, and return False.
 
     Args:
-        run: the run's folder.
         settled: the number format that the steps were planned with, if they train anything.
-        shown: the file in it that is printed; empty for none.
+        shown: the file in the folder of the run that is printed; empty for none.
         before: printed before anything runs.
     """
     begin = {"begin": functools.partial(settled.keep, run)} if settled else {}
@@ -110,11 +106,7 @@ def run_steps(
 
 
 def launch_of(args: argparse.Namespace) -> Launch:
-    """What ``args``, with the options of `add_launch_options`, ask for.
-
-    Raises:
-        UserError: for an unknown launcher, or options that it does not have.
-    """
+    """What ``args``, with the options of `add_launch_options`, ask for."""
     if args.only_step:
         return Launch(LAUNCHERS["local"], args.only_step)
     with about("`--launcher`"):

@@ -148,14 +148,8 @@ def load_config(
     args: argparse.Namespace,
     presets: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Config:
-    """The values of ``args``, of the file ``args.config``, of the named preset, and the defaults.
-
-    Args:
-        presets: values by name; a field ``preset`` of ``config`` chooses one of them.
-
-    Raises:
-        UserError: for an unknown key, or a value that breaks its field's rule.
-    """
+    """The values of ``args``, of the file ``args.config``, of the one of ``presets`` that a field
+    ``preset`` names, and the defaults."""
     known = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
     given = {name: value for name, value in vars(args).items() if name in known}
     read = read_yaml(args.config, list(known)) if args.config else {}
@@ -180,12 +174,8 @@ def load_config(
 
 
 def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
-    """The ``option: value`` lines of a file, by field.
-
-    Raises:
-        UserError: if it is missing, is not YAML, has a key that is not among ``known``, or chooses
-            code, or where something is written.
-    """
+    """The ``option: value`` lines of a file, by field; one that is not among ``known``, or chooses
+    code or where something is written, is refused."""
     found = read_yaml_texts(path) or {}
     if not isinstance(found, dict):
         raise UserError(f"{path}: must contain `option: value` lines, got {shown(found)}")

@@ -41,18 +41,11 @@ _NOBODY = "@"
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """What one or several steps measured.
+    """What one or several steps measured."""
 
-    Attributes:
-        about: columns of the frame that all its rows share, such as ``row`` and ``seed``.
-        files: that were written, by what they are; they become inputs of the table. A folder stands
-            for the results in it.
-        options: of the run that measured it.
-    """
-
-    about: Mapping[str, Any]
-    files: Mapping[str, Path]
-    options: Any = None
+    about: Mapping[str, Any]  # columns that all its rows share, such as row and seed
+    files: Mapping[str, Path]  # that were written; a folder stands for the results in it
+    options: Any = None  # of the run that measured it
 
 
 def words(*given: Any) -> list[str]:

@@ -35,10 +35,8 @@ class Runner:
     Args:
         folder: the run's folder; all outputs lie inside.
         jobs: how many steps may run at a time; each gets its share of the processors.
-        display: where progress is shown.
         begin: called when the folder is there and locked, before the first step.
-        launcher: makes what carries out the steps (a `workflow.launchers.Launcher`) of its first
-            three arguments.
+        launcher: makes a `workflow.launchers.Launcher` of its first three arguments.
     """
 
     def __init__(
@@ -50,8 +48,6 @@ class Runner:
         begin: Callable[[], None] = lambda: None,
         launcher: Callable[..., Launcher] = Local,
     ):
-        if jobs < 1:
-            raise UserError(f"`--jobs` must be at least 1, got {jobs}")
         check_bound("steps", len(steps), folder)
         self.folder, self.steps = folder, list(steps)
         self.graph = Plan(self.steps)

@@ -108,23 +108,18 @@ def gpus_of(step: Step) -> int:
 
 
 class Plan:
-    """Steps, in an order in which they could run, and what each of them reads.
-
-    Attributes:
-        before: by name of a step, those before it whose outputs it reads, in their order.
-        outside: the files and folders that it reads and none of them makes.
-        unread: the same, of what nobody may look into.
-
-    Raises:
-        ValueError: if a name stands twice.
-    """
+    """Steps, in an order in which they could run, and what each of them reads, by its name."""
 
     def __init__(self, steps: Sequence[Step]):
         self.steps = steps
-        self.before: dict[str, list[Step]] = {}
-        self.outside: dict[str, list[Path]] = {}
-        self.unread: dict[str, list[Path]] = {}
+        self.before: dict[str, list[Step]] = {}  # those whose outputs it reads, in their order
+        self.outside: dict[str, list[Path]] = {}  # files and folders that none of them makes
+        self.unread: dict[str, list[Path]] = {}  # the same, of what nobody may look into
         makers: dict[Path, list[int]] = {}
+
+        def makers_of(path: Path) -> list[int]:
+            return [n for place in (path, *path.parents) for n in makers.get(place, ())]
+
         for number, step in enumerate(steps):
             if step.name in self.before:
                 raise ValueError(f"two steps are called {step.name!r}")
@@ -133,9 +128,9 @@ class Plan:
             for text, held in [word for c in step.commands for word in named_files(c)]:
                 for piece in all_pieces(text):
                     path = Path(piece)
-                    if "{" in piece and not any(p in makers for p in (path, *path.parents)):
+                    if "{" in piece and not makers_of(path):
                         path = Path(piece.partition("{")[0])
-                    if any(place in makers for place in (path, *path.parents)):
+                    if makers_of(path):
                         outside[False][path] = None
                         continue
                     given = [*step.inputs, *step.unread, *step.outputs]
@@ -144,9 +139,8 @@ class Plan:
                             outside[held][one] = None
             for paths in outside.values():
                 for path in list(paths):
-                    made = [n for place in (path, *path.parents) for n in makers.get(place, ())]
-                    found.update(made)
-                    if made:
+                    if made := makers_of(path):
+                        found.update(made)
                         del paths[path]
             self.before[step.name] = [steps[maker] for maker in sorted(found)]
             self.outside[step.name], self.unread[step.name] = map(list, outside.values())
@@ -167,9 +161,6 @@ class Plan:
 
         Files from outside count by their names and contents, not by their folders: the same encoder
         in another environment, or on another machine, leaves done what is done.
-
-        Raises:
-            UserError: if an input from outside is missing.
         """
         result: dict[str, str] = {}
         content = functools.cache(_content)  # many steps read the same large folder
@@ -291,11 +282,7 @@ class Stamp:
         self._note({"state": "failed", "begun": self._begun, "message": message}, over=True)
 
     def finish(self) -> None:
-        """Note that the step is done.
-
-        Raises:
-            UserError: if it did not leave the outputs it declares.
-        """
+        """Note that the step is done, which it is not without the outputs it declares."""
         for path in self._step.outputs:
             if not path.exists():
                 raise UserError(f"step {self._step.name!r} ended without making {path}")
@@ -322,13 +309,9 @@ class Stamp:
                 write_json(self.path, {**record, "digest": self.digest, "seconds": spent})
 
     def _sizes(self) -> dict[str, int]:
-        files = [
-            file
-            for path in self._step.outputs
-            for file in (path.rglob("*") if path.is_dir() else [path])
-            if file.is_file()
-        ]
-        return {str(file): file.stat().st_size for file in sorted(files)}
+        within = (p.rglob("*") if p.is_dir() else [p] for p in self._step.outputs)
+        files = sorted(file for file in itertools.chain(*within) if file.is_file())
+        return {str(file): file.stat().st_size for file in files}
 
 
 def seconds_taken(folder: Path, steps: Iterable[Step]) -> float:

@@ -86,23 +86,15 @@ class Pair:
 
 @dataclasses.dataclass(frozen=True)
 class Side:
-    """One side of a comparison.
-
-    Attributes:
-        name: of the encoder.
-        checkpoint, data: its file and its data folder.
-        code: the language's code in the encoder.
-        lang: the language of the text that it reads.
-        of: where it is fastText vectors, the encoder whose words have one; seed: of their training.
-    """
+    """One side of a comparison: an encoder, or fastText vectors."""
 
     name: str
     checkpoint: Path
     data: Path
-    code: str
-    lang: str
-    of: "Side | None" = None
-    seed: int = 0
+    code: str  # the language's, in the encoder
+    lang: str  # of the text that it reads
+    of: "Side | None" = None  # of fastText vectors, the encoder whose words have one
+    seed: int = 0  # of fastText vectors
 
 
 class Models(EncoderRun):
@@ -143,12 +135,9 @@ class Models(EncoderRun):
         self, side: Side, what: str, text: Path, unit: str, layers: str, *options: Any
     ) -> Path:
         """The states of ``text`` at ``layers``; ``what`` names them."""
-        name, to = (
-            f"extract-{side.name}.{side.code}-{what}",
-            f"states/{side.name}.{side.code}/{what}",
-        )
-        of = (side.checkpoint, side.data, side.code, text, unit)
-        return self.extract(name, to, *of, *options, "--layers", [layers])
+        name = f"{side.name}.{side.code}"
+        of = (side.checkpoint, side.data, side.code, text, unit, *options, "--layers", [layers])
+        return self.extract(f"extract-{name}-{what}", f"states/{name}/{what}", *of)
 
     def _vectors(self, side: Side, seed: int) -> Side:
         name, own = f"fasttext-{side.lang}-{seed}", self._seed(side.lang, seed)
@@ -158,18 +147,15 @@ class Models(EncoderRun):
         return seed + _LANGUAGE * self.options.language_list.index(lang)
 
     def _monolingual(self, lang: str, seed: int, random: bool = False) -> Side:
-        ready, name = (
-            self.options.ready.get(lang),
-            f"{'random' if random else 'mono'}-{lang}-{seed}",
-        )
-        if ready and not random:
-            return Side(*ready.of_seed(seed), lang, lang)
-        if ready:
-            data = ready.of_seed(seed)[2]
-        else:
-            data = self._data({lang: lang}, "joint", self.options.vocab_size // 2)
         kind, train = ("random", self.untrained) if random else ("mono", self.train)
         name = f"{kind}-{lang}-{seed}"
+        if ready := self.options.ready.get(lang):
+            given = ready.of_seed(seed)
+            if not random:
+                return Side(*given, lang, lang)
+            data = given[2]
+        else:
+            data = self._data({lang: lang}, "joint", self.options.vocab_size // 2)
         folder = train(name, data, self._seed(lang, seed), lang)
         return Side(name, folder / "checkpoint_best.pt", data, lang, lang)
 
@@ -212,24 +198,15 @@ def _both(pair: Pair, name: str, checkpoint: Path, data: Path) -> tuple[Side, Si
 
 @dataclasses.dataclass(frozen=True)
 class EncoderKind:
-    """One kind of encoders.
-
-    Attributes:
-        title: what tables say.
-        sides: the two encoders of a pair and seed, the same one if it is bilingual.
-        mapped: whether the first side is mapped into the space of the second.
-        under: what is below a head on one side.
-        same, other: whether it is for one language twice, and for two languages.
-        words: whether only words are compared, since it has no layers.
-    """
+    """One kind of encoders, a row of a study."""
 
     title: str
-    sides: Callable[[Models, Pair, int], tuple[Side, Side]]
-    mapped: bool
-    under: str = "bilingual"
-    same: bool = False
-    other: bool = True
-    words: bool = False
+    sides: Callable[[Models, Pair, int], tuple[Side, Side]]  # of a seed; the same if bilingual
+    mapped: bool  # the first side into the space of the second
+    under: str = "bilingual"  # what is below a head on one side
+    same: bool = False  # for one language twice
+    other: bool = True  # for two languages
+    words: bool = False  # only words are compared, since there are no layers
 
     def fits(self, pair: Pair) -> bool:
         """Whether the row has this pair."""

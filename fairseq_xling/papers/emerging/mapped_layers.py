@@ -262,11 +262,8 @@ def score_mapped(
     """Write the scores of every chosen setting and seed to ``result``.
 
     Args:
-        tuned: folder of an `eval transfer` with one encoder, whose chosen models are tested.
-        data: that encoder's data folder.
-        reader, reader_data: the encoder that reads the text below ``layer``, as ``lang``.
-        layer: the last of its layers that is used; 0 is the embeddings.
-        file: what to predict.
+        tuned: folder of an `eval transfer` with one encoder, whose data folder is ``data``.
+        reader, reader_data: the encoder that reads ``file`` as ``lang``, up to ``layer``.
         fitted: the map from its states to the fine-tuned model's; None leaves them unchanged.
     """
     from fairseq_xling.interop.encoder import Encoder

@@ -34,12 +34,7 @@ from fairseq_xling.studies.encoder_training import (
     counted,
     describe_steps,
 )
-from fairseq_xling.studies.gold_tasks import (
-    TASK_SETTINGS,
-    TASKS,
-    parse_tasks,
-    transfer_mean,
-)
+from fairseq_xling.studies.gold_tasks import TASK_SETTINGS, TASKS, parse_tasks, transfer_mean
 from fairseq_xling.studies.task_options import TaskOptions
 from fairseq_xling.text.vocabularies import modes
 from fairseq_xling.workflow.options import jobs_option, seeds_option, split_words
@@ -51,24 +46,17 @@ from fairseq_xling.workflow.settled import device_option, precision_option
 class Setting:
     """One row of the table.
 
-    Attributes:
-        code: its row in the specification; ``C`` and ``T`` are our controls, ``A5-union`` is A5
-            with the vocabulary of A3, so that only anchors differ.
-        name: its name in the paper; ``{third}`` and ``{sixth}`` stand for the last layer of the
-            paper's L1-3 and L1-6 at the given depth, ``{fourth}`` for the one after ``{third}``,
-            ``{depth}`` for the depth.
-        vocab: vocabulary mode of `fairseq-xling prepare`.
-        separate: the sharing plan, with the same fields.
-        needs: what it takes, `--other-text` or `--dictionary`.
-        paper_xnli: mean XNLI accuracy (%) over fr, ru and zh in the paper, if reported.
+    In texts ``{third}`` and ``{sixth}`` stand for the last layer of the paper's L1-3 and L1-6 at
+    the given depth, ``{fourth}`` for the one after ``{third}``, ``{depth}`` for the depth. ``C``
+    and ``T`` are our controls, ``A5-union`` is A5 with the vocabulary of A3: only anchors differ.
     """
 
     code: str
-    name: str
-    vocab: str
-    separate: str = ""
-    needs: str = ""
-    paper_xnli: float | None = None
+    name: str  # in the paper
+    vocab: str  # mode of `fairseq-xling prepare`
+    separate: str = ""  # the sharing plan
+    needs: str = ""  # `--other-text` or `--dictionary`
+    paper_xnli: float | None = None  # mean accuracy (%) over fr, ru and zh, if reported
 
     def at_depth(self, layers: int) -> "Setting":
         """The setting with its fields filled in for a model of ``layers`` layers.
@@ -175,11 +163,7 @@ class Options(EncoderTraining, PreparedText, _Compared):
 
     @property
     def rows(self) -> list[Setting]:
-        """The requested settings, or all that the inputs allow, at the model's depth.
-
-        Raises:
-            UserError: if there is no such setting, or the input of a requested one is missing.
-        """
+        """The requested settings, or all that the inputs allow, at the model's depth."""
         asked = [code.strip() for code in self.settings.split(",") if code.strip()]
         codes = [row.code for row in SETTINGS]
         for code in set(asked).difference(codes):
@@ -380,15 +364,8 @@ def _data(run: EncoderRun, o: Options, row: Setting, target: str) -> Path:
 
 
 def write_subset(source: str, like: str, output: str, seed: int) -> None:
-    """Random lines of ``source``, in their order, with as many characters as ``like`` has
-    (setting A2: domain, not size, differs).
-
-    The last line drawn is kept if that brings the size closer. Characters are counted because
-    words are not marked in every language.
-
-    Raises:
-        UserError: if ``source`` is smaller than ``like``.
-    """
+    """Random lines of ``source``, in their order, with as many characters as ``like`` has, to the
+    nearest line (setting A2: domain, not size, differs; not every language marks words)."""
     wanted = sum(len(line) for line in read_lines(like))
     lengths = np.array([len(line) for line in read_lines(source)], dtype=np.int64)
     if lengths.sum() < wanted:

@@ -79,9 +79,7 @@ class Options(EncoderOptions, _Compared):
     normalize: str = option("iterative", "normalisation before a map, as in `fairseq-xling map`")
     compare_layers: str = option("all", "layers to compare, such as 0,2-4")
     contexts: int = option(
-        5000,
-        "training sentences used as contexts of the dictionary's words; 0 is all",
-        least=0,
+        5000, "training sentences used as contexts of the dictionary's words; 0 is all", least=0
     )
     device: str = device_option()
     precision: str = precision_option()
@@ -355,17 +353,12 @@ Entries = list[tuple[str, str]]
 
 
 def split_entries(entries: Entries, share: float, seed: int) -> tuple[Entries, Entries]:
-    """Entries to fit maps on and entries to score; all of a source word are on one side.
+    """Entries to fit maps on, and those of a ``share`` of the source words to score; all of a word
+    are on one side, and at least one word is on each.
 
     >>> train, test = split_entries([("a", "x"), ("a", "y"), ("b", "z")], 0.5, 1)
     >>> len({word for word, _ in train}), len({word for word, _ in test})
     (1, 1)
-
-    Args:
-        share: share of the source words that are scored; at least one word is on each side.
-
-    Raises:
-        UserError: for fewer than two source words.
     """
     words = list(dict.fromkeys(word for word, _ in entries))
     if len(words) < 2:
@@ -385,13 +378,9 @@ def write_lexicon(
     seed: int,
     same: bool,
 ) -> None:
-    """``PAIR/train.tsv``, ``PAIR/test.tsv`` and ``words.LANG.txt`` in ``folder``.
-
-    Args:
-        files: by target language, a dictionary, or its two parts.
-        same: whether the source language is also compared with itself, where a word translates
-            itself.
-    """
+    """``PAIR/train.tsv``, ``PAIR/test.tsv`` and ``words.LANG.txt`` in ``folder``, of a dictionary
+    or its two parts for each target language; ``same``: also of the source language with itself,
+    where a word translates itself."""
     parts: dict[str, tuple[Entries, Entries]] = {}
     words: dict[str, dict[str, None]] = {source: {}}
     for target, paths in files.items():

@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import re
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -158,11 +158,7 @@ class Options(StudyText, TaskOptions, WithSeeds, WithLanguages):
 
 
 # Measures of the dictionary's words, at the best layer: that of the results, and its column.
-SCORES = {
-    "word_mrr": ("MRR", "value"),
-    "word_p1": ("P@1", "value"),
-    "word_layer": ("MRR", "layer"),
-}
+SCORES = {"word_mrr": ("MRR", "value"), "word_p1": ("P@1", "value"), "word_layer": ("MRR", "layer")}
 MRR = "MRR"
 ENCODER = "encoder"
 TITLES = {"glove": "GloVe", "word2vec": "Word2Vec", ENCODER: "masked LM"}
@@ -249,7 +245,7 @@ class SizeWindow(Study):
                 best = _train(run, name, data, size, seed) / "checkpoint_best.pt"
                 found = _evaluate(run, name, best, data, contexts)
             else:
-                vectors = VECTORS[model](run, name, data, seed)
+                vectors = _vectors(run, model, name, data, seed)
                 found = _look_up(run, name, vectors, data, contexts, seed)
             measure(*found, row=TITLES[model], sentences=size, window=window, seed=seed)
         for ready, seed in itertools.product(o.ready_list, o.seed_list):
@@ -388,28 +384,22 @@ def _evaluate(
     }
 
 
-def _word2vec(run: EncoderRun, name: str, data: Path, seed: int) -> Path:
-    o = run.options
+def _vectors(run: EncoderRun, model: str, name: str, data: Path, seed: int) -> Path:
+    """Vectors of one table for all languages, trained on the text of all together."""
+    from fairseq_xling.papers.mbert.static_vectors import train_vectors
+
+    o, to = run.options, f"models/{name}.safetensors"
+    if model == "glove":
+        values = {"data": data, "output": "{out}", "dim": o.dim, "window": o.glove_window}
+        values |= {"epochs": o.vector_epochs, "seed": seed}
+        return run.function(f"train-{name}", train_vectors, values=values, to=to)
     return run(
         f"train-{name}",
         *("fairseq-xling embed train", data, "--output {out} --dim", o.dim),
         *("--epochs", o.vector_epochs, "--window", o.word2vec_window, "--seed", seed),
-        to=f"models/{name}.safetensors",
-        also=[f"models/{name}.safetensors.json"],
+        to=to,
+        also=[f"{to}.json"],
     )
-
-
-def _glove(run: EncoderRun, name: str, data: Path, seed: int) -> Path:
-    from fairseq_xling.papers.mbert.static_vectors import train_vectors
-
-    o, to = run.options, f"models/{name}.safetensors"
-    values = {"data": data, "output": "{out}", "dim": o.dim, "window": o.glove_window}
-    values |= {"epochs": o.vector_epochs, "seed": seed}
-    return run.function(f"train-{name}", train_vectors, values=values, to=to)
-
-
-# Vectors of one table for all languages, trained on the text of all together.
-VECTORS: dict[str, Callable[..., Path]] = {"word2vec": _word2vec, "glove": _glove}
 
 
 def _look_up(
@@ -430,12 +420,10 @@ def _look_up(
             values |= {x: task.file(text, x, o.language_list[0]) for x in ("train", "valid")}
             values |= {"tests": tests, "columns": task.columns, "output": "{out}"}
             values |= {"network": o.static_classifier, "seed": seed}
-            given: dict[str, Any] = {
-                "values": values,
-                "to": f"tasks/{what}-{name}",
-                "unread": [*tests.values()],
-            }
-            learnt[what] = run.function(f"{what}-{name}", classify, **given)
+            given: dict[str, Any] = {"values": values, "unread": [*tests.values()]}
+            learnt[what] = run.function(
+                f"{what}-{name}", classify, **given, to=f"tasks/{what}-{name}"
+            )
     return found, learnt
 
 

@@ -79,14 +79,6 @@ class StaticEncoder:
             ids = torch.from_numpy(tokens)
             yield part, self._table[ids][None], text_mask(ids, unknown)
 
-    def masked_log_probs(self, *args: object, **kwargs: object) -> Iterator[Tensor]:
-        """Static vectors predict nothing.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError("static vectors have no language model")
-
 
 class OfMeans(nn.Module):
     """See the module's docstring; the inputs are those of `Esim`."""
@@ -112,19 +104,10 @@ class OfMeans(nn.Module):
 
 
 METRIC = "accuracy"  # of the head for pairs of texts
-# The networks by name: from D, C and the options of training.
-NETWORKS: Mapping[str, Callable[[int, int, EsimOptions], nn.Module]] = {
-    "means": lambda width, labels, options: OfMeans(
-        width, labels, hidden=options.hidden, dropout=options.dropout
-    ),
-    "esim": lambda width, labels, options: Esim(
-        width, labels, hidden=options.hidden, dropout=options.dropout
-    ),
-}
-# How each is trained by default.
-TRAINING = {
-    "means": EsimOptions(dropout=0.0, lr=1e-3),
-    "esim": EsimOptions(),
+# The networks by name, and how each is trained.
+NETWORKS: Mapping[str, tuple[Callable[..., nn.Module], EsimOptions]] = {
+    "means": (OfMeans, EsimOptions(dropout=0.0, lr=1e-3)),
+    "esim": (Esim, EsimOptions()),
 }
 
 
@@ -132,18 +115,13 @@ class StaticPairs:
     """Labelled pairs of texts as `fit_pairs` reads them.
 
     Args:
-        path: the file, of two texts and a label a line.
-        columns: which of its columns is what, empty for the usual ones.
-        encoder: cuts its texts into pieces.
+        path, columns: the file, and which of its columns is what.
         table: (V + 1, D) vectors; the last row is zeros, for a text without any known piece.
         labels: the number of each label, to which a training file adds its own.
 
     Attributes:
         labels: (N,) int64, -1 for a label that is not among those trained on.
         sizes: (N,) pieces of premise and hypothesis together.
-
-    Raises:
-        UserError: for a malformed file, or one without pairs or labels.
     """
 
     def __init__(
@@ -181,7 +159,7 @@ class StaticPairs:
 
 
 class _Side:
-    """The texts of one side, back to back."""
+    """The texts of one side, back to back; one without any known piece has ``nothing``."""
 
     def __init__(self, encoder: TextEncoder, texts: Sequence[str], nothing: int):
         ids, sizes = encoder.encode_block(texts)
@@ -215,19 +193,13 @@ def classify(
     network: str,
     seed: int,
 ) -> None:
-    """Train on the first language and test on all; write the record ``output/results.json``.
-
-    It is read as that of `fairseq-xling eval transfer`. The vectors stay as they are.
+    """Train on the first language and test on all; write the record ``output/results.json``, which
+    is read as that of `fairseq-xling eval transfer`. The vectors stay as they are.
 
     Args:
-        vectors: their file; data: the folder whose vocabulary they are of.
-        title: of the task.
-        train, valid: files of the first language; tests: those of all, by language.
-        columns: which of their columns is what, empty for the usual ones.
+        vectors, data: their file, and the folder whose vocabulary they are of.
+        train, valid, tests: files of the first language, and of all by language.
         network: one of `NETWORKS`.
-
-    Raises:
-        UserError: for a malformed file, or vectors of another vocabulary.
     """
     folder, source = DataFolder(data), next(iter(tests))
     table = torch.from_numpy(read_vectors(Path(vectors)).vectors).float()
@@ -244,10 +216,10 @@ def classify(
         return StaticPairs(Path(path), columns, encoder, table, labels, training)
 
     learnt, held = read(train, source, training=True), read(valid, source)
-    options = dataclasses.replace(TRAINING[network], seed=seed)
-    trained = fit_pairs(
-        lambda: NETWORKS[network](table.shape[1], len(labels), options), learnt, held, options
-    )
+    kind, options = NETWORKS[network]
+    options = dataclasses.replace(options, seed=seed)
+    sizes = {"hidden": options.hidden, "dropout": options.dropout}
+    trained = fit_pairs(lambda: kind(table.shape[1], len(labels), **sizes), learnt, held, options)
     about = {"source": source, "row": network, "seed": seed, "epoch": trained.epoch}
     about |= {"part": "test", "shifted": False, "measure": METRIC}
     rows = []

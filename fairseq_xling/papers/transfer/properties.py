@@ -39,15 +39,7 @@ from fairseq_xling.papers.transfer.zero_shot import data_folder
 from fairseq_xling.reports.page import PAGE, write_run
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import RESULTS, Chart, Record, Section, made, read_record
-from fairseq_xling.reports.rows import (
-    COLUMNS,
-    GIVEN,
-    Row,
-    columns_of,
-    distinct,
-    figures,
-    select,
-)
+from fairseq_xling.reports.rows import COLUMNS, GIVEN, Row, columns_of, distinct, figures, select
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.formats import formats
 from fairseq_xling.tasks.heads import heads
@@ -62,26 +54,15 @@ CORRELATIONS = ("points", "Pearson", "Spearman")
 
 @dataclass(frozen=True)
 class FinishedFigure:
-    """A figure of a run: one encoder on one language.
-
-    Attributes:
-        run: its folder.
-        config: its settings; their paths are relative to the folder in which it was started.
-        encoder: the encoder's name there.
-        row: its name among other rows, of other encoders and other runs.
-        sources: the languages that were trained on.
-        lang: the language tested.
-        values: the figure for each seed, in percent.
-        tested: the file it was tested on.
-    """
+    """A figure of a run: one encoder on one language."""
 
     run: Path
-    config: TransferOptions
+    config: TransferOptions  # whose paths are relative to the folder in which the run was started
     encoder: str
-    row: str
-    sources: tuple[str, ...]
-    lang: str
-    values: tuple[float, ...]
+    row: str  # unlike those of other encoders and other runs
+    sources: tuple[str, ...]  # languages that were trained on
+    lang: str  # that was tested
+    values: tuple[float, ...]  # of the seeds, in percent
     tested: Path = Path()
 
     @property
@@ -107,13 +88,13 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
             raise UserError(f"the run {folder} is named twice")
     by_run = [_figures_of(folder) for folder in folders]
     cells = [cell for found in by_run for cell in found]
-    for name in ("head", "figure"):
-        first, *others = ((cell.run, getattr(cell.config, name)) for cell in cells)
-        for run, got in others:
-            if got != first[1]:
-                what = "metric" if name == "figure" else name
+    for name, what in (("head", "head"), ("figure", "metric")):
+        values = [getattr(cell.config, name) for cell in cells]
+        for cell, got in zip(cells, values, strict=True):
+            if got != values[0]:
                 raise UserError(
-                    f"{run}: {what} must be {first[1]!r} like that of {first[0]}, got {got!r}"
+                    f"{cell.run}: {what} must be {values[0]!r} like that of {cells[0].run}, "
+                    f"got {got!r}"
                 )
     if not any(cell.zero_shot for cell in cells):
         raise UserError(
@@ -121,14 +102,11 @@ def read_runs(runs: Sequence[str | Path]) -> list[FinishedFigure]:
         )
     rows = Counter(row for found in by_run for row in {cell.row for cell in found})
     names = Counter(folder.name for folder in folders)
-    return [
-        cell
-        if rows[cell.row] == 1
-        else dataclasses.replace(
-            cell, row=f"{cell.row} ({cell.run.name if names[cell.run.name] == 1 else cell.run})"
-        )
-        for cell in cells
-    ]
+    for number, cell in enumerate(cells):
+        if rows[cell.row] > 1:
+            run = cell.run.name if names[cell.run.name] == 1 else cell.run
+            cells[number] = dataclasses.replace(cell, row=f"{cell.row} ({run})")
+    return cells
 
 
 def _figures_of(run: Path) -> list[FinishedFigure]:
@@ -161,20 +139,13 @@ def _figures_of(run: Path) -> list[FinishedFigure]:
 
 @dataclass(frozen=True)
 class Property:
-    """The property that figures are compared with.
-
-    Attributes:
-        name: of the verb.
-        title, lead, source: of the record.
-        xlabel: of the plot, with its unit.
-        notes: further notes for the reader.
-    """
+    """What figures are compared with: the verb's ``name``, and what its record says."""
 
     name: str
     title: str
     lead: str
     source: str
-    xlabel: str
+    xlabel: str  # of the plot, with its unit
     notes: Sequence[str] = ()
 
 
@@ -198,27 +169,25 @@ def write_scatter(
     """
     if not any(point.cell.zero_shot and point.x is not None for point in points):
         raise UserError(f"{prop.xlabel}: unknown for all languages that were not trained on")
-    config, runs = points[0].cell.config, dict.fromkeys(point.cell.run for point in points)
+    metric = points[0].cell.config.figure
     rows = [
         {
             **{"row": cell.row, "source": "+".join(cell.sources), "target": cell.lang},
-            **{"measure": config.figure, "value": cell.mean, "unit": "%", "x": point.x},
+            **{"measure": metric, "value": cell.mean, "unit": "%", "x": point.x},
             **{"zero-shot": cell.zero_shot, "over": len(cell.values), **point.details},
         }
         for point in points
         for cell in [point.cell]
     ]
-    record = made(
-        scatter_record(prop, rows), {**{f"run {run}": run / RESULTS for run in runs}, **inputs}
-    )
+    roles = {f"run {point.cell.run}": point.cell.run / RESULTS for point in points}
+    record = made(_record(prop, metric, rows), {**roles, **inputs})
     write_run(output, record)
     return f"{as_text(record)}\n\nreport: {output / PAGE}"
 
 
-def scatter_record(prop: Property, points: Sequence[Row]) -> Record:
-    """The record of figures, each with the property ``x`` and details in columns of their own: a
-    scatter plot, every figure, and correlations."""
-    metric, known = points[0]["measure"], {*COLUMNS, "x", "zero-shot", "over"}
+def _record(prop: Property, metric: str, points: Sequence[Row]) -> Record:
+    """A scatter plot, every figure and its details, and correlations."""
+    known = {*COLUMNS, "x", "zero-shot", "over"}
     several = len(distinct(points, "source")) > 1
     details = {name: name for name in columns_of(points) if name not in known}
     lines = {"encoder": "row", "languages": "{source}→{target}", **details}
@@ -274,15 +243,6 @@ def jaccard(first: Set[str], second: Set[str]) -> float:
     return len(first & second) / either if either else 0.0
 
 
-@dataclass(frozen=True)
-class Entities:
-    """The distinct subwords inside a file's spans, and the share of the words there with an
-    unknown one."""
-
-    subwords: frozenset[str]
-    unknown: float
-
-
 def entity_words(path: Path, head: str, columns: str = "") -> list[str]:
     """The distinct words inside the spans of a file, in its order."""
     found: dict[str, None] = {}
@@ -297,8 +257,11 @@ def entity_words(path: Path, head: str, columns: str = "") -> list[str]:
 
 
 @functools.cache
-def read_entities(path: Path, head: str, columns: str, data: Path, lang: str) -> Entities:
-    """The subwords inside the spans of a file, as input of encoders that read ``data``."""
+def read_entities(
+    path: Path, head: str, columns: str, data: Path, lang: str
+) -> tuple[frozenset[str], float]:
+    """The distinct subwords inside the spans of a file, as encoders that read ``data`` have them,
+    and the share of the words there with an unknown one."""
     words = entity_words(path, head, columns)
     folder = DataFolder(data)
     # Words are read one by one, so nothing is cut, however few the positions.
@@ -307,19 +270,15 @@ def read_entities(path: Path, head: str, columns: str, data: Path, lang: str) ->
     symbols = read_dictionary(folder.dictionary_path(lang))
     ids = np.unique(np.concatenate(found))
     unknown = sum(bool((word == UNK).any()) for word in found) / len(found)
-    return Entities(frozenset(piece(symbols[i]) for i in ids if i >= SPECIALS), unknown)
+    return frozenset(piece(symbols[i]) for i in ids if i >= SPECIALS), unknown
 
 
 def measure_overlap(cell: FinishedFigure) -> tuple[Point, dict[str, Path]]:
-    """The overlap of a cell's test file with the files that its model was trained on.
-
-    Returns:
-        It, and the files that it comes from, by role.
-    """
-    data = data_folder(cell.config, cell.encoder)
+    """The overlap of a cell's test file with the files that its model was trained on, and all of
+    these files by role."""
+    data, test = data_folder(cell.config, cell.encoder), cell.tested
     files = parse_files("--train", ",".join(cell.config.train))
     trained = [(lang, path) for lang, path in files if lang in cell.sources]
-    test = cell.tested
     for path in (data, *(path for _, path in trained), test):
         if not on_disk(path).exists():
             raise UserError(
@@ -327,25 +286,17 @@ def measure_overlap(cell: FinishedFigure) -> tuple[Point, dict[str, Path]]:
                 "where it was started"
             )
     how = cell.config.head, cell.config.columns, data
-    *train, tested = (
-        read_entities(path, *how, lang) for lang, path in [*trained, (cell.lang, test)]
-    )
-    first = frozenset().union(*(one.subwords for one in train))
-    overlap = jaccard(first, tested.subwords)
-    details = {
-        "overlap": overlap,
-        "shared": len(first & tested.subwords),
-        "in train": len(first),
-        "in test": len(tested.subwords),
-        "unknown (%)": 100 * tested.unknown,
-    }
+    first = frozenset().union(*(read_entities(path, *how, lang)[0] for lang, path in trained))
+    tested, unknown = read_entities(test, *how, cell.lang)
+    overlap = jaccard(first, tested)
+    details = {"overlap": overlap, "shared": len(first & tested), "in train": len(first)}
+    details |= {"in test": len(tested), "unknown (%)": 100 * unknown}
     roles = {f"train {path}": path for _, path in trained} | {f"test {test}": test}
     return Point(cell, overlap, details), roles | {f"data {data}": data / "meta.json"}
 
 
 def run_overlap(args: argparse.Namespace) -> str:
     """The verb ``eval overlap``; returns what it prints."""
-    output = Path(args.output)
     cells = read_runs(args.runs)
     head = cells[0].config.head
     if not issubclass(heads[head], Ner):
@@ -355,7 +306,7 @@ def run_overlap(args: argparse.Namespace) -> str:
         )
     measured = [measure_overlap(cell) for cell in cells]
     inputs = {role: path for _, roles in measured for role, path in roles.items()}
-    return write_scatter(output, OVERLAP, [point for point, _ in measured], inputs)
+    return write_scatter(Path(args.output), OVERLAP, [point for point, _ in measured], inputs)
 
 
 OVERLAP = Property(
@@ -392,22 +343,20 @@ def read_features(path: str | Path) -> dict[str, list[str]]:
     """By language its value of every feature; empty if unknown."""
     table: dict[str, list[str]] = {}
     names: list[str] = []
-    number = 0
     for number, line in enumerate(read_lines(path), start=1):
-        cells = [cell.strip() for cell in line.split("\t")]
+        lang, *values = cells = [cell.strip() for cell in line.split("\t")]
         place = f"{path}:{number}"
-        if not names:
-            if cells[0] != KEY or len(cells) < 2:
+        if number == 1:
+            names = cells
+            if lang != KEY or not values:
                 raise UserError(
                     f"{place}: the first row must be {KEY!r} and names of features, "
                     f"tab-separated, got {line!r}"
                 )
-            for name in cells:
-                if not name or cells.count(name) > 1:
+            for name in names:
+                if not name or names.count(name) > 1:
                     raise UserError(f"{place}: features must have different names, got {name!r}")
-            names = cells
             continue
-        lang, values = cells[0], cells[1:]
         if len(cells) != len(names):
             raise UserError(f"{place}: must have {len(names)} columns, got {len(cells)}")
         if not lang:
@@ -451,16 +400,14 @@ def measure_word_order(
 
 def run_word_order(args: argparse.Namespace) -> str:
     """The verb ``eval word-order``; returns what it prints."""
-    output = Path(args.output)
     cells, table = read_runs(args.runs), read_features(args.features)
     points = measure_word_order(args.features, table, cells)
     size = len(next(iter(table.values())))
     prop = dataclasses.replace(WORD_ORDER, xlabel=f"shared word-order features (of {size})")
-    unknown = [point.cell.lang for point in points if point.x is None]
-    if unknown:
-        note = f"Left out, as no feature is known: {', '.join(dict.fromkeys(unknown))}."
+    if unknown := dict.fromkeys(point.cell.lang for point in points if point.x is None):
+        note = f"Left out, as no feature is known: {', '.join(unknown)}."
         prop = dataclasses.replace(prop, notes=(*prop.notes, note))
-    return write_scatter(output, prop, points, {"features": Path(args.features)})
+    return write_scatter(Path(args.output), prop, points, {"features": Path(args.features)})
 
 
 WORD_ORDER = Property(

@@ -47,20 +47,13 @@ LANG = "{lang}"
 
 @dataclasses.dataclass(frozen=True)
 class TaggingRow:
-    """A row of the table.
-
-    Attributes:
-        mapped: whether the source's words are mapped into the target's space.
-        adversary: whether there is a discriminator.
-        target: of the target, how much annotation is read: none, some, or all, and then none of
-            the source.
-    """
+    """A row of the table."""
 
     code: str
     title: str
-    mapped: bool = False
-    adversary: bool = False
-    target: str = "none"
+    mapped: bool = False  # the source's words, into the target's space
+    adversary: bool = False  # a discriminator
+    target: str = "none"  # how much of its annotation is read: none, some, or all and no other
 
 
 ROWS = {

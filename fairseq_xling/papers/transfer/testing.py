@@ -9,10 +9,10 @@ direction; here ``D = mean(source) - mean(target)``. It selects alpha for each l
 set, as is done here unless alpha is given. Means are over the tokens of unannotated text.
 """
 
+import functools
 import statistics
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +51,15 @@ def language_mean(predictor: Predictor, lang: str, layer: int, sentences: int) -
 
 
 def score_shifted(
-    predictor: Predictor,
-    tests: Sequence[Test],
-    source: str,
-    shift: Mapping[str, Any],
-    metric: str,
+    predictor: Predictor, tests: Sequence[Test], source: str, shift: Mapping[str, Any], metric: str
 ) -> dict[str, Any]:
     """Scores of every target with its states shifted, by `Test.label`, each with its alpha.
 
-    Args:
-        shift: the ``layer``, ``alpha`` (a number, or ``auto``: the best of ``alphas`` on the file
-            of the language in ``dev``), and the ``sentences`` of a mean.
+    ``shift`` has the ``layer``, ``alpha`` (a number, or ``auto``: the best of ``alphas`` on the
+    file of the language in ``dev``), and the ``sentences`` of a mean.
     """
     layer, sentences = shift["layer"], shift["sentences"]
+    shifted = functools.partial(shifting, predictor.model.encoder, layer, option="--shift-layer")
     centre, found = language_mean(predictor, source, layer, sentences), {}
     for test in tests:
         if test.reads == source:
@@ -72,21 +68,17 @@ def score_shifted(
         curve: dict[float, float] = {}
         for alpha in parse_alphas(shift["alphas"]) if shift["alpha"] == "auto" else ():
             dev = shift["dev"][test.lang]
-            with _shifted(predictor, layer, alpha * vector):
+            with shifted(alpha * vector):
                 scores = predictor.predict(test.reads, dev).scores
             if metric not in scores:
                 raise UserError(f"`--shift-dev` {dev}: nothing in it is annotated")
             curve[alpha] = scores[metric]
         best = max(curve, key=lambda alpha: curve[alpha]) if curve else float(shift["alpha"])
-        with _shifted(predictor, layer, best * vector):
+        with shifted(best * vector):
             one = predictor.predict(test.reads, test.path)
         dev_curve = {f"{alpha:g}": value for alpha, value in curve.items()}
         found[test.label] = {"alpha": best, "dev": dev_curve, "scores": one.scores}
     return found
-
-
-def _shifted(predictor: Predictor, layer: int, vector: Tensor) -> AbstractContextManager[None]:
-    return shifting(predictor.model.encoder, layer, vector, "--shift-layer")
 
 
 @dataclass(frozen=True)
@@ -139,14 +131,13 @@ def score_models(
     to ``output``.
 
     Args:
-        data: the data folder.
         settings, seeds, folders, logs: of each model.
         tests, reads: the files to test on, as of `parse_tests`, and the language to read each as.
         shift: as of `score_shifted`.
     """
     models = [Trained(*of) for of in zip(settings, seeds, folders, logs, strict=True)]
     given = zip(parse_tests("--test", tests), reads, strict=True)
-    files = [Test(test.lang, lang, test.path, test.name) for test, lang in given]
+    files = [replace(test, reads=lang) for test, lang in given]
     chosen, found = choose(models, metric, best), []
     for model in models:
         if model.setting not in chosen:
@@ -174,5 +165,4 @@ def score_models(
         {"setting": model.setting, "seed": model.seed, "value": best_on_dev(model, metric)}
         for model in models
     ]
-    whole = {**about, "metric": metric, "dev": dev, "chosen": chosen, "tests": found}
-    write_json(output, whole)
+    write_json(output, {**about, "metric": metric, "dev": dev, "chosen": chosen, "tests": found})

@@ -1,6 +1,7 @@
 """Zero-shot transfer: encoders are fine-tuned on one language, with every setting of a grid, and
 the settings that are best on its dev file are tested on other languages."""
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -212,19 +213,19 @@ class Encoder:
 
 def encoders(o: Options) -> list[Encoder]:
     """The encoders that the settings name."""
-    found = []
-    for name, texts in (("encoder", o.encoder), ("scratch", o.scratch)):
+    found: dict[str, Encoder] = {}
+    for kind, texts in (("encoder", o.encoder), ("scratch", o.scratch)):
         for text in texts:
-            default = name if name == "scratch" else Path(text).parent.name or name
-            called, path = _named(f"--{name}", text, default)
+            default = kind if kind == "scratch" else Path(text).parent.name or kind
+            name, path = _named(f"--{kind}", text, default)
             if not path.is_file():
-                raise UserError(f"`--{name}` {path}: no such checkpoint")
-            found.append(Encoder(called, path, data_folder(o, called), name == "scratch"))
-    names = [one.name for one in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"two encoders are called {name!r}; name them, as in NAME=CHECKPOINT")
-    return found
+                raise UserError(f"`--{kind}` {path}: no such checkpoint")
+            if name in found:
+                raise UserError(
+                    f"two encoders are called {name!r}; name them, as in NAME=CHECKPOINT"
+                )
+            found[name] = Encoder(name, path, data_folder(o, name), kind == "scratch")
+    return list(found.values())
 
 
 def _named(flag: str, text: str, default: str) -> tuple[str, Path]:
@@ -247,20 +248,14 @@ def data_folder(o: Options, name: str) -> Path:
 
 @dataclasses.dataclass(frozen=True)
 class TrainSet:
-    """A model's training files, dev file and test files.
+    """A model's training files, dev file and test files."""
 
-    Attributes:
-        name: for file names; redundant with the other fields.
-        how: whether files are translations: ``translate-train``, ``translate-test``, or nothing.
-        row: of the table, after the encoder's name, unless that is ``how``.
-    """
-
-    name: str
+    name: str  # of files
     train: Files
     valid: Files
     tests: tuple[Test, ...]
-    how: str = ""
-    row: str = ""
+    how: str = ""  # translate-train or translate-test, where files are translations
+    row: str = ""  # of the table, after the encoder's name, unless that is ``how``
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -374,7 +369,10 @@ class ZeroShot(Study):
         if o.warmup >= 1:
             raise UserError(f"`--warmup` must be a share below 1, got {o.warmup}")
         parse_alphas(o.shift_alphas)
-        if o.shift_alpha != "auto" and not _is_number(o.shift_alpha):
+        alpha = math.nan
+        with contextlib.suppress(ValueError):
+            alpha = 0.0 if o.shift_alpha == "auto" else float(o.shift_alpha)
+        if not math.isfinite(alpha):
             raise UserError(f"`--shift-alpha` must be auto or a number, got {o.shift_alpha!r}")
         _ = o.seed_list, split_words("--train-args", o.train_args)
         chosen, sets = encoders(o), self.sets(o)
@@ -509,13 +507,6 @@ class Matrix(ZeroShot):
     sets = staticmethod(matrix)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
 def count_files(o: Options, flag: str, files: Files) -> list[int]:
     """The number of items in each file."""
     from fairseq_xling.tasks.heads import count_items, heads
@@ -556,12 +547,8 @@ def _train(
     if o.schedule == "linear":
         schedule[1] = "polynomial_decay"
         schedule += ["--total-num-update", updates]
-    optional = {
-        "--head-options": o.head_options,
-        "--format": o.format,
-        "--columns": o.columns,
-        "--skip-bad": o.skip_bad,
-    }
+    optional = {"--head-options": o.head_options, "--format": o.format}
+    optional |= {"--columns": o.columns, "--skip-bad": o.skip_bad}
     return run(
         f"train-{name}",
         *("fairseq-train", encoder.data, "--user-dir", USER_DIR),
@@ -596,17 +583,14 @@ def _train(
 
 
 def measurements(one: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each figure of each test of a model, in percent, line by line of the table, and for
-    each figure on dev files, those of the chosen settings first.
+    """Of ``one``, as `score_models` writes it: a row for each figure of each test, in percent, line
+    by line of the table, and for each figure on dev files, those of the chosen settings first.
 
     ``row`` is the name of a result, ``line`` that with what else tells its lines apart: shifted
     states, and the set that was tested on. ``task`` is the label of a test, ``set`` and ``target``
     are its test set and language; ``part`` is ``test`` or ``dev``. Where states were ``shifted``,
     ``alpha`` says by how much. `MEAN` is the mean over the languages that were not trained on,
     `GAP` how much better those are that were.
-
-    Args:
-        one: what `score_models` writes.
     """
     about = {"paper": "transfer", "study": "zero-shot", "unit": "%"}
     about |= {"row": one["name"], "source": "+".join(one["sources"])}

@@ -59,8 +59,11 @@ def write_demo(run: Path, scale: Scale, seed: int, precision: str, steps: Sequen
         curves = {tag: read_curves(log, tag) for tag in _SPLITS}
         every = scale.training.every
         rows += model_rows(name, chosen.rows, training, every, counts, curves)
-    for task in SHOWN:
-        rows += transfer_rows(task, tested_scores(run / "transfer" / task))
+    for task in SHOWN:  # both models' heads in each language, in percent
+        of = {"kind": "transfer", "task": task, "measure": TASKS[task].title, "unit": "%"}
+        for one in tested_scores(run / "transfer" / task):
+            model = {"row": NAMES[one["encoder"]], "target": one["target"]}
+            rows.append({**of, **model, "value": one["value"]})
     rows += migration_rows(read_record(run / MIGRATION).rows)
     notes = [note for section in chosen.sections[:2] for note in section.notes]
     record = demo_record(rows, {**_settings(scale, seed), "precision": precision}, seed, notes)
@@ -77,13 +80,8 @@ def model_rows(
     counts: Mapping[str, int],
     curves: Mapping[str, Mapping[str, Sequence[tuple[int, float]]]],
 ) -> Iterator[Row]:
-    """What was measured of a model.
-
-    Args:
-        chosen: what `eval` measured of its chosen checkpoint.
-        training: likewise, of that after ``every`` steps, that after twice as many, and so on.
-        curves: of its log, by tag.
-    """
+    """What `eval` measured of a model's ``chosen`` checkpoint, and in ``training`` of that after
+    ``every`` steps, after twice as many, and so on; and the ``curves`` of its log, by tag."""
     of = {"row": NAMES[name]}
     for row in chosen:
         if row["measure"] == NEIGHBOUR:
@@ -112,14 +110,6 @@ def model_rows(
                 about = {"kind": "curve", "split": split, "target": lang, "measure": measure}
                 for steps, value in curves[tag].get(f"mlm_{lang}_{unit}", ()):
                     yield {**of, **about, "steps": steps, "value": value}
-
-
-def transfer_rows(task: str, scores: Iterable[Row]) -> Iterator[Row]:
-    """The figures of both models' heads in each language, in percent."""
-    of = {"kind": "transfer", "task": task, "measure": TASKS[task].title, "unit": "%"}
-    for one in scores:
-        model = {"row": NAMES[one["encoder"]], "target": one["target"]}
-        yield {**of, **model, "value": one["value"]}
 
 
 def migration_rows(rows: Iterable[Row]) -> Iterator[Row]:

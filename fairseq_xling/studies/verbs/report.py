@@ -92,7 +92,11 @@ def run(options: Options) -> None:
     if options.jsonl is not None:
         print(f"scores: {options.jsonl}, {write_lines(options.jsonl, found):,} lines")
     if options.figures is not None:
-        write_figures(Path(options.figures), figures, form, options.figure_width)
+        Path(options.figures).mkdir(parents=True, exist_ok=True)
+        for name, drawing in figures.items():
+            data = figure_data(drawing, f".{form}", options.figure_width)
+            with atomic_write(Path(options.figures) / f"{name}.{form}") as file:
+                file.write(data)
         print(f"figures: {options.figures}, {len(figures):,} as {form.upper()}")
     if options.output is not None:
         for name, record in shown.items():
@@ -154,29 +158,13 @@ def check_folder(folder: Path, names: Iterable[str], form: str) -> None:
     """Reject a folder that the figures ``names`` cannot be written to."""
     if form not in FORMATS:
         raise UserError(f"`--figure-format`: {unknown_name('format', form, list(FORMATS))}")
-    names = list(names)
-    if not names:
+    files = [folder / f"{name}.{form}" for name in names]
+    if not files:
         raise UserError("`--figures` requires a RECORD with figures, got none")
-    refuse_files_above("--figures", folder / names[0])
-    taken = [f"{name}.{form}" for name in names if (folder / f"{name}.{form}").exists()]
-    if taken:
+    refuse_files_above("--figures", files[0])
+    if taken := [file.name for file in files if file.exists()]:
         more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
         raise UserError(
             f"`--figures` must be a folder without these figures, got {str(folder)!r} with "
             f"{taken[0]}{more}"
         )
-
-
-def write_figures(
-    folder: Path, figures: Mapping[str, Drawing], form: str, width: float | None
-) -> None:
-    """Write each of ``figures`` into ``folder`` as ``NAME.form``, atomically.
-
-    Args:
-        width: of each, in inches (default: as drawn).
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, drawing in figures.items():
-        data = figure_data(drawing, f".{form}", width)
-        with atomic_write(folder / f"{name}.{form}") as file:
-            file.write(data)

@@ -14,11 +14,8 @@ FOLDERS = ("fairseq_xling.workflow.launchers",)
 
 
 class StepFailed(UserError):
-    """A step's program ended with an error; the end of its log says which.
-
-    Attributes:
-        killed: whether a signal ended it, so that it may end well another time.
-    """
+    """A step's program ended with an error, which the end of its log says; where a signal ended it,
+    it was ``killed``, and may end well another time."""
 
     def __init__(self, message: str, killed: bool = False):
         super().__init__(message)
@@ -31,7 +28,6 @@ class Launcher:
     Class attributes: ``options``, a dataclass of what `--launcher-args` can say.
 
     Args:
-        folder: the run's folder.
         jobs: how many steps may run at the same time on one machine.
         say: prints a line that stays.
         values: an object of ``options``.
@@ -58,20 +54,13 @@ class Launcher:
     def open(
         self, steps: Sequence[Step], locks: Sequence[int] = ()
     ) -> AbstractContextManager[None]:
-        """What is there as long as ``steps`` are carried out.
-
-        Args:
-            locks: descriptors that hold locks; programs that keep them open keep others out.
-        """
+        """What is there as long as ``steps`` are carried out; programs that keep the descriptors
+        ``locks`` open keep others out of the run's folder."""
         return nullcontext()
 
     def carry_out(self, step: Step, stamp: Stamp) -> None:
-        """Bring ``step`` to done. Called from several threads at the same time.
-
-        Raises:
-            StepFailed: if its program fails.
-            UserError: if it was stopped, or ended without its outputs.
-        """
+        """Bring ``step`` to done, called from several threads at the same time; a StepFailed if its
+        program fails, a UserError if it was stopped or left no outputs."""
         raise NotImplementedError(type(self).__name__)
 
     def progress(self, step: Step) -> str:

@@ -170,15 +170,12 @@ def test_an_environment_that_python_reads_at_its_start_needs_a_process_of_its_ow
     assert begin("pass", PYTHONUNBUFFERED="1").wait() == 0
 
 
-def test_without_a_server_or_for_another_program_there_is_nothing_to_fork(env, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text("pass")
-    without = {name: value for name, value in env.items() if name != VARIABLE}
-    assert fork([str(script)], without) is None
-    assert fork([str(script)], {**env, VARIABLE: OFF}) is None
-    assert fork([str(script)], {**env, VARIABLE: str(tmp_path / "gone")}) is None
-    assert fork(["/bin/ls"], env) is None
-    assert fork([str(tmp_path / "missing.py")], env) is None
+def test_without_a_server_or_for_another_program_there_is_nothing_to_fork(env, begin, tmp_path):
+    for server in (OFF, str(tmp_path / "gone")):
+        assert begin("pass", **{VARIABLE: server}) is None
+    assert fork([str(tmp_path / "script.py")], {}) is None
+    for program in ("/bin/ls", str(tmp_path / "missing.py")):
+        assert fork([program], env) is None
 
 
 OWNER = """

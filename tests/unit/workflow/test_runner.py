@@ -142,8 +142,6 @@ def test_commands_and_a_dry_run_name_the_folders_of_own_code(tmp_path, monkeypat
 
 
 def test_a_run_that_cannot_be_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(UserError, match="`--jobs` must be at least 1, got 0"):
-        Runner(tmp_path, [], jobs=0)
     with pytest.raises(UserError, match="`--only-step`: unknown step 'c'; known: a, b"):
         Runner(tmp_path, chain(tmp_path)).run_one("c")
     monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "steps=2")

@@ -43,10 +43,7 @@ class Options(predict.Options):
         group=_LOWER,
     )
     layer: int = option(
-        REQUIRED,
-        "the last layer used; 0 is the embeddings",
-        range=NOT_NEGATIVE,
-        group=_LOWER,
+        REQUIRED, "the last layer used; 0 is the embeddings", range=NOT_NEGATIVE, group=_LOWER
     )
 
 

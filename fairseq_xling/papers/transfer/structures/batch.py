@@ -20,18 +20,12 @@ ROOT = -1  # the head of a word that has none
 
 
 class Neighbours(NamedTuple):
-    """The words at one edge from each word, and the word itself, d_i in all.
+    """The words at one edge from each word, and the word itself, d_i in all."""
 
-    Attributes:
-        words: (E,) int64, those of word 0, of word 1 and so on, each in the order of numbers.
-        starts: (N,) int64, where those of each word begin.
-        shares: (E,) 1 / d of the word whose neighbour it is; own_shares: 1 / d of itself.
-    """
-
-    words: Tensor
-    starts: Tensor
-    shares: Tensor
-    own_shares: Tensor
+    words: Tensor  # (E,) int64, those of word 0, of word 1 and so on, by number
+    starts: Tensor  # (N,) int64, where those of each word begin
+    shares: Tensor  # (E,) 1 / d of the word whose neighbour it is
+    own_shares: Tensor  # (E,) 1 / d of itself
 
 
 def neighbours(heads: Tensor, dtype: torch.dtype = torch.float32) -> Neighbours:
@@ -77,14 +71,11 @@ def distances(heads: Tensor, mask: Tensor) -> Tensor:
 
 
 def near_path(heads: Tensor, mask: Tensor, a: Tensor, b: Tensor, most: int) -> Tensor:
-    """(R, T) bool: words at most ``most`` edges away from the shortest path between two mentions.
+    """(R, T) bool: words at most ``most`` edges away from the shortest path between two mentions,
+    whose words are ``a`` and ``b``, (R, T) bool, at least one each.
 
     The path between mentions of several words is the shortest between a word of one and a word of
     the other (all such paths, if several are equally short). The mentions' own words are kept.
-
-    Args:
-        heads, mask: as of `distances`.
-        a, b: words of the two mentions, (R, T) bool, at least one each.
     """
     apart = distances(heads, mask)
     from_a = apart.masked_fill(~a[:, None, :], torch.inf).amin(-1)
@@ -100,25 +91,15 @@ _POOL = 20  # batches whose sentences are sorted by length together
 
 @dataclass(frozen=True)
 class Batch:
-    """Graphs and candidates; words have numbers from 0 in the batch.
+    """Graphs and candidates; words have numbers from 0 in the batch."""
 
-    Attributes:
-        vectors: (N, D) float32, of words.
-        rows: (F, N) int64, of the learnt features' tables.
-        heads: (N,) int64, the number of each word's head, or -1.
-        sizes: (R,) int64, words of each graph.
-        graph: (C,) int64, the graph of each candidate.
-        spans: (C, 4) int64, its mentions' words: from, to, from, to, the ends not included.
-        labels: (C,) int64, the number of its label, or -1.
-    """
-
-    vectors: Tensor
-    rows: Tensor
-    heads: Tensor
-    sizes: Tensor
-    graph: Tensor
-    spans: Tensor
-    labels: Tensor
+    vectors: Tensor  # (N, D) float32, of words
+    rows: Tensor  # (F, N) int64, of the learnt features' tables
+    heads: Tensor  # (N,) int64, the number of each word's head, or -1
+    sizes: Tensor  # (R,) int64, words of each graph
+    graph: Tensor  # (C,) int64, the graph of each candidate
+    spans: Tensor  # (C, 4) int64, its mentions' words: from, to, from, to, the ends not included
+    labels: Tensor  # (C,) int64, the number of its label, or -1
 
     def to(self, device: torch.device) -> "Batch":
         """The batch on another device."""
@@ -178,9 +159,10 @@ class Examples:
         self.sizes = np.array([len(one.words) for one in sentences])
         self.counts = np.array([len(some) for some in candidates])
         # All sentences one after another; heads and spans count from 0 in their own.
-        self._tables = [torch.from_numpy(one.table) for one in words]
-        self._parts = np.repeat(np.arange(len(words)), [len(one.rows) for one in words])
-        self._words = np.concatenate([rows for one in words for rows in one.rows])
+        firsts = np.cumsum([0, *(len(one.table) for one in words)])
+        parts = zip(firsts, words, strict=False)
+        self._table = torch.from_numpy(np.concatenate([one.table for one in words]))
+        self._words = np.concatenate([first + rows for first, one in parts for rows in one.rows])
         self._rows = np.concatenate([tables.rows(one) for one in sentences], 1)
         heads = [one.heads or (0,) * len(one.words) for one in sentences]
         self._heads = np.concatenate([np.array(one, dtype=np.int64) for one in heads]) - 1
@@ -202,23 +184,11 @@ class Examples:
         heads = np.where(heads < 0, ROOT, heads + np.repeat(starts, sizes))
         spans = self._spans[candidates] + np.repeat(starts, counts)[:, None]
         return Batch(
-            self._vectors(np.repeat(self._parts[chosen], sizes), words),
+            self._table.index_select(0, torch.from_numpy(self._words[words])),
             *map(torch.from_numpy, (self._rows[:, words], heads, sizes)),
             *map(torch.from_numpy, (np.repeat(np.arange(len(chosen)), counts), spans)),
             torch.from_numpy(self._labels[candidates]),
         )
-
-    def _vectors(self, parts: np.ndarray, words: np.ndarray) -> Tensor:
-        """(N, D) of the words of those numbers, each from the table of its part."""
-        rows = torch.from_numpy(self._words[words])
-        used = np.unique(parts)
-        if len(used) == 1:
-            return self._tables[used[0]].index_select(0, rows)
-        found = self._tables[0].new_empty(len(rows), self._tables[0].shape[1])
-        for part in used:
-            own = torch.from_numpy(np.flatnonzero(parts == part))
-            found[own] = self._tables[part].index_select(0, rows[own])
-        return found
 
     def batches(self, order: np.ndarray, most: int) -> list[np.ndarray]:
         """Sentences in that order, cut so that each batch has at most ``most`` candidates, or one

@@ -31,15 +31,10 @@ UNKNOWN = 0  # row of names that the training data lack
 
 @dataclass(frozen=True)
 class Feature:
-    """One learnt feature.
-
-    Attributes:
-        names: the name of each word of a sentence, (W,).
-        of_tree: whether the sentence must have a tree.
-    """
+    """One learnt feature: the name of each word of a sentence, (W,)."""
 
     names: Callable[[Sentence], Sequence[str]]
-    of_tree: bool
+    of_tree: bool  # the sentence must have a tree
 
 
 features: Registry[Feature] = Registry("feature")
@@ -85,11 +80,7 @@ def parse_features(text: str) -> tuple[str, ...]:
 
 
 class Tables:
-    """The rows of the learnt features.
-
-    Attributes:
-        names: of each feature, the names of its rows from 1; row 0 is of unknown names.
-    """
+    """The rows of the learnt features, by ``names`` from row 1; row 0 is of unknown names."""
 
     def __init__(self, names: dict[str, list[str]]):
         self.names = names
@@ -120,17 +111,11 @@ POOLS = ("first", "mean")
 
 @dataclass(frozen=True)
 class Words:
-    """Vectors of the words of some sentences.
+    """Vectors of the words of some sentences."""
 
-    Attributes:
-        table: (V, D) float32; row 0 is zero.
-        rows: for each sentence the rows of its words, (W,) int64.
-        unknown: the number of words without a vector.
-    """
-
-    table: np.ndarray
-    rows: list[np.ndarray]
-    unknown: int = 0
+    table: np.ndarray  # (V, D) float32; row 0 is zero
+    rows: list[np.ndarray]  # of the words of each sentence, (W,) int64
+    unknown: int = 0  # words without a vector
 
     @property
     def width(self) -> int:
@@ -165,15 +150,9 @@ class VectorFiles:
             raise UserError(f"`--vectors` must name a file of {lang}, got files of {known}")
         words = sorted({word for one in sentences for word in one})
         spelt = sorted({*words, *(word.lower() for word in words)})
-        found, known_rows = read_text_vectors(
-            self.paths[lang], [f"{WORD_MARK}{word}" for word in spelt]
-        )
+        found, known = read_text_vectors(self.paths[lang], [f"{WORD_MARK}{x}" for x in spelt])
         table = np.concatenate([np.zeros((1, found.shape[1]), np.float32), found])
-        places = {
-            word: row
-            for row, (word, has) in enumerate(zip(spelt, known_rows, strict=True), 1)
-            if has
-        }
+        places = {spelt[row]: row + 1 for row in np.flatnonzero(known)}
         rows = {word: places.get(word, places.get(word.lower(), 0)) for word in words}
         chosen = [np.array([rows[word] for word in one], dtype=np.int64) for one in sentences]
         return Words(table, chosen, sum(int((one == 0).sum()) for one in chosen))
@@ -200,14 +179,13 @@ class EncoderStates:
 
         if pool not in POOLS:
             raise UserError(f"`--pool` must be {' or '.join(POOLS)}, got {pool!r}")
-        self._settings = {
+        self._encoder, self._pool = Encoder.load(checkpoint, data=data, device=device), pool
+        self._about = {
             "checkpoint": str(Path(checkpoint).resolve()),
             "data": str(Path(data).resolve()) if data else None,
             "pool": pool,
+            "sha256": sha256(checkpoint),
         }
-        self._encoder = Encoder.load(checkpoint, data=data, device=device)
-        self._pool = pool
-        self._digest = sha256(checkpoint)
 
     def vectors(self, sentences: Sequence[Sequence[str]], lang: str) -> Words:
         """See `WordSource`; raises a UserError for a language that the model does not have."""
@@ -234,15 +212,12 @@ class EncoderStates:
         if self._pool == "first":
             lengths = np.ones_like(lengths)
         inside = firsts + lengths < len(states)  # the last state is that of </s>, or padding
-        if inside.any():
-            ends = (firsts + lengths)[inside]
-            sums = np.concatenate(
-                [np.zeros((1, states.shape[1])), np.cumsum(states, 0, np.float64)]
-            )
-            into[inside] = (sums[ends] - sums[firsts[inside]]) / lengths[inside, None]
+        sums = np.concatenate([np.zeros((1, states.shape[1])), np.cumsum(states, 0, np.float64)])
+        ends = (firsts + lengths)[inside]
+        into[inside] = (sums[ends] - sums[firsts[inside]]) / lengths[inside, None]
 
     def about(self) -> dict[str, Any]:
-        return {"encoder": {**self._settings, "sha256": self._digest}}
+        return {"encoder": self._about}
 
 
 class NoWords:
@@ -264,11 +239,7 @@ def find_source(
     pool: str = "first",
     device: str = "cpu",
 ) -> WordSource:
-    """The source of word vectors that options name.
-
-    Args:
-        needed: whether the feature ``word`` is chosen.
-    """
+    """The source of word vectors that options name; ``needed``: the feature ``word`` is chosen."""
     if bool(vectors) + bool(encoder) != int(needed):
         raise UserError(
             "`--vectors` or `--encoder` must be given, one of the two, if and only if `--features` "

@@ -55,19 +55,13 @@ _WHOLE = 400  # candidates of a batch that is only predicted
 
 @dataclasses.dataclass
 class Progress:
-    """Where a training is, after some epochs.
+    """Where a training is, after some epochs."""
 
-    Attributes:
-        epoch: how many are done; best: the one with the highest F1 on dev, from 1.
-        curve: F1 on dev after each, in [0, 1]; loss: the mean of the training loss in each.
-        lr: the learning rate of the next.
-    """
-
-    lr: float
-    epoch: int = 0
-    best: int = 0
-    curve: list[float] = dataclasses.field(default_factory=list)
-    loss: list[float] = dataclasses.field(default_factory=list)
+    lr: float  # of the next
+    epoch: int = 0  # how many are done
+    best: int = 0  # the one with the highest F1 on dev, from 1
+    curve: list[float] = dataclasses.field(default_factory=list)  # F1 on dev, in [0, 1]
+    loss: list[float] = dataclasses.field(default_factory=list)  # mean of the training loss
 
     def ended(self, settings: FitSettings) -> bool:
         """Whether there is no further epoch."""
@@ -102,10 +96,8 @@ def fit(
     identity: Mapping[str, Any] | None = None,
     passed: Callable[[float], object] = lambda f1: None,
 ) -> tuple[StructureModel, Progress]:
-    """Train on ``train``, and keep the epoch with the best micro-F1 on ``dev``.
-
-    The result depends on the examples and settings alone, and does not use torch's global
-    generator.
+    """Train on ``train``, and keep the epoch with the best micro-F1 on ``dev``; the result depends
+    on the examples and settings alone.
 
     Args:
         make: makes the model; its weights are drawn here.
@@ -113,9 +105,6 @@ def fit(
         state: file that holds the state between epochs; ``identity`` (JSON values) says what it is
             of, and a file of another training is not used.
         passed: called after each epoch with the F1 on dev, also for those that were done before.
-
-    Raises:
-        UserError: if no training candidate has a label other than `NONE`, or the loss diverges.
     """
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(settings.seed)

@@ -18,6 +18,7 @@ Words end at spaces and at the marks; the comment is left out, a blank line ends
 """
 
 import dataclasses
+import itertools
 import json
 import logging
 import re
@@ -78,7 +79,6 @@ class _Nothing:
         return True
 
     def say(self, path: Path) -> None:
-        """Name it, unless it is that of TACRED."""
         if self.name != NO_RELATION:
             logger.warning(
                 "%s: %s is read as no relation, %d of %d pairs: it is not counted",
@@ -109,7 +109,6 @@ class Tacred(Format):
 
     @staticmethod
     def read(path: Path, segment: str) -> Iterator[Sentence]:
-        """See `Format`; entries are numbered from 1 in messages, for they have no lines."""
         _refuse_segment(path, segment)
         entries = _entries(path)
         lines, nothing = _first_lines(path, len(entries)), _Nothing()
@@ -321,11 +320,8 @@ class Kbp37(Format):
             raise UserError(f"{path}: contains no sentences")
         nothing.say(path)
         if empty:
-            logger.warning(
-                "%s: %d records have a mention without words; the word next to it stands for it",
-                path,
-                empty,
-            )
+            said = "%s: %d records have a mention without words; the word next to it stands for it"
+            logger.warning(said, path, empty)
 
     @staticmethod
     def write(path: Path, sentences: Sequence[Sentence], source: Path) -> None:
@@ -413,21 +409,12 @@ def relations(path: Path, columns: Mapping[str, str]) -> Rows:
     for one in sentences:
         labels = {(link.first, link.second): link.label for link in one.relations}
         spans = [[mention.start, mention.end] for mention in one.entities]
-        pairs = one.pairs or [
-            (i, j) for i in range(len(spans)) for j in range(len(spans)) if i != j
+        pairs = one.pairs or itertools.permutations(range(len(spans)), 2)
+        targets = [
+            {"span1": spans[i], "span2": spans[j], "label": labels.get((i, j), [])}
+            for i, j in pairs
         ]
-        yield (
-            one.words,
-            [
-                {"span1": spans[i], "span2": spans[j], "label": labels.get((i, j), [])}
-                for i, j in pairs
-            ],
-        )
-
-
-def _unknown(label: str | None) -> bool:
-    """Whether there is no label; a probe's score counts Other, as one class more."""
-    return label is None
+        yield one.words, targets
 
 
 def _semeval(path: Path) -> Iterator[Sentence]:
@@ -438,7 +425,9 @@ def _semeval(path: Path) -> Iterator[Sentence]:
                 f"{path}:{number}: must be a text, a relation and perhaps a comment, got "
                 f"{len(lines)} lines"
             )
-        sentence, whole = marked_sentence(path, number, lines[0], lines[1].strip(), cut, _unknown)
+        label = lines[1].strip()
+        # A probe's score counts Other, as one class more.
+        sentence, whole = marked_sentence(path, number, lines[0], label, cut, lambda label: False)
         if not whole:
             raise UserError(f"{path}:{number}: a mention must have words, got {shown(lines[0])}")
         yield sentence

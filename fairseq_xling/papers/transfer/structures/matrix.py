@@ -40,7 +40,6 @@ def measurements(
     each file of another language: the F1 there of the one that does best.
 
     Args:
-        trainings: what they are, with their ``scores`` by file.
         sources: languages of each training set; languages: of each test file.
         always: by training set its most frequent ``label``, and the ``f1`` of it for every pair, by
             file; may be empty.
@@ -101,11 +100,11 @@ def compared_with(
     """``rows`` with the scores of ``others``, whose figures can be compared with theirs, seed by
     seed; ``inputs`` are those of the rows."""
     found = list(rows)
+    own = select(rows, OWN)
     for name, other in others.items():
         theirs = select(other.rows, OWN)
-        common = {}
-        for what, column in (("training set", "row"), ("seed", "seed")):
-            common[column] = {*distinct(theirs, column)} & {*distinct(select(rows, OWN), column)}
+        common = {x: {*distinct(theirs, x)} & {*distinct(own, x)} for x in ("row", "seed")}
+        for column, what in (("row", "training set"), ("seed", "seed")):
             if not common[column]:
                 raise UserError(f"`--compare` {name}: must have a {what} of this run")
         languages = {lang for row in common["row"] for lang in row.split("+")}
@@ -161,12 +160,10 @@ def _differences(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
     """`compared` as rows."""
     columns = {row["file"]: row["column"] for row in select(rows, OWN)}
     for one in compared(rows):
-        found = {
-            **{"paper": "transfer", "study": STUDY, "measure": DIFFERENCE, "value": one["mean"]},
-            **{"model": one["model"], "row": one["row"] or "each", "unit": "points"},
-            "other": one["other"] + (f" ({one['run']})" if one["run"] else ""),
-            **{"column": columns.get(one["file"], one["file"]), "seeds": len(one["seeds"])},
-        }
+        found = {"paper": "transfer", "study": STUDY, "measure": DIFFERENCE, "value": one["mean"]}
+        found |= {"model": one["model"], "row": one["row"] or "each", "unit": "points"}
+        found["other"] = one["other"] + (f" ({one['run']})" if one["run"] else "")
+        found |= {"column": columns.get(one["file"], one["file"]), "seeds": len(one["seeds"])}
         if one["p"] is not None:
             found["interval"] = f"{one['low']:+.1f} to {one['high']:+.1f}"
             found["p"] = shown_p(one["p"]).removeprefix("= ")
@@ -218,10 +215,9 @@ def matrix_record(rows: Sequence[Row], config: "MatrixConfig", notes: Sequence[s
 
 def matrix_notes(config: "MatrixConfig", results: Sequence[Mapping[str, Any]]) -> list[str]:
     """What a reader of the table must know."""
-    several = "," in config.seeds
-    spread = f"mean ± standard deviation over seeds {config.seeds}" if several else (
-        f"seed {config.seeds}"
-    )  # fmt: skip
+    spread = f"seed {config.seeds}"
+    if "," in config.seeds:
+        spread = f"mean ± standard deviation over seeds {config.seeds}"
     found = [
         f"micro F1 in percent, pairs without a label not counted, {spread}; rows are what was "
         "trained on, the epoch selected on dev files of the same languages",

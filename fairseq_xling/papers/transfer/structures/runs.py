@@ -47,6 +47,7 @@ from fairseq_xling.papers.transfer.structures.training import (
     MODEL,
     Library,
     Place,
+    Trained,
     read_model,
     tested,
     train,
@@ -111,34 +112,28 @@ def run_train(args: argparse.Namespace) -> None:
             )
         if tests:
             trained = read_model(path, device)
-            scores = {
-                name: predict_file(
-                    trained, library, place, config.format, output / "predictions" / name
-                )
-                for name, place in tests.items()
-            }
-            tested_files = {name: file for name, (_, file) in tests.items()}
-            write_scores(output, scores, {"model": path, **tested_files})
+            scores = predict_files(trained, library, tests, config.format, output / "predictions")
+            write_scores(output, scores, path, tests)
 
 
-def predict_file(
-    trained: Any, library: Library, place: Place, form: str, output: Path
-) -> dict[str, Any]:
-    """Predict a file, write it with its predictions, and return its record of scores."""
-    chosen = trained.about.features
-    file = library.file(place)
-    predicted, scores = tested(trained, file, library.words(place, chosen))
-    task = tasks[trained.about.task]
-    found = [
-        task.annotated(one, labels) for one, labels in zip(file.sentences, predicted, strict=True)
-    ]
-    formats[form].write(output, found, file.path)
-    about = {"language": file.lang, "file": str(file.path), "sha256": file.digest}
-    return {**about, "sentences": len(file.sentences), **scores}
+def predict_files(
+    trained: Trained, library: Library, tests: Mapping[str, Place], form: str, output: Path
+) -> dict[str, dict[str, Any]]:
+    """Predict files, write them with their predictions into ``output``, and return the scores of
+    each with what it is."""
+    found, task = {}, tasks[trained.about.task]
+    for name, place in tests.items():
+        file = library.file(place)
+        predicted, scores = tested(trained, file, library.words(place, trained.about.features))
+        sentences = map(task.annotated, file.sentences, predicted)
+        formats[form].write(output / name, list(sentences), file.path)
+        about = {"language": file.lang, "file": str(file.path), "sha256": file.digest}
+        found[name] = {**about, "sentences": len(file.sentences), **scores}
+    return found
 
 
 def write_scores(
-    output: Path, scores: Mapping[str, Mapping[str, Any]], used: Mapping[str, Path]
+    output: Path, scores: Mapping[str, Mapping[str, Any]], model: Path, tests: Mapping[str, Place]
 ) -> None:
     """Write ``scores.json``, the record of the annotated files, and print its table."""
     rows = []
@@ -154,7 +149,8 @@ def write_scores(
     )
     section = Section("Files", table, notes=notes_of_scores(scores))
     record = Record("Relations or roles that were predicted", rows, (section,))
-    write_record(output / "scores.json", made(record, used))
+    used = {name: path for name, (_, path) in tests.items()}
+    write_record(output / "scores.json", made(record, {"model": model, **used}))
     print(as_text(record))
 
 
@@ -178,31 +174,21 @@ def run_predict(args: argparse.Namespace) -> None:
     library = Library(reader, source)
     for place in places.values():
         library.words(place, about.features)  # every file is read before anything is written
-    scores = {
-        name: predict_file(trained, library, place, args.format, output / name)
-        for name, place in places.items()
-    }
-    used = {"model": model, **{name: path for name, (_, path) in places.items()}}
-    write_scores(output, scores, used)
+    scores = predict_files(trained, library, places, args.format, output)
+    write_scores(output, scores, model, places)
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One training.
+    """One training."""
 
-    Attributes:
-        row: the training set, languages joined by ``+``.
-        network, variant: the model, with its settings; seed: of the training, with its own.
-        name: of its files; different trainings have different ones.
-    """
-
-    row: str
+    row: str  # the training set, languages joined by +
     network: str
     variant: Variant
     seed: int
     model: ModelSettings
     fit: FitSettings
-    name: str
+    name: str  # of its files; different trainings have different ones
 
 
 def run_matrix(args: argparse.Namespace) -> None:
@@ -323,10 +309,7 @@ def _tested(
     trained = read_model(output / "trained" / f"{job.name}.safetensors", device)
     record = read_json(output / "trained" / f"{job.name}.json")
     predictions = output / "predictions" / job.name
-    scores = {
-        name: predict_file(trained, library, place, config.format, predictions / name)
-        for name, place in tests.items()
-    }
+    scores = predict_files(trained, library, tests, config.format, predictions)
     about = {"row": job.row, "network": job.network, "variant": job.variant.name, "seed": job.seed}
     write_json(path, {**about, **record, "scores": scores})
     return read_json(path)  # as a later call reads it

@@ -20,12 +20,7 @@ NONE = "NONE"  # the label of a candidate that is not annotated
 
 @dataclass(frozen=True)
 class Mention:
-    """An entity mention, or the trigger of an event.
-
-    Attributes:
-        start, end: its words, [start, end).
-        type: of the entity or event.
-    """
+    """An entity mention, or the trigger of an event: words [start, end)."""
 
     start: int
     end: int
@@ -34,12 +29,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Link:
-    """A labelled pair.
-
-    Attributes:
-        first, second: numbers of two entities, or of a trigger and an entity.
-        label: the relation, or the role of the entity.
-    """
+    """A labelled pair: of two entities a relation, or of a trigger and an entity its role."""
 
     first: int
     second: int
@@ -48,28 +38,18 @@ class Link:
 
 @dataclass(frozen=True)
 class Sentence(Item):
-    """One sentence.
+    """One sentence; its tree, if it has one, is W of ``upos``, ``heads`` and ``deprels``."""
 
-    Attributes:
-        name: its id in the file.
-        words: W of them, at least one.
-        upos, heads, deprels: its tree, W of each, or all empty if it has none.
-        entities, triggers: mentions.
-        relations: between entities, directed.
-        arguments: of triggers; ``first`` is a trigger, ``second`` an entity.
-        pairs: the candidates for relations where the file names them; None: all ordered pairs.
-    """
-
-    name: str
-    words: tuple[str, ...]
+    name: str  # its id in the file
+    words: tuple[str, ...]  # W, at least one
     upos: tuple[str, ...] = ()
     heads: tuple[int, ...] = ()
     deprels: tuple[str, ...] = ()
     entities: tuple[Mention, ...] = ()
     triggers: tuple[Mention, ...] = ()
-    relations: tuple[Link, ...] = ()
-    arguments: tuple[Link, ...] = ()
-    pairs: tuple[tuple[int, int], ...] | None = None
+    relations: tuple[Link, ...] = ()  # between entities, directed
+    arguments: tuple[Link, ...] = ()  # of triggers; the second is an entity
+    pairs: tuple[tuple[int, int], ...] | None = None  # candidates for relations; None: all ordered
 
     @property
     def has_tree(self) -> bool:
@@ -84,13 +64,7 @@ class Sentence(Item):
 
 
 def check(sentence: Sentence) -> Sentence:
-    """``sentence``, if it keeps every rule.
-
-    Raises:
-        UserError: for no words, a tree of another length, with a cycle, without or with two roots,
-            a head or span out of range, an index of a mention that does not exist, a pair that is
-            annotated twice, or too many words or pairs; one line with file and line.
-    """
+    """``sentence``, if it keeps every rule; else a UserError with file and line."""
     place, size = sentence.place, len(sentence.words)
     if not size:
         raise UserError(f"{place}: `words` must have at least 1 word, got 0")
@@ -156,13 +130,7 @@ def _check_links(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A pair of mentions.
-
-    Attributes:
-        first, second: the numbers of the two mentions.
-        a, b: the mentions.
-        label: what is annotated, or `NONE`.
-    """
+    """A pair of mentions ``a`` and ``b``, their numbers, and their label or `NONE`."""
 
     first: int
     second: int
@@ -173,11 +141,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Task:
-    """One kind of candidates: mentions of one kind with entities.
-
-    Attributes:
-        links: what is annotated of them, an attribute of a sentence; firsts: the first mentions.
-    """
+    """One kind of candidates, by attributes of a sentence: what is annotated, and the mentions that
+    come first; entities come second."""
 
     links: str
     firsts: str

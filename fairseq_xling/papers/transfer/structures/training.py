@@ -5,6 +5,7 @@ records the paths and digests of their files.
 """
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -38,35 +39,23 @@ from fairseq_xling.papers.transfer.structures.model import StructureModel
 from fairseq_xling.papers.transfer.structures.sentence import NONE, tasks
 
 _FILE = ArrayFile(
-    "fairseq_xling.structures",
-    "a model of structures (as `fairseq-xling struct train` writes it)",
+    "fairseq_xling.structures", "a model of structures (as `fairseq-xling struct train` writes it)"
 )
 MODEL = "model.safetensors"
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a model is, besides its weights.
+    """What a model is, besides its weights."""
 
-    Attributes:
-        task: a name in `tasks`.
-        features: in the order of a node's vector.
-        labels: by number, `NONE` first.
-        names: rows of the learnt features' tables, without that of unknown names.
-        vectors: width of word vectors.
-        model: its settings.
-        words: `WordSource.about` of its word vectors.
-        origin: of its training; JSON values.
-    """
-
-    task: str
-    features: tuple[str, ...]
-    labels: tuple[str, ...]
-    names: Mapping[str, list[str]]
-    vectors: int
+    task: str  # a name in `tasks`
+    features: tuple[str, ...]  # in the order of a node's vector
+    labels: tuple[str, ...]  # by number, `NONE` first
+    names: Mapping[str, list[str]]  # rows of the learnt features' tables, from 1
+    vectors: int  # width of word vectors
     model: ModelSettings
-    words: Mapping[str, Any]
-    origin: Mapping[str, Any]
+    words: Mapping[str, Any]  # `WordSource.about` of its word vectors
+    origin: Mapping[str, Any]  # of its training; JSON values
 
     @property
     def tables(self) -> Tables:
@@ -150,7 +139,11 @@ def read_model(path: str | Path, device: torch.device) -> Trained:
         tasks.check(about.task)
         if about.labels[0] != NONE or set(about.names) != set(about.features) - {WORD}:
             raise ValueError("labels or features")
-        _check_sizes(path, about, arrays)
+        # Nothing larger is made than the file has weights for.
+        held = sum(array.size for array in arrays.values())
+        most = max(about.model.width, about.model.hidden, about.model.embedding, about.vectors)
+        if most > held or about.model.layers > len(arrays):
+            raise UserError(f"{path}: its weights do not fit its description")
         network = about.make()
     try:
         network.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in arrays.items()})
@@ -159,14 +152,6 @@ def read_model(path: str | Path, device: torch.device) -> Trained:
     if not all(bool(value.isfinite().all()) for value in network.state_dict().values()):
         raise UserError(f"{path}: its weights must be finite")
     return Trained(about, network.to(device).eval())
-
-
-def _check_sizes(path: Path, about: Description, arrays: Mapping[str, np.ndarray]) -> None:
-    """Nothing larger is made than the file has weights for."""
-    held = sum(array.size for array in arrays.values())
-    most = max(about.model.width, about.model.hidden, about.model.embedding, about.vectors)
-    if most > held or about.model.layers > len(arrays):
-        raise UserError(f"{path}: its weights do not fit its description")
 
 
 def _check_same(option: str, path: str, digest: str) -> None:
@@ -287,16 +272,13 @@ def tested(trained: Trained, file: Loaded, words: Words) -> tuple[list[list[str]
     """The labels of a file's candidates, and their scores with what must be known about them."""
     predicted = trained.predict(file, words)
     flat = [label for own in predicted for label in own]
-    unseen: dict[str, int] = {}
-    for label in file.gold:
-        if label not in trained.about.labels:
-            unseen[label] = unseen.get(label, 0) + 1
-    scores: dict[str, Any] = {**micro_scores(flat, file.gold).values()}
+    unseen = Counter(label for label in file.gold if label not in trained.about.labels)
     right = sum(one == other for one, other in zip(flat, file.gold, strict=True))
-    scores |= {"accuracy": right / len(flat)}  # NONE is a label like any other
-    scores |= {"candidates": len(flat), "unseen_labels": dict(sorted(unseen.items()))}
-    scores |= {
+    return predicted, {
+        **micro_scores(flat, file.gold).values(),
+        "accuracy": right / len(flat),  # NONE is a label like any other
+        "candidates": len(flat),
+        "unseen_labels": dict(sorted(unseen.items())),
         "unknown_words": words.unknown,
         "words": sum(len(one.words) for one in file.sentences),
     }
-    return predicted, scores

@@ -10,7 +10,6 @@ from fairseq_xling.cli import main
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder, read_dictionary
 from fairseq_xling.mapping.vectors_file import Vectors, write_vectors
-from fairseq_xling.papers.mbert import static_vectors
 from fairseq_xling.papers.mbert.static_vectors import (
     NETWORKS,
     OfMeans,
@@ -37,11 +36,6 @@ def test_every_sentence_gets_its_rows_whatever_the_batches(max_tokens):
             and not words[len(ids) + 1 :].any()
         )
         assert torch.equal(states[1 : len(ids)], torch.from_numpy(table[ids[:-1]]))
-
-
-def test_there_is_no_language_model_in_it():
-    with pytest.raises(NotImplementedError, match="static vectors have no language model"):
-        StaticEncoder(np.zeros((7, 2)), ["en"]).masked_log_probs()
 
 
 WORDS, LANGUAGES = 30, ["en", "de", "zh"]
@@ -96,10 +90,9 @@ def world(tmp_path_factory):
 @pytest.fixture
 def quick(monkeypatch):
     fast = {"lr": 5e-3, "epochs": 20, "hidden": 32}
-    for name, options in static_vectors.TRAINING.items():
-        monkeypatch.setitem(
-            static_vectors.TRAINING, name, dataclasses.replace(options, dropout=0.0, **fast)
-        )
+    for name, (kind, options) in NETWORKS.items():
+        own = dataclasses.replace(options, dropout=0.0, **fast)
+        monkeypatch.setitem(NETWORKS, name, (kind, own))
 
 
 def files_of(text):

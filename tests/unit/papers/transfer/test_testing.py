@@ -10,51 +10,11 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.token_translation import shifting
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.papers.transfer import testing as module
 from fairseq_xling.papers.transfer.parsing import PAPER, Test, parse_alphas
 from fairseq_xling.papers.transfer.testing import Trained, best_on_dev, choose, language_mean
 
 ALPHAS = parse_alphas(PAPER)
-
-
-@pytest.fixture(params=["", "1", "TRILayer"])
-def model(request):
-    """An encoder whose first layer is shared, or each language's own, or which has a TRILayer."""
-    torch.manual_seed(1)
-    shape = EncoderShape(2, 16, 32, 4, 12, dropout=0.0, attention_dropout=0.0, init_std=0.3)
-    kind = TriEncoder if request.param == "TRILayer" else SeparableEncoder
-    plan = SharingPlan.parse("" if kind is TriEncoder else request.param, 2)
-    return SimpleNamespace(encoder=kind(shape, {"en": 30, "de": 30}, plan).eval())
-
-
-def states(model, lang):
-    tokens = torch.tensor([[3, 7, 9, 4]])
-    src = {"tokens": tokens, "positions": torch.arange(4)[None], "langs": torch.zeros_like(tokens)}
-    return model.encoder.states(src, (lang, lang))
-
-
-@pytest.mark.parametrize("lang", ["en", "de"])
-def test_no_shift_changes_no_bit_and_a_shift_moves_its_layer_by_the_vector(model, lang):
-    before, vector = states(model, lang), torch.linspace(-1, 1, 16)
-    with shifting(model.encoder, 1, 0.0 * vector):
-        assert torch.equal(states(model, lang)[-1], before[-1])
-    with shifting(model.encoder, 1, 0.5 * vector):
-        moved = states(model, lang)
-    torch.testing.assert_close(moved[1] - before[1], (0.5 * vector).expand(1, 4, 16))
-    assert torch.equal(moved[0], before[0]) and not torch.allclose(moved[-1], before[-1])
-    assert torch.equal(states(model, lang)[-1], before[-1])  # it ends with the block
-
-
-@pytest.mark.parametrize("layer", [0, 4])
-def test_a_layer_that_is_not_there_is_refused(model, layer):
-    last = model.encoder.depth
-    message = rf"`--shift-layer` must lie in \[1, {last}\], got {layer}"
-    with (
-        pytest.raises(UserError, match=message),
-        shifting(model.encoder, layer, torch.zeros(16), "--shift-layer"),
-    ):
-        pass
 
 
 class Labels:
