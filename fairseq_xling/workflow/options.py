@@ -27,8 +27,6 @@ from fairseq_xling.core.options import (
 from fairseq_xling.core.ranges import WORDS, option_name, parsed
 from fairseq_xling.core.registry import unknown_name
 
-_NULL = "tag:yaml.org,2002:null"
-
 
 class _Texts(yaml.SafeLoader):
     """YAML of texts, lists and mappings; a key must not stand twice: the last would win.
@@ -56,20 +54,9 @@ class _Texts(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_Texts.add_implicit_resolver(_NULL, re.compile(r"(~|null|Null|NULL|)$"), ["~", "n", "N", ""])
-
-
-def read_yaml_texts(path: str) -> Any:
-    """The texts, lists and mappings in a YAML file; None if it has no value."""
-    text = read_plain(path, "yaml")
-    try:
-        return _Texts(text).get_single_data()
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: not YAML ({error})") from None
-    except RecursionError:
-        raise UserError(f"{path}: not YAML that can be read (too deeply nested)") from None
-    except Exception as error:  # of what YAML describes but Python lacks
-        raise UserError(f"{path}: not YAML that can be read ({error})") from None
+_Texts.add_implicit_resolver(
+    "tag:yaml.org,2002:null", re.compile(r"(~|null|Null|NULL|)$"), ["~", "n", "N", ""]
+)
 
 
 __all__ = ["parse_numbers", "parse_seeds", "split_words"]  # of fairseq_xling.core.options
@@ -176,7 +163,15 @@ def load_config(
 def read_yaml(path: str, known: list[str]) -> dict[str, Any]:
     """The ``option: value`` lines of a file, by field; one that is not among ``known``, or chooses
     code or where something is written, is refused."""
-    found = read_yaml_texts(path) or {}
+    text = read_plain(path, "yaml")
+    try:
+        found = _Texts(text).get_single_data() or {}
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML ({error})") from None
+    except RecursionError:
+        raise UserError(f"{path}: not YAML that can be read (too deeply nested)") from None
+    except Exception as error:  # of what YAML describes but Python lacks
+        raise UserError(f"{path}: not YAML that can be read ({error})") from None
     if not isinstance(found, dict):
         raise UserError(f"{path}: must contain `option: value` lines, got {shown(found)}")
     values: dict[str, Any] = {}

@@ -83,16 +83,12 @@ class Run:
     ``run(kind, words..., to=PATH)`` adds a step and returns the path of its output. Inputs are
     those that its words name. A step that equals an earlier one of its kind is that one; where rows
     of a study have `labelled` runs, one that differs gets the label at the end of its name.
-
-    Attributes:
-        folder: of the run; options: its settings.
-        steps: by name; cells: what some of them measure.
     """
 
     def __init__(self, folder: Path, options: Any):
         self.folder, self.options, self.label = folder, options, ""
-        self.steps: dict[str, Step] = {}
-        self.cells: list[Cell] = []
+        self.steps: dict[str, Step] = {}  # by name
+        self.cells: list[Cell] = []  # what some of them measure
         self._known: dict[tuple[str, str], str] = {}
 
     def __call__(
@@ -115,15 +111,11 @@ class Run:
             outputs = [self.folder / _filled(one, marks) for one in (to, *also)]
             marks["{out}"] = outputs[0]
             marks |= {f"{{out{n}}}": path for n, path in enumerate(outputs[1:], start=1)}
-            own = f"{self.folder}/"  # which may itself look like a mark
-
-            def fill(word: str) -> str:
-                return own.join(_filled(part, marks) for part in word.split(own))
-
-            commands: list[list[str]] = []
-            for then, part in itertools.groupby(given, lambda one: one is THEN):
-                if not then:
-                    commands.append([fill(word) for word in words(*part)])
+            commands = [
+                [_filled(word, marks) for word in words(*part)]
+                for then, part in itertools.groupby(given, lambda one: one is THEN)
+                if not then
+            ]
             return Step(name, commands, outputs=outputs, **how)
 
         return self.add(build(self._name(kind, build, plain), self.label))

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError
@@ -38,6 +38,11 @@ def parse_alphas(text: str) -> tuple[float, ...]:
             f"{_MOST} steps, got {text!r}"
         )
     return tuple(sorted(found))
+
+
+def joined(files: Iterable[tuple[str, Path]]) -> str:
+    """Files by language as an option names them."""
+    return ",".join(f"{lang}={path}" for lang, path in files)
 
 
 def refuse_twice(flag: str, labels: Sequence[str], advice: str = "") -> None:

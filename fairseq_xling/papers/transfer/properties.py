@@ -21,7 +21,7 @@ import dataclasses
 import functools
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,12 @@ def _record(prop: Property, metric: str, points: Sequence[Row]) -> Record:
     several = len(distinct(points, "source")) > 1
     details = {name: name for name in columns_of(points) if name not in known}
     lines = {"encoder": "row", "languages": "{source}→{target}", **details}
+    correlations: list[Row] = []
+    for row in distinct(points, "row"):
+        own = select(points, {"row": row, "zero-shot": True, "x": GIVEN})
+        sides = [one["x"] for one in own], [one["value"] for one in own]
+        figures_of = zip(CORRELATIONS, (len(own), *(correlation(*sides) or ())), strict=False)
+        correlations += [{"row": row, "measure": name, "value": x} for name, x in figures_of]
     chart = Chart(
         "scatter",
         {"measure": metric, "zero-shot": True},
@@ -210,10 +216,7 @@ def _record(prop: Property, metric: str, points: Sequence[Row]) -> Record:
     found = Table({"encoder": "row"}, where={"measure": list(CORRELATIONS)}, order=CORRELATIONS)
     return Record(
         prop.title,
-        [
-            {"paper": "transfer", "study": prop.name, **row}
-            for row in (*points, *_correlations(points))
-        ],
+        [{"paper": "transfer", "study": prop.name, **row} for row in (*points, *correlations)],
         (
             Section(title, table, chart, [*notes, *prop.notes], name="plot"),
             Section("Correlation", found, notes=[few], name="correlation"),
@@ -221,16 +224,6 @@ def _record(prop: Property, metric: str, points: Sequence[Row]) -> Record:
         source=prop.source,
         lead=[prop.lead],
     )
-
-
-def _correlations(points: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    for row in distinct(points, "row"):
-        own = select(points, {"row": row, "zero-shot": True, "x": GIVEN})
-        sides = [one["x"] for one in own], [one["value"] for one in own]
-        found = len(own), *(correlation(*sides) or (None, None))
-        for name, value in zip(CORRELATIONS, found, strict=True):
-            if value is not None:
-                yield {"row": row, "measure": name, "value": value}
 
 
 def jaccard(first: Set[str], second: Set[str]) -> float:

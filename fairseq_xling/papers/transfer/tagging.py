@@ -19,6 +19,7 @@ from fairseq_xling.core.ranges import BELOW_ONE, POSITIVE
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine import training_log
 from fairseq_xling.engine.precision import device_options
+from fairseq_xling.papers.transfer.parsing import joined
 from fairseq_xling.reports.paired import in_words, paired_difference
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Section
@@ -167,10 +168,9 @@ class AdversarialTagging(Study):
         learnt = [source, *(targets if any(row.target != "none" for row in o.row_list) else ())]
         of = {"train": learnt, "valid": learnt, "test": o.language_list, "unlabelled": targets}
         for name in of:
-            if LANG not in getattr(o, name):
+            if LANG not in (path := getattr(o, name)):
                 raise UserError(
-                    f"`--{name}` must be a path with {LANG} for the language, got "
-                    f"{getattr(o, name)!r}"
+                    f"`--{name}` must be a path with {LANG} for the language, got {path!r}"
                 )
         for pattern in o.text:
             if LANG not in pattern:
@@ -378,8 +378,8 @@ def _train(
         f"train-{name}",
         *("fairseq-train --user-dir", USER_DIR, "--task adversarial_tagging"),
         "--arch adversarial_tagger --criterion adversarial_tagging",
-        ["--languages", ",".join(languages), "--vectors", _joined(vectors)],
-        ["--train-file", _joined(train), "--valid-file", _joined(valid)],
+        ["--languages", ",".join(languages), "--vectors", joined(vectors.items())],
+        ["--train-file", joined(train.items()), "--valid-file", joined(valid.items())],
         ["--head", o.head, "--normalize", o.normalize],
         {"--columns": o.columns},
         ["--epoch-sentences", o.sentences, *options],
@@ -399,10 +399,6 @@ def _train(
         resumable=True,
         progress=functools.partial(training_log.progress, updates=o.epochs * updates),
     )
-
-
-def _joined(files: Mapping[str, Path]) -> str:
-    return ",".join(f"{lang}={path}" for lang, path in files.items())
 
 
 def sample_items(given: str, output: str, count: int, columns: str) -> None:

@@ -24,6 +24,7 @@ from fairseq_xling.engine.precision import device_options
 from fairseq_xling.papers.transfer.parsing import (
     PAPER,
     Test,
+    joined,
     parse_alphas,
     parse_tests,
     refuse_twice,
@@ -527,10 +528,6 @@ def _with_annotation(o: Options, files: Sequence[tuple[str, Path]]) -> list[Path
     return [one for _, path in files for one in (path, *beside(path))]
 
 
-def _joined(files: Files) -> str:
-    return ",".join(f"{lang}={path}" for lang, path in files)
-
-
 def _train(
     run: Run,
     o: Options,
@@ -555,8 +552,8 @@ def _train(
         "--task cross_lingual_transfer --arch cross_lingual_transfer",
         *("--criterion cross_lingual_transfer --encoder", encoder.checkpoint),
         {"--reset-encoder": encoder.scratch},
-        ["--head", o.head, "--train-file", _joined(data.train)],
-        ["--valid-file", _joined(data.valid)],
+        ["--head", o.head, "--train-file", joined(data.train)],
+        ["--valid-file", joined(data.valid)],
         optional,
         ["--unknown-labels", o.unknown_labels, "--too-long", o.too_long],
         {"--freeze-layers": o.freeze_layers, "--freeze-encoder": o.freeze_encoder},

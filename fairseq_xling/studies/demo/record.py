@@ -66,7 +66,21 @@ def write_demo(run: Path, scale: Scale, seed: int, precision: str, steps: Sequen
             rows.append({**of, **model, "value": one["value"]})
     rows += migration_rows(read_record(run / MIGRATION).rows)
     notes = [note for section in chosen.sections[:2] for note in section.notes]
-    record = demo_record(rows, {**_settings(scale, seed), "precision": precision}, seed, notes)
+    about = {"paper": "emerging", "seed": seed}
+    own = [{**about, **row, "study": "demo"} for row in rows]
+    record = Record(
+        "Cross-lingual structure without parallel text",
+        [{name: value for name, value in row.items() if value is not None} for row in own],
+        (*_of_models(own, notes), *_of_migration(own)),
+        source=PAPER,
+        lead=[
+            f"Two masked language models of {SOURCE} and {TARGET} were trained without parallel "
+            "text: one shares all parameters, the other has a private copy of each parameter per "
+            "language. Its English parts were then migrated to German.",
+            *map(sentence, five_lines(own)),
+        ],
+        config={**_settings(scale, seed), "precision": precision},
+    )
     write_run(run, with_steps(made(record, {}), run, steps))
     with atomic_write(run / "summary.txt", "w") as file:
         file.write("\n".join(five_lines(rows)) + "\n")
@@ -183,27 +197,6 @@ def _settings(scale: Scale, seed: int) -> dict[str, Any]:
         "seed of corpus and training": seed,
         **{f"migration: {name.replace('_', ' ')}": value for name, value in migrating.items()},
     }
-
-
-def demo_record(
-    rows: Iterable[Row], settings: Mapping[str, Any], seed: int, notes: Sequence[str]
-) -> Record:
-    """The record; ``notes`` are those on retrieval."""
-    about = {"paper": "emerging", "seed": seed}
-    own = [{**about, **row, "study": "demo"} for row in rows]
-    return Record(
-        "Cross-lingual structure without parallel text",
-        [{name: value for name, value in row.items() if value is not None} for row in own],
-        (*_of_models(own, notes), *_of_migration(own)),
-        source=PAPER,
-        lead=[
-            f"Two masked language models of {SOURCE} and {TARGET} were trained without parallel "
-            "text: one shares all parameters, the other has a private copy of each parameter per "
-            "language. Its English parts were then migrated to German.",
-            *map(sentence, five_lines(own)),
-        ],
-        config=settings,
-    )
 
 
 def _of_models(rows: Sequence[Row], notes: Sequence[str]) -> Iterator[Section]:

@@ -63,14 +63,14 @@ class ModelSettings(ModelOptions, _Network):
     """Kind, a name in `networks`, and sizes."""
 
     def __post_init__(self) -> None:
-        from fairseq_xling.papers.transfer.structures.model import networks
+        from fairseq_xling.papers.transfer.structures.networks import networks
 
         networks.check(self.network)
         check_fields(type(self), self)
 
     def needs_trees(self, chosen: Sequence[str]) -> bool:
         """Whether a model with these features reads trees."""
-        from fairseq_xling.papers.transfer.structures.model import networks
+        from fairseq_xling.papers.transfer.structures.networks import networks
 
         of_trees = any(features[name].of_tree for name in chosen if name != WORD)
         network = self.layers > 0 and networks[self.network].needs_tree

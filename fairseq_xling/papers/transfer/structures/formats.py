@@ -178,6 +178,7 @@ def _sentence(path: Path, line: int, number: int, entry: Any, nothing: _Nothing)
     )
 
 
+_WORDS = {"words": str, "upos": str, "heads": int, "deprels": str}
 _RELATION = ("from", "to", "label")
 _ARGUMENT = ("trigger", "entity", "role")
 
@@ -205,7 +206,16 @@ class JsonLines(Format):
         number, nothing = 0, _Nothing()
         for number, line in enumerate(read_lines(path), start=1):
             with one_row():
-                one = _json_lines_sentence(path, number, parse_json(path, line, number))
+                where, value = f"{path}:{number}", parse_json(path, line, number)
+                get_value(where, value, "words", list)
+                one = Sentence(
+                    *(str(path), number, str(value.get("id", number))),
+                    *(_list(where, value, key, kind) for key, kind in _WORDS.items()),
+                    *(_mentions(where, value, key) for key in ("entities", "triggers")),
+                    _links(where, value, "relations", _RELATION),
+                    _links(where, value, "arguments", _ARGUMENT),
+                )
+                check(one)
                 links = tuple(link for link in one.relations if not nothing(link.label))
                 yield dataclasses.replace(one, relations=links)
         nothing.say(path)
@@ -226,24 +236,6 @@ class JsonLines(Format):
 
 def _values(links: Sequence[Link], keys: tuple[str, str, str]) -> list[dict[str, Any]]:
     return [dict(zip(keys, (x.first, x.second, x.label), strict=True)) for x in links]
-
-
-def _json_lines_sentence(path: Path, number: int, value: Any) -> Sentence:
-    where = f"{path}:{number}"
-    get_value(where, value, "words", list)
-    kinds = {"words": str, "upos": str, "heads": int, "deprels": str}
-    return check(
-        Sentence(
-            str(path),
-            number,
-            str(value.get("id", number)),
-            *(_list(where, value, key, kind) for key, kind in kinds.items()),
-            _mentions(where, value, "entities"),
-            _mentions(where, value, "triggers"),
-            _links(where, value, "relations", _RELATION),
-            _links(where, value, "arguments", _ARGUMENT),
-        )
-    )
 
 
 def _list(where: str, value: Any, key: str, kind: type) -> tuple[Any, ...]:

@@ -91,8 +91,8 @@ def run_train(args: argparse.Namespace) -> None:
     values = sorted(dataclasses.asdict(config).items())
     kept = {x: list(y) if isinstance(y, tuple) else y for x, y in values if x not in _NOT_KEPT}
     library = Library(reader, source)
-    if not output.exists():  # so that a damaged file leaves nothing behind
-        library.check((*places, *dev))
+    for place in () if output.exists() else (*places, *dev):
+        library.file(place)  # so that a damaged one leaves nothing behind
     claim(output, {**identity, "settings": kept})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         path = output / MODEL
@@ -211,9 +211,9 @@ def run_matrix(args: argparse.Namespace) -> None:
     source = config.source()
     library = Library(config.reader(models), source)
     output = Path(args.output)
-    if not output.exists():  # so that a damaged file leaves nothing behind
-        sources = {lang for langs in rows.values() for lang in langs}
-        library.check((x, p) for which in (places, dev) for x in sorted(sources) for p in which[x])
+    for lang in () if output.exists() else sorted({lang for own in rows.values() for lang in own}):
+        for path in (*places[lang], *dev[lang]):
+            library.file((lang, path))  # so that a damaged one leaves nothing behind
     claim(output, {"task": config.task, "words": source.about()})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         for job in jobs:

@@ -70,7 +70,19 @@ def check(sentence: Sentence) -> Sentence:
         raise UserError(f"{place}: `words` must have at least 1 word, got 0")
     check_bound("sentence", size, place)
     refuse_withheld(place, sentence.words)
-    _check_tree(sentence, place, size)
+    lengths = {name: len(getattr(sentence, name)) for name in ("upos", "heads", "deprels")}
+    for name, length in lengths.items() if any(lengths.values()) else ():
+        if length != size:
+            raise UserError(
+                f"{place}: `{name}` must have {size} values, as many as words, got {length}"
+            )
+    for word, head in enumerate(sentence.heads, start=1):
+        if not 0 <= head <= size:
+            raise UserError(
+                f"{place}: `heads` must be numbers from 0 to {size}, got {head} at word {word}"
+            )
+    if sentence.heads and (fault := tree_fault(sentence.heads)):
+        raise UserError(f"{place}: `heads`, word {fault[0] + 1}: {fault[1]}")
     for what in ("entities", "triggers"):
         for number, one in enumerate(getattr(sentence, what)):
             if not 0 <= one.start < one.end <= size:
@@ -84,23 +96,6 @@ def check(sentence: Sentence) -> Sentence:
     _check_links(place, "relations", sentence.relations, (entities, "entity", entities, "entity"))
     _check_links(place, "arguments", sentence.arguments, (triggers, "trigger", entities, "entity"))
     return sentence
-
-
-def _check_tree(sentence: Sentence, place: str, size: int) -> None:
-    lengths = {name: len(getattr(sentence, name)) for name in ("upos", "heads", "deprels")}
-    if not any(lengths.values()):
-        return
-    for name, length in lengths.items():
-        if length != size:
-            raise UserError(f"{place}: `{name}` must have {size} values, as many as words, "
-                            f"got {length}")  # fmt: skip
-    for word, head in enumerate(sentence.heads, start=1):
-        if not 0 <= head <= size:
-            raise UserError(
-                f"{place}: `heads` must be numbers from 0 to {size}, got {head} at word {word}"
-            )
-    if fault := tree_fault(sentence.heads):
-        raise UserError(f"{place}: `heads`, word {fault[0] + 1}: {fault[1]}")
 
 
 def _check_links(

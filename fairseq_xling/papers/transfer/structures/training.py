@@ -6,7 +6,7 @@ records the paths and digests of their files.
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -183,11 +183,6 @@ class Library:
         if place in self._files:
             return self._files[place].gold
         return dataclasses.replace(self._reader, trees="", needs_trees=False).read(*place).gold
-
-    def check(self, places: Iterable[Place]) -> None:
-        """Read files before anything is written; errors as `file`."""
-        for place in places:
-            self.file(place)
 
     def words(self, place: Place, chosen: Sequence[str]) -> Words:
         """The vectors of its words, of width 0 without the feature ``word``."""

@@ -19,7 +19,8 @@ from fairseq_xling.papers.transfer.structures.features import (
     features,
     parse_features,
 )
-from fairseq_xling.papers.transfer.structures.model import StructureModel, dropped, networks
+from fairseq_xling.papers.transfer.structures.model import StructureModel
+from fairseq_xling.papers.transfer.structures.networks import dropped, networks
 from fairseq_xling.papers.transfer.structures.sentence import RELATIONS, Mention, Sentence
 
 CHOSEN = ("word", "pos", "entity", "relation")
