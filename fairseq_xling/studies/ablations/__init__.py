@@ -6,25 +6,11 @@ A study is a class with ``help``, ``add_arguments(parser)`` and ``run(args)``, s
 studies are declared before any is run.
 """
 
-import argparse
-from typing import Protocol
+from typing import Any
 
 from fairseq_xling.core.registry import Registry
 
-
-class Study(Protocol):
-    """One of ``STUDIES``."""
-
-    help: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Its options."""
-
-    def run(self, args: argparse.Namespace) -> None:
-        """Run what is not done yet and write the tables."""
-
-
-STUDIES: Registry[type[Study]] = Registry(
+STUDIES: Registry[Any] = Registry(
     "study",
     __name__,
     "fairseq_xling.papers.clcr.pairs",

@@ -199,19 +199,18 @@ def _resumed(
     tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
     with described_well(path):
         done = Progress(**described["progress"])
-        expected = model.state_dict()
-        now = {name: tensors[f"now/{name}"] for name in expected}
-        kept = {name: tensors[f"best/{name}"] for name in expected}
+        names = list(model.state_dict())
+        now, kept = ({name: tensors[f"{k}/{name}"] for name in names} for k in ("now", "best"))
         try:
-            model.load_state_dict(kept)  # checks the shapes of both
-            model.load_state_dict(now)
+            for weights in (kept, now):  # the shapes of both are checked
+                model.load_state_dict(weights)
         except RuntimeError as error:
             raise ValueError(str(error)) from None
         state: dict[int, dict[str, Tensor]] = {}
-        for name in tensors:
+        for name, value in tensors.items():
             if name.startswith("optimizer/"):
                 _, number, key = name.split("/")
-                state.setdefault(int(number), {})[key] = tensors[name]
+                state.setdefault(int(number), {})[key] = value
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
     device = next(model.parameters()).device
     return done, {name: value.to(device) for name, value in kept.items()}

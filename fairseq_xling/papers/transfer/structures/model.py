@@ -16,16 +16,12 @@ from fairseq_xling.papers.transfer.structures.networks import dropped, networks
 
 
 class StructureModel(nn.Module):
-    """Scores of labels for each candidate.
+    """Scores of labels for each candidate; ``inputs`` is the width of x.
 
     Args:
         vectors: D, the width of word vectors; 0 without them.
         rows: of each learnt feature, its rows with that of unknown names.
         labels: how many, `NONE` among them.
-        settings: sizes and kinds.
-
-    Attributes:
-        inputs: width of x.
     """
 
     def __init__(self, vectors: int, rows: dict[str, int], labels: int, settings: ModelSettings):

@@ -23,25 +23,17 @@ from fairseq_xling.papers.transfer.structures.batch import Neighbours, neighbour
 
 
 class Network(Protocol):
-    """A module made with ``(inputs, layers, width, dropout)``.
+    """A module made with ``(inputs, layers, width, dropout)``."""
 
-    Attributes:
-        needs_tree: whether its layers read ``heads``.
-        outputs: width of its states; ``inputs`` without layers.
-    """
-
-    needs_tree: ClassVar[bool]
-    outputs: int
+    needs_tree: ClassVar[bool]  # whether its layers read heads
+    outputs: int  # width of its states; that of the inputs without layers
 
     def __call__(self, x: Sequence[Tensor], heads: Tensor, sizes: Tensor) -> Tensor:
-        """The states of the N words of R graphs, one graph after another.
+        """The states (N, outputs) of the N words of R graphs, one graph after another.
 
         Args:
             x: their columns in parts, each (N, some of ``inputs``); frozen ones need no gradient.
             heads: (N,), the number of each word's head, or -1; sizes: (R,), words of each graph.
-
-        Returns:
-            (N, outputs).
         """
 
 

@@ -160,7 +160,8 @@ def run_predict(args: argparse.Namespace) -> None:
     model = Path(args.model) / MODEL if Path(args.model).is_dir() else Path(args.model)
     trained = read_model(model, device)
     about = trained.about
-    needs = {"needs_trees": about.needs_trees, "needs_tags": "pos" in about.features}
+    trees = about.model.needs_trees(about.features)
+    needs = {"needs_trees": trees, "needs_tags": "pos" in about.features}
     reader = part_of(Reader, args, task=about.task, **needs)
     reader.check()
     places = named_tests(files("FILE", [",".join(args.files)]))

@@ -7,7 +7,7 @@ records the paths and digests of their files.
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +62,9 @@ class Description:
         """The tables of its learnt features, in their order (that of a file's keys is another)."""
         return Tables({name: self.names[name] for name in self.features if name != WORD})
 
-    @property
-    def needs_trees(self) -> bool:
-        """Whether its input must have trees."""
-        return self.model.needs_trees(self.features)
-
     def make(self) -> StructureModel:
         """The model with new weights, from torch's global generator."""
-        rows = {name: 1 + len(self.names[name]) for name in self.features if name != WORD}
+        rows = {name: 1 + len(known) for name, known in self.tables.names.items()}
         return StructureModel(self.vectors, rows, len(self.labels), self.model)
 
     def source(
@@ -80,19 +75,16 @@ class Description:
         device: str = "cpu",
     ) -> WordSource:
         """The word vectors: those given take precedence over those recorded."""
-        found: dict[str, str | Path] = {}
-        for lang, one in self.words.get("vectors", {}).items():
-            if lang not in vectors:
-                _check_same("--vectors", one["path"], one["sha256"])
-                found[lang] = one["path"]
-        own = self.words.get("encoder")
-        if own:
-            _check_same("--encoder", encoder or own["checkpoint"], own["sha256"])
+        recorded = self.words.get("vectors", {})
+        found = {lang: one["path"] for lang, one in recorded.items()} | dict(vectors)
+        for lang in (lang for lang in recorded if lang not in vectors):
+            _check_same("--vectors", found[lang], recorded[lang]["sha256"])
+        pool = "first"
+        if own := self.words.get("encoder"):
             encoder, encoder_data = encoder or own["checkpoint"], encoder_data or own["data"] or ""
-        pool = own["pool"] if own else "first"
-        return find_source(
-            WORD in self.features, {**found, **vectors}, encoder, encoder_data, pool, device
-        )
+            pool = own["pool"]
+            _check_same("--encoder", encoder, own["sha256"])
+        return find_source(WORD in self.features, found, encoder, encoder_data, pool, device)
 
 
 @dataclass(frozen=True)
@@ -129,13 +121,8 @@ def read_model(path: str | Path, device: torch.device) -> Trained:
             raise UserError(f"{path}: {name} must be floats, got {array.dtype}")
     with described_well(path):
         described.pop("format")
-        about = Description(**described)
-        about = replace(
-            about,
-            features=tuple(about.features),
-            labels=tuple(about.labels),
-            model=ModelSettings(**described["model"]),
-        )
+        given = {name: tuple(described.pop(name)) for name in ("features", "labels")}
+        about = Description(model=ModelSettings(**described.pop("model")), **given, **described)
         tasks.check(about.task)
         if about.labels[0] != NONE or set(about.names) != set(about.features) - {WORD}:
             raise ValueError("labels or features")
