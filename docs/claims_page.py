@@ -19,36 +19,13 @@ from fairseq_xling.reports.claims import (
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
+LEAD = """\
+Results of small models, trained on two cores: what each paper claims first, as a mean over seeds of
+what it found better (for) and worse (against), and their difference with its 95 % interval. *Kept*
+means a significant difference in the paper's direction, *not kept* in the other, *undecided*
+neither."""
 LEAD_OF_SUMMARY = """\
 How many of the papers' claims our runs confirm (`make docs` builds a page that lists them all):"""
-# What the front page shows: a claim, its measure, the row that is beaten and the one that beats it,
-# in words, and the script that repeats it.
-FRONT = (
-    (
-        *("ECS-T1-1", "LAS", "private embeddings and layers 1-3 of 4", "everything shared"),
-        "examples/emerging_structure/1_synthetic.sh",
-    ),
-    (
-        *("ECS-F6-1", "retrieval P@1", "independently trained encoders", "the same, mapped"),
-        "examples/analysis/5_paraphrases.sh",
-    ),
-    (
-        *("MBERT-4.2-2", "BLEU-1", "output of a masked LM", "with a mean-difference shift"),
-        "examples/transfer/7_token_translation.sh",
-    ),
-    (
-        *("TRELM-T6-1", "1-gram precision", "migrated with MLM + TLM", "migrated with CdLM"),
-        "examples/trelm/4_studies.sh",
-    ),
-    (
-        *("CLCR-T4-1", "accuracy in German", "CLCR: T alone", "T+E+R"),
-        "examples/clcr/7_readings.sh",
-    ),
-    (
-        *("NOTE-E13-5", "F1", "relations by a BiLSTM", "by graph convolution on trees"),
-        "examples/transfer/5_structures.sh",
-    ),
-)
 TITLES = {
     "emerging": "Emerging Cross-lingual Structure",
     "trelm": "TreLM",
@@ -57,7 +34,7 @@ TITLES = {
     "transfer": "Transfer note",
 }
 _NO_BREAK = "\u00a0"
-LEAD = """---
+LEAD_OF_PAGE = """---
 hide:
   - toc
 ---
@@ -91,7 +68,7 @@ def verdicts() -> dict[str, list[Verdict]]:
 
 def claims_pages() -> dict[str, str]:
     """By path, the page."""
-    parts, found = [LEAD], verdicts()
+    parts, found = [LEAD_OF_PAGE], verdicts()
     parts.append(summary(found))
     for name, judged in found.items():
         rows = [["Claim", "Paper", "Ours", "Verdict"], ["---"] * 4]
@@ -121,15 +98,20 @@ def _table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def figures(found: dict[str, list[Verdict]]) -> str:
-    """The figures of `FRONT`, means over seeds, with the verdict on the claim."""
-    by_code = {verdict.claim.code: verdict for judged in found.values() for verdict in judged}
-    lines = [["Measure", "Baseline", "", "Compared", "", "Verdict", "Repeated by"]]
-    lines.append(["---", "---", "--:", "---", "--:", "---", "---"])
-    for code, measure, worse, better, command in FRONT:
-        verdict = by_code[code]
-        (shown,) = [one for one in verdict.shown if one.measure == measure]
-        low, high = (f"{value:.{digits_of(shown)}f}" for value in (shown.worse, shown.better))
-        lines.append([measure, worse, low, better, high, verdict.state, f"`{command}`"])
+    """The first central claim of each paper: figures of both rows, their difference."""
+    lines = [["The paper's first claim", "Measure", "For", "Against", "Difference", ""]]
+    lines.append(["---", "---", "--:", "--:", "---", "---"])
+    for name, judged in found.items():
+        first = next(verdict for verdict in judged if verdict.claim.central)
+        ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{first.state}*"
+        for one in [one for one in first.shown if one.measure in first.claim.measures]:
+            digits = digits_of(one)
+            difference = f"{one.mean:+.{digits}f} [{one.low:+.{digits}f}, {one.high:+.{digits}f}]"
+            both = [f"{value:.{digits}f}" for value in (one.better, one.worse)]
+            lines.append([ends[0], one.measure, *both, difference, ends[1]])
+            ends = "", ""  # said once
+        if any(ends):
+            lines.append([ends[0], *[""] * 4, ends[1]])
     return _table(lines)
 
 
@@ -138,7 +120,7 @@ def with_table(readme: str) -> str:
     found = verdicts()
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
-    tables = "\n\n".join([figures(found), LEAD_OF_SUMMARY, summary(found)])
+    tables = "\n\n".join([LEAD, figures(found), LEAD_OF_SUMMARY, summary(found)])
     return f"{before}{BEGIN}\n{tables}\n\n{END}{after}"
 
 

@@ -72,6 +72,9 @@ def test_a_page_without_one_of_its_frames_is_not_made(claims_page, copied):
         claims_page.claims_pages()
 
 
-def test_the_front_page_names_scripts_that_are_there(claims_page):
-    for *_, command in claims_page.FRONT:
-        assert (ROOT / command).is_file(), command
+def test_the_front_page_shows_the_first_claim_of_each_paper(claims_page):
+    shown = claims_page.figures(claims_page.verdicts())
+    for judged in claims_page.verdicts().values():
+        first = next(one for one in judged if one.claim.central)
+        (line,) = [row for row in shown.splitlines() if first.claim.text in row]
+        assert line.endswith(f"| *{first.state}* |")
