@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_xling.command_line import verbs
 from fairseq_xling.engine.compat import ENGINE_STEP
-from tests.end_to_end.pages import README, Page, folder_of
+from tests.end_to_end.pages import Page, folder_of
 from tests.records import value
 
 PAGE = Page("README.md")
@@ -39,12 +39,6 @@ def test_the_reference_names_every_verb_once():
     named = [name for line in table.splitlines() for name in re.findall(r"`([^`]+)`", line)]
     named = [name.replace(" ", "-") for name in named if "fairseq" not in name]
     assert sorted(named) == sorted(verbs())
-
-
-def test_the_scripts_that_the_table_of_results_names_exist():
-    named = re.findall(r"`(examples/\S+\.sh)`", PAGE.text)
-    assert len(named) >= 5
-    assert not [name for name in named if not (README.parent / name).is_file()]
 
 
 def test_the_engine_step_of_the_readme_is_the_one_that_errors_print():
