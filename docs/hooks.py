@@ -19,7 +19,7 @@ _MARK = "GENERATED"
 def on_config(config: Any) -> Any:
     """Fill in the parts of the navigation that hang on what there is."""
     project = [page for source, page in sources().items() if source in PROJECT]
-    own = ("contributing/verb.md", "contributing/style.md", "contributing/rows.md")
+    own = ("contributing/verb.md", "contributing/style.md")
     project += [page for page in own if (DOCS / page).is_file()]
     generated = {
         "Verbs": verb_navigation(),

@@ -28,6 +28,8 @@ PROJECT = {
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",
 }
+# By file, the heading at which its page ends; the rest is for those who have the repository.
+_BRIEF = {"CHANGELOG.md": "## [0.3.0]", "benchmarks/README.md": "## `"}
 _LINK = re.compile(r"(?<!`)(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
@@ -43,6 +45,8 @@ def included_pages() -> tuple[dict[str, str], dict[str, Path]]:
     files: dict[str, Path] = {}
     for source, page in sources().items():
         text = (ROOT / source).read_text(encoding="utf-8")
+        if source in _BRIEF:
+            text = text.partition(_BRIEF[source])[0] + f"\nThe rest is in `{source}`.\n"
         pages[page] = relink(text, source, page, files)
     return pages, files
 

@@ -3,13 +3,34 @@
 import argparse
 import re
 import textwrap
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
 
 from fairseq_xling.command_line import build_parser, grouped_verbs, typed_as
 
+_DEFAULT = re.compile(r" \(default: [^()]*\)")
+_SPLIT = "ablate"  # whose subcommands, the studies, have pages of their own
+
 
 def verb_pages() -> dict[str, str]:
-    """By path, a page for every verb."""
-    return {path_of(name): _page(name) for members in grouped_verbs().values() for name in members}
+    """By path, a page for every verb and study."""
+    pages = {}
+    for members in grouped_verbs().values():
+        for name in members:
+            parser = _subcommands(build_parser([name]))[name]
+            own, below = _parts(parser, 2)
+            parts = [f"# {typed_as(name)}", *paragraphs(parser.description), *own]
+            if name == _SPLIT:
+                for study, found in below.items():
+                    lead = f"# {typed_as(name)} {study}"
+                    text = "\n\n".join([lead, *found]) + "\n"
+                    pages[path_of(f"{name}-{study}")] = text.replace("](#", f"]({name}.md#")
+            else:
+                for sub, found in below.items():
+                    parts += [f"## `{sub}`", *found]
+            pages[path_of(name)] = "\n\n".join(parts) + "\n"
+    return pages
 
 
 def path_of(verb: str) -> str:
@@ -18,10 +39,18 @@ def path_of(verb: str) -> str:
 
 def verb_navigation() -> list[dict]:
     """The verbs' part of the navigation, in their groups."""
-    return [
-        {group: [{typed_as(name): path_of(name)} for name in members]}
-        for group, members in grouped_verbs().items()
-    ]
+    found: list[dict] = []
+    for group, members in grouped_verbs().items():
+        entries: list[dict] = []
+        for name in members:
+            if name == _SPLIT:
+                studies = _subcommands(_subcommands(build_parser([name]))[name])
+                own = [{study: path_of(f"{name}-{study}")} for study in studies]
+                entries.append({typed_as(name): [{"options of all": path_of(name)}, *own]})
+            else:
+                entries.append({typed_as(name): path_of(name)})
+        found.append({group: entries})
+    return found
 
 
 def verb_list() -> str:
@@ -54,12 +83,6 @@ def prose(text: str) -> str:
     )
 
 
-def _page(name: str) -> str:
-    parser = _subcommands(build_parser([name]))[name]
-    head = f"# {typed_as(name)}\n\n"
-    return head + "\n\n".join([*paragraphs(parser.description), *_parser(parser, 2)]) + "\n"
-
-
 def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -79,27 +102,66 @@ def paragraphs(text: str | None) -> list[str]:
     return found
 
 
-def _parser(parser: argparse.ArgumentParser, level: int) -> list[str]:
-    """Usage, then the options of each group, then the subcommands."""
-    parts = []
+def _parts(parser: argparse.ArgumentParser, level: int) -> tuple[list[str], dict[str, list[str]]]:
+    """The options of each group, and those of each subcommand.
+
+    Options that several subcommands have in the same words are said once, before them.
+    """
+    groups, subs = _groups(parser), _subcommands(parser)
+    parts = [_table(title, rows.values(), level) for title, rows in groups.items()]
+    every: dict[str, list[str]] = {}
+    for sub in subs.values():
+        for row in chain(*(rows.values() for rows in _groups(sub).values())):
+            every.setdefault(_DEFAULT.sub("", row), []).append(row)
+    most = {
+        said: Counter(rows).most_common(1)[0][0]
+        for said, rows in every.items()
+        if len(subs) > 2 and len(rows) > min(3, len(subs) // 2)
+    }
+    if most:
+        parts.append(_table("Options of several of them", most.values(), level))
+    below = {}
+    for name, sub in subs.items():
+        found, also = [], []
+        for title, rows in _groups(sub).items():
+            own = []
+            for option, row in rows.items():
+                usual = most.get(_DEFAULT.sub("", row))
+                default = _DEFAULT.search(row)
+                if usual is None:
+                    own.append(row)
+                else:
+                    also.append(option + (default[0] if default and row != usual else ""))
+            found += [_table(title, own, level + 1)] if own else []
+        if also:
+            found.append(f"As [several of them](#options-of-several-of-them): {', '.join(also)}.")
+        _, deeper = _parts(sub, level + 1)
+        for inner, more in deeper.items():
+            found += [f"{'#' * (level + 1)} `{inner}`", *more]
+        below[name] = [*paragraphs(sub.description), *found]
+    return parts, below
+
+
+def _groups(parser: argparse.ArgumentParser) -> dict[str, dict[str, str]]:
+    """By the title of a group, the rows of its options by their names."""
     formatter = parser._get_formatter()
+    found: dict[str, dict[str, str]] = {}
     for group in parser._action_groups:
-        rows = [
-            f"| {_names(action)} | {cell(_help(action, formatter))} |"
+        rows = {
+            f"`{action.option_strings[-1]}`"
+            if action.option_strings
+            else _names(action): f"| {_names(action)} | {cell(_help(action, formatter))} |"
             for action in group._group_actions
             if not isinstance(action, argparse._SubParsersAction | argparse._HelpAction)
             and action.help != argparse.SUPPRESS
-        ]
+        }
         if rows:
-            title = (group.title or "options").capitalize()
-            parts.append(
-                f"{'#' * level} {title}\n\n| Name | Meaning |\n|---|---|\n" + "\n".join(rows)
-            )
-    for name, sub in _subcommands(parser).items():
-        parts.append(f"{'#' * level} `{name}`")
-        parts += paragraphs(sub.description)
-        parts += _parser(sub, level + 1)
-    return parts
+            found[(group.title or "options").capitalize()] = rows
+    return found
+
+
+def _table(title: str, rows: Iterable[str], level: int) -> str:
+    return f"{'#' * level} {title}\n\n| Name | Meaning |\n|---|---|\n" + "\n".join(rows)
 
 
 def _names(action: argparse.Action) -> str:
