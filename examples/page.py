@@ -15,6 +15,7 @@ from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.named_files import NEW_FILE, RUN
 from fairseq_xling.core.progress import clock
+from fairseq_xling.reports.claims import every_paper, in_words, judge
 from fairseq_xling.reports.page import Part, parts
 from fairseq_xling.reports.record import (
     RESULTS,
@@ -30,7 +31,12 @@ Body = Callable[[Record], list[str]]
 Several = Callable[[Sequence[Record]], list[str]]
 _IMAGE = re.compile(r"!\[(.*)\]\((.+)\)")
 _FOLDERS = re.compile(r"(?<![\w./])/(?:[^\s/,=:;'\"]+/)+")
-_KEPT = "results"
+_KEPT, _SHORT = "results", "In short"
+_LEAD = """\
+What the papers claim, and what these runs measured: the row that should be better, the other one,
+and the difference with its 95 % interval. The page of the papers' claims (`make docs`) has the
+verdicts."""
+_FOLD = '<details markdown="1">\n<summary>Tables and settings</summary>'
 
 
 @exits_on_user_error
@@ -99,7 +105,27 @@ def update_page(
             if old.name not in names:
                 old.unlink()
     with atomic_write(page, "w") as file:
-        file.write("\n".join([head, *sections.values()]))
+        file.write("\n".join([head, *_answers(page), *map(_folded, sections.values())]))
+
+
+def _answers(page: Path) -> list[str]:
+    """The central claims of the papers that runs of this page test, each with its figures."""
+    lines = [f"## {_SHORT}", "", _LEAD, ""]
+    for claims in every_paper().values():
+        own = [c for c in claims if c.central and c.frame.startswith(f"{page.parent.name}/")]
+        for verdict in judge(own, page.resolve().parents[1]):
+            claim = verdict.claim
+            shown = [in_words(one) for one in verdict.shown if one.measure in claim.measures]
+            lines.append(f"- {claim.text} *{'; '.join(shown)}* ({claim.code}).")
+    return ["\n".join(lines) + "\n"] if lines[-1] else []
+
+
+def _folded(section: str) -> str:
+    """A section whose body opens on a click; one that is folded already stays."""
+    title, _, body = section.partition("\n")
+    if _FOLD in body:
+        return section
+    return f"{title}\n\n{_FOLD}\n\n{body.strip()}\n\n</details>\n"
 
 
 def _lines(run: Path, body: Body, several: Several | None) -> Several:
@@ -116,6 +142,7 @@ def _sections(page: Path) -> dict[str, str]:
     if not page.is_file():
         return {}
     _, *sections = re.split("^(?=## )", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    sections = [text for text in sections if not text.startswith(f"## {_SHORT}\n")]
     return {text.split("\n", 1)[0][3:]: text.rstrip("\n") + "\n" for text in sections}
 
 

@@ -17,6 +17,9 @@ def body(record):
 ORIGIN = {"versions": {"torch": "2"}, "date": "2026-01-02T03", "machine": "here"}
 
 
+FOLD = ['<details markdown="1">', "<summary>Tables and settings</summary>", ""]
+
+
 def write(path, rows=(), **fields):
     """A record of a run."""
     write_record(path, Record(**{"title": "Runs", "rows": rows, "provenance": ORIGIN, **fields}))
@@ -45,7 +48,7 @@ def test_a_figure_of_a_run_is_copied_beside_the_page(run, tmp_path):
     (run / "de" / "curves.svg").write_text("<svg/>")
     lines = lines_of(page, [run])
     assert lines[:3] == ["# Runs", "", "## study"]
-    assert lines[-2:] == ["a line", "![Figure 1: D](study-de-curves.svg)"]
+    assert lines[-4:] == ["a line", "![Figure 1: D](study-de-curves.svg)", "", "</details>"]
     assert (tmp_path / "study-de-curves.svg").read_text() == "<svg/>"
 
 
@@ -54,7 +57,7 @@ def test_a_page_is_made_again_without_the_runs_and_others_sections_stay(run, tmp
     page.write_text("# Old head\n\n## before\n\nA figure of 3.\n\n## study\n\nold\n")
     (run / "de" / "curves.svg").write_text("<svg/>")
     made = lines_of(page, [run])
-    assert made[:5] == ["# Runs", "", "## before", "", "A figure of 3."]
+    assert made[:8] == ["# Runs", "", "## before", "", *FOLD, "A figure of 3."]
     assert made.count("## study") == 1 and "old" not in made
     kept = (tmp_path / "results" / "study.json").read_text()
     assert '"text.txt"' in kept and "someone" not in kept
@@ -64,7 +67,7 @@ def test_a_page_is_made_again_without_the_runs_and_others_sections_stay(run, tmp
     def longer(record):
         return [*body(record), record.config["text"]]
 
-    assert lines_of(page, [], longer) == [*made, "text.txt"]
+    assert lines_of(page, [], longer) == [*made[:-2], "text.txt", *made[-2:]]
 
 
 def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path):
@@ -73,8 +76,8 @@ def test_the_table_and_the_notes_are_those_of_the_runs_own_page(tmp_path):
     lines = lines_of(
         tmp_path / "README.md", [tmp_path], lambda found: table_lines(part_named(found))
     )
-    assert lines[6:9] == ["| row |", "|:---|", "| a |"]
-    assert lines[-2:] == ["- own", "- here."]
+    assert lines[9:12] == ["| row |", "|:---|", "| a |"]
+    assert lines[-4:-2] == ["- own", "- here."]
 
 
 def test_a_section_says_how_long_its_run_took_where_that_is_known(tmp_path):
@@ -99,8 +102,8 @@ def test_a_run_with_several_results_is_one_section_and_kept_as_a_folder(tmp_path
     update_page(page, "# Runs\n", body, [run], several)
     made = page.read_text()
     assert made.splitlines()[2:] == [
-        *("## measures", "", "2026-01-02, here; torch 2.", ""),
-        *("first: of first", "second: of second"),
+        *("## measures", "", *FOLD, "2026-01-02, here; torch 2.", ""),
+        *("first: of first", "second: of second", "", "</details>"),
     ]
     kept = tmp_path / "results" / "measures"
     assert sorted(file.name for file in kept.iterdir()) == ["first.json", "second.json"]
