@@ -20,10 +20,9 @@ from fairseq_xling.reports.claims import (
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
 LEAD = """\
-Results of small models, trained on two cores: what each paper claims first, as a mean over seeds of
-what it found better (for) and worse (against), and their difference with its 95 % interval. *Kept*
-means a significant difference in the paper's direction, *not kept* in the other, *undecided*
-neither."""
+Small models, trained on two cores: the first claim of each paper, with means over seeds of what it
+found better (for) and worse (against), and the difference with its 95 % interval. *Kept*: it is
+significant in the paper's direction; *not kept*: in the other; *undecided*: in neither."""
 LEAD_OF_SUMMARY = """\
 How many of the papers' claims our runs confirm (`make docs` builds a page that lists them all):"""
 TITLES = {

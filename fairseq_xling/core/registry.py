@@ -25,8 +25,16 @@ def question(near: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The `question` with the names among ``known`` that are spelt most like ``name``."""
-    return question(difflib.get_close_matches(name, list(known)))
+    """The `question` with the names among ``known`` that are spelt most like ``name``.
+
+    >>> did_you_mean("NER", ["ner", "pos"])
+    "; did you mean 'ner'?"
+    """
+    by_case: dict[str, list[str]] = {}
+    for one in known:
+        by_case.setdefault(one.lower(), []).append(one)
+    near = difflib.get_close_matches(name.lower(), list(by_case))
+    return question([one for found in near for one in by_case[found]][:3])
 
 
 def unknown_name(kind: str, name: Any, known: list[str]) -> UserError:

@@ -193,15 +193,19 @@ class TrelmConfig(TargetTasks, WithSeeds):
     emission: str = option("lattice", "how it writes words, as --emission of fairseq-train")
     upsample: int = option(
         0,
-        "slots that each source token has in it; 0 is the emission's own number, 2 with ctc, 4 "
-        "with lattice",
+        "output slots of the translator for each source token; 0 is the emission's default: 2 with "
+        "ctc, 4 with lattice",
         range=Range(0, SLOTS.most),
     )
     slot_layers: int = option(
-        0, "layers at the top that have them; 0 for the whole upper half and the TRILayer", least=0
+        0,
+        "number of upper layers that compute on slots; 0 is the upper half and the TRILayer",
+        least=0,
     )
     glancing: float = option(
-        0.0, "share of its errors that training shows the words of at first", range=SHARE
+        0.0,
+        "glancing: share of the wrongly predicted words that are given as input, at the first step",
+        range=SHARE,
     )
     teacher: str = reads(
         "",

@@ -86,7 +86,7 @@ SCALES = {
     "tiny": Scale(
         1000, 100, 100, _training(40, 20, 1024, 10),
         MigrationScale(500, 10, 16, 10, every=8, max_tokens=512, warmup=2),
-        {"train-": 9, "eval-": 2, "transfer-": 4, "synthesize": 3, "migrate": 10},
+        {"train-": 9, "eval-": 2, "map-": 4, "transfer-": 4, "synthesize": 3, "migrate": 10},
     ),
     "mini": Scale(
         8000, 500, 500, _training(500, 100, 2048, 60),
@@ -95,7 +95,7 @@ SCALES = {
             10000, 400, 2000, 400, every=400, max_tokens=512, warmup=200, betas="0.9,0.98",
             train_args="--attention-dropout 0 --dropout 0",
         ),
-        {"train-": 60, "eval-": 6, "transfer-": 8, "synthesize": 3, "migrate": 250},
+        {"train-": 60, "eval-": 6, "map-": 6, "transfer-": 8, "synthesize": 3, "migrate": 250},
     ),
     "small": Scale(
         20000, 1000, 2000, _training(1600, 200, 2048, 100),
@@ -137,6 +137,7 @@ def plan(folder: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
             to=f"results/{name}.training.json",
             also=[f"results/{name}.chosen.json"],
         )
+        _map(run, name, best, data, text)
     for name in SHOWN:
         place, how = folder / "transfer" / name, ["--precision", precision]
         given = (TASKS[name], place, text, languages, trained, str(seed), how)
@@ -147,6 +148,28 @@ def plan(folder: Path, scale: Scale, seed: int, precision: str) -> list[Step]:
         return next((s for name, s in scale.efforts.items() if step.name.startswith(name)), 0.0)
 
     return [dataclasses.replace(step, effort=effort(step)) for step in run.steps.values()]
+
+
+def _map(run: Run, name: str, model: Path, data: Path, text: Path) -> None:
+    """A rotation of one language into the other, learnt from validation sentences and their
+    translations, and retrieval of test sentences with it."""
+    sides = [(split, lang) for split in ("valid", "test") for lang in (SOURCE, TARGET)]
+    command: list[object] = []
+    for number, (split, lang) in enumerate(sides):
+        lines = text / "parallel" / f"{split}.{SOURCE}-{TARGET}.{lang}.txt"
+        command += ["fairseq-xling extract", model, "--data", data, "--lang", lang, "--text", lines]
+        command += ["--unit sentences --output {out%s}" % (number or ""), THEN]
+    run(
+        f"map-{name}",
+        *command,
+        *("fairseq-xling map procrustes {out} {out1} --pairs rows --output {out4}", THEN),
+        "fairseq-xling eval tatoeba {out2} {out3} --map {out4} --output {out5}",
+        to=f"states-{name}/valid-{SOURCE}",
+        also=[
+            *(f"states-{name}/{split}-{lang}" for split, lang in sides[1:]),
+            *(f"states-{name}/map.safetensors", f"results/{name}.mapped.json"),
+        ],
+    )
 
 
 def _synthesize(run: Run, name: str, to: str, seed: int, more: Mapping[str, int]) -> Path:
