@@ -8,13 +8,6 @@ sentences, in both directions, where there is nothing to mix:
 A pair is kept if i and j are mutual nearest neighbours and d_ij is under the threshold. So no token
 has two partners, and a higher threshold keeps everything that a lower one does.
 
-*Twins* are tokens of one sentence with the same state: copies of a word in an encoder without
-positions. Nothing distinguishes n twins, so they count as one token that may have n partners, its n
-nearest; partners and twins are paired in the order of the text (if both sentences have twins, first
-those of s2, then those of s1). The paper's encoders have positions, and no twins. This finds a
-second "der" for the second "the"; if the other language has no word for it, a wrong partner is more
-likely than without.
-
 The paper gives no threshold; it is tuned on known links by `tune_threshold`. A *link* of a gold
 alignment is a pair (i, j); the target of a pivot is a *block* of the finest common granularity:
 
@@ -74,32 +67,29 @@ def finest_blocks(row: np.ndarray, source: np.ndarray, target: np.ndarray) -> Bl
     # One line of numbers for all sentences of a side; sentences do not touch.
     step = int(max(source.max(), target.max())) + 2
     i, j = row * step + source, row * step + target
-    _, i_node = np.unique(i, return_inverse=True)
-    _, j_node = np.unique(j, return_inverse=True)
+    (_, i_node), (_, j_node) = (np.unique(x, return_inverse=True) for x in (i, j))
     size = int(i_node.max()) + 1
     nodes = size + int(j_node.max()) + 1
     graph = sparse.coo_array((np.ones(len(i)), (i_node, size + j_node)), shape=(nodes, nodes))
-    block = np.unique(connected_components(graph, directed=False)[1][i_node], return_inverse=True)[
-        1
-    ]
+    component = connected_components(graph, directed=False)[1][i_node]
+    _, block = np.unique(component, return_inverse=True)
     merging = True
     while merging:
         merging = False
         for places in (i, j):
-            group = _touching(*_spans(block, places))
+            # Overlapping spans are in one group.
+            first, last = _spans(block, places)
+            order = np.argsort(first, kind="stable")
+            reach = np.maximum.accumulate(last[order])
+            group = np.empty(len(first), dtype=np.int64)
+            group[order] = np.cumsum(np.append(False, first[order][1:] > reach[:-1]))
             if group.max() + 1 < len(group):
                 block, merging = group[block], True
     (i_first, i_last), (j_first, j_last) = (_spans(block, places) for places in (i, j))
     order = np.argsort(i_first)
     of = i_first[order] // step
-    base = of * step
-    return Blocks(
-        of,
-        i_first[order] - base,
-        i_last[order] - base + 1,
-        j_first[order] - base,
-        j_last[order] - base + 1,
-    )
+    ends = (i_first, i_last + 1, j_first, j_last + 1)
+    return Blocks(of, *(end[order] - of * step for end in ends))
 
 
 def blocks_of_pairs(
@@ -133,17 +123,7 @@ def _spans(block: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return first, last
 
 
-def _touching(first: np.ndarray, last: np.ndarray) -> np.ndarray:
-    """(n,) the group number of each span; overlapping spans are in one group."""
-    order = np.argsort(first, kind="stable")
-    reach = np.maximum.accumulate(last[order])
-    group = np.empty(len(first), dtype=np.int64)
-    group[order] = np.cumsum(np.append(False, first[order][1:] > reach[:-1]))
-    return group
-
-
 _POWERS = {"l1": 1.0, "l2": 2.0}
-_EQUAL = 1e-5  # of the weighted sum of a token's distances: how far those of twins may differ
 
 
 def pair_distances(
@@ -186,7 +166,7 @@ class Pivots(NamedTuple):
 
 
 def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
-    """Pairs of mutual nearest neighbours, n for a token with n twins (including itself).
+    """Pairs of mutual nearest neighbours.
 
     Args:
         distances: (B, M, N).
@@ -197,83 +177,15 @@ def mutual_best(distances: Tensor, mask1: Tensor, mask2: Tensor) -> Pivots:
     >>> found.source.tolist(), found.target.tolist()
     ([0], [0])
     """
-    inside = mask1[:, :, None] & mask2[:, None]
-    distances = distances.masked_fill(~inside, torch.inf)
+    distances = distances.masked_fill(~(mask1[:, :, None] & mask2[:, None]), torch.inf)
     if not distances.numel():
         none = torch.zeros(0, dtype=torch.int64, device=distances.device)
         return Pivots(none, none, none, distances.flatten())
-    twin1, many1 = _twins(distances, mask1)
-    twin2, many2 = _twins(distances.transpose(1, 2), mask2)
-    if int(torch.stack([many1.max(), many2.max()]).max()) == 1:
-        found = _one_to_one(distances)
-        return Pivots(*found, distances[found])
-    # Twins are as far from everything as the first of them, to the last bit.
-    alike = distances.gather(1, twin1[:, :, None].expand_as(distances))
-    alike = alike.gather(2, twin2[:, None].expand_as(distances))
-    turned = alike.transpose(1, 2).contiguous()
-    wanted = _among_nearest(alike, many1) & _among_nearest(turned, many2).transpose(1, 2)
-    row, source, target = _repeatedly(alike.masked_fill(~wanted, torch.inf))
-    target = _in_text_order(row, twin2[row, target], source, target)
-    source = _in_text_order(row, twin1[row, source], target, source)
-    order = (row * distances.shape[1] + source).argsort()
-    row, source, target = row[order], source[order], target[order]
-    return Pivots(row, source, target, distances[row, source, target])
-
-
-def _twins(distances: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """For each of M tokens the first of its twins, and their number: both (B, M).
-
-    Twins are identified by their distances: by the minimum, and a weighted sum. A plain sum would
-    confuse two words that are each as close to the other's partner as to their own.
-    """
-    weights = np.random.default_rng(0).random(distances.shape[2], dtype=np.float32)
-    weighted = distances.masked_fill(distances.isinf(), 0) @ torch.from_numpy(weights).to(distances)
-    near = distances.amin(2).masked_fill(~mask, 0)
-    slack = _EQUAL * weighted[:, :, None]
-    same = mask[:, :, None] & mask[:, None]
-    for figure in (weighted, near):
-        same = same & ((figure[:, :, None] - figure[:, None]).abs() <= slack)
-    same |= torch.eye(mask.shape[1], dtype=torch.bool, device=mask.device)
-    return same.int().argmax(2), same.sum(2)
-
-
-def _among_nearest(distances: Tensor, many: Tensor) -> Tensor:
-    """Which of N tokens are the ``many`` (B, M) nearest of each, including ties: (B, M, N)."""
-    last = (many - 1).clamp(max=distances.shape[2] - 1)
-    farthest = distances.sort(2).values.gather(2, last[:, :, None])
-    return (distances <= farthest) & distances.isfinite()
-
-
-def _one_to_one(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mutually nearest pairs: row, source and target (n,), sorted."""
     nearest, partner = distances.min(2)
     back = distances.argmin(1).gather(1, partner)
     here = torch.arange(distances.shape[1], device=distances.device)
     row, source = ((back == here) & nearest.isfinite()).nonzero(as_tuple=True)
-    return row, source, partner[row, source]
-
-
-def _repeatedly(distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """`_one_to_one`, repeated for the remaining tokens until there is no pair."""
-    found = []
-    while not found or len(found[-1][0]):
-        found.append(_one_to_one(distances))
-        row, source, target = found[-1]
-        distances[row, source] = torch.inf
-        distances.transpose(1, 2)[row, target] = torch.inf
-    row, source, target = (torch.cat(part) for part in zip(*found, strict=True))
-    return row, source, target
-
-
-def _in_text_order(row: Tensor, group: Tensor, key: Tensor, values: Tensor) -> Tensor:
-    """``values`` (n,) redistributed within each row's group, to increase with ``key``."""
-    if not len(row):
-        return values
-    size = 1 + int(torch.stack([group, key, values]).max())
-    place = (row * size + group) * size
-    result = torch.empty_like(values)
-    result[(place + key).argsort()] = values[(place + values).argsort()]
-    return result
+    return Pivots(row, source, partner[row, source], nearest[row, source])
 
 
 class Tuned(NamedTuple):
