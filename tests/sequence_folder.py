@@ -26,9 +26,9 @@ def write_folder(
     counts = [len(one) for one in sentences]
     if spans is None:
         spans = [np.stack([np.arange(n), np.arange(n) + 1], 1) for n in counts]
-    with write_sequences(path, {"lang": lang, "dtype": "float32"}, sentences[0].shape[1]) as writer:
+    settings, width = {"lang": lang, "dtype": "float32"}, sentences[0].shape[1]
+    with write_sequences(path, settings, width, {}) as writer:
         writer.append(np.concatenate(sentences), counts, np.concatenate(spans), lengths or counts)
-        writer.finish({})
     return Sequences(path)
 
 

@@ -33,6 +33,7 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
+from fairseq_xling.core.folders import META, is_finished
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.registry import Registry, unknown_name
@@ -42,7 +43,7 @@ from fairseq_xling.models.ordering.beam import MOST_WIDTH
 from fairseq_xling.papers.clcr.modules.order import Chosen, in_text_order
 from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
 from fairseq_xling.papers.clcr.rows import RowOptions
-from fairseq_xling.papers.clcr.sequences import META, is_written, write_sequences
+from fairseq_xling.papers.clcr.sequences import write_sequences
 from fairseq_xling.text.blocks import BLOCK_SENTENCES
 from fairseq_xling.text.encoder import TextEncoder
 
@@ -249,7 +250,7 @@ def encode(
             ``translation``, line by line.
         settings: what determines the result, with ``lang`` and ``dtype``.
     """
-    if is_written(output, settings):
+    if is_finished(output, settings):
         return read_json(output / META)
     side = model.side(lang)
     files = [read[name] for name in ("text", "translation") if name in read]
@@ -263,15 +264,17 @@ def encode(
         )
     langs = [lang, model.pair[1 - side]][: len(files)]
     encoders = [TextEncoder.load(model.folder.path, one) for one in langs]
-    with write_sequences(output, settings, row.width) as writer:
-        with progress(counts[0], f"encode {lang}", "sentences") as bar:
-            bar.update(writer.done)
-            for lines in _blocks(files, writer.done):
-                texts = [e.encode(part) for e, part in zip(encoders, lines, strict=True)]
-                writer.append(*encode_block(model, row, side, texts, max_tokens))
-                bar.update(len(lines[0]))
-        origin = {**read, "data": model.folder.path / META}
-        writer.finish({"provenance": provenance(origin)})
+    origin = {"provenance": provenance({**read, "data": model.folder.path / META})}
+    with (
+        write_sequences(output, settings, row.width, origin) as writer,
+        progress(counts[0], f"encode {lang}", "sentences") as bar,
+    ):
+        bar.update(writer.done)
+        lines = [islice(read_sentences(file), writer.done, None) for file in files]
+        while (block := [list(islice(one, BLOCK_SENTENCES)) for one in lines])[0]:
+            texts = [e.encode(part) for e, part in zip(encoders, block, strict=True)]
+            writer.append(*encode_block(model, row, side, texts, max_tokens))
+            bar.update(len(block[0]))
     return read_json(output / META)
 
 
@@ -299,25 +302,16 @@ def encode_block(
 def _views(
     model: Any, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
 ) -> Iterator[tuple[np.ndarray, View]]:
-    def moved(states: Tensor) -> Tensor:
-        return model.transform(0, states) if side == 0 else states
-
-    def source(indices: np.ndarray) -> dict[str, Tensor]:
-        return model.source([texts[0][i] for i in indices])
-
+    """Batches of sentences, of which ``texts`` are the own ones, and translations if a row reads
+    them."""
     if len(texts) == 1:
-        for indices, states, content in model.states(texts[0], side, max_tokens):
-            yield indices, View(moved(states), content, states, source(indices))
-        return
-    sides = texts if side == 0 else texts[::-1]
-    for indices, states, masks in model.pairs(*sides, max_tokens):
-        mine, theirs = side, 1 - side
-        own = moved(states[mine]), masks[mine], states[mine], source(indices)
-        yield indices, View(*own, states[theirs], masks[theirs])
-
-
-def _blocks(files: Sequence[Path], done: int) -> Iterator[list[list[str]]]:
-    """Lines of all ``files`` after the first ``done``, up to `BLOCK_SENTENCES` at a time."""
-    texts = [islice(read_sentences(file), done, None) for file in files]
-    while (block := [list(islice(text, BLOCK_SENTENCES)) for text in texts])[0]:
-        yield block
+        batches = ((n, (s,), (m,)) for n, s, m in model.states(texts[0], side, max_tokens))
+    else:
+        batches = model.pairs(*(texts[::-1] if side else texts), max_tokens)
+    for indices, states, masks in batches:
+        if side and len(texts) > 1:
+            states, masks = states[::-1], masks[::-1]
+        vectors = states[0] if side else model.transform(0, states[0])
+        source = model.source([texts[0][i] for i in indices])
+        others = [part[1] for part in (states, masks) if len(texts) > 1]
+        yield indices, View(vectors, masks[0], states[0], source, *others)

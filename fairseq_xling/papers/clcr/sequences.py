@@ -13,23 +13,11 @@ A folder of them:
 Symbols: ``N`` sentences, ``R`` rows of all, ``D`` width, ``B`` sentences of a batch, ``K`` vectors
 of the longest sequence in it.
 
-It is written in a stream, resumable after a kill:
-
-    if not is_written(output, settings):
-        with write_sequences(output, settings, width) as writer:
-            for block in blocks(text, writer.done):
-                writer.append(vectors, counts, spans, lengths)
-            writer.finish({"provenance": provenance(files)})
-    sequences = Sequences(output)
-
-The folder gets its name at the end of the block, whose last call is `SequencesWriter.finish`. Until
-then blocks are in ``.NAME.partial`` in the same parent folder; a call with the same settings
-resumes after the sentences that are there, and the arrays are byte for byte the same as without the
-interruption.
+It is written in a stream (`write_sequences`): blocks are in ``.NAME.partial`` until all are there,
+and after a kill the same call resumes, with the same bytes in the end.
 """
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -43,12 +31,10 @@ from fairseq_xling.analysis.growing import GrowingArrays
 from fairseq_xling.core.array_file import mapped
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import read_json, write_json
-from fairseq_xling.core.folders import META, is_finished, new_folder
+from fairseq_xling.core.folders import META, new_folder
 from fairseq_xling.core.json_fields import check_count
 
 _BLOCK = 4096  # rows
-_SIZES = ("sentences", "rows", "width")
-DTYPES = ("float32", "float16")
 
 
 class Sequences:
@@ -79,7 +65,7 @@ class Sequences:
         try:
             self.settings: Mapping[str, Any] = meta["settings"]
             self.lang = str(self.settings["lang"])
-            sizes = [check_count(file, meta[name], name) for name in _SIZES]
+            sizes = [check_count(file, meta[x], x) for x in ("sentences", "rows", "width")]
             self.sentences, self.rows, self.width = sizes
         except UserError:
             raise
@@ -95,9 +81,6 @@ class Sequences:
                 f"{self.path / 'offsets.npy'}: must increase from 0 to {self.rows}, the rows of "
                 "vectors.npy"
             )
-
-    def __len__(self) -> int:
-        return self.sentences
 
     @cached_property
     def counts(self) -> np.ndarray:
@@ -178,10 +161,10 @@ def sequences_of(folder: Path, lang: str, text: Path) -> Sequences:
 
 def check_same_sentences(x: Sequences, y: Sequences) -> None:
     """Reject two folders whose sentences do not pair up, or whose vectors differ in width."""
-    names = f"{x.path} and {y.path}"
     if x.sentences != y.sentences:
         raise UserError(
-            f"{names}: must have equally many sentences, got {x.sentences} and {y.sentences}"
+            f"{x.path} and {y.path}: must have equally many sentences, got {x.sentences} and "
+            f"{y.sentences}"
         )
     check_same_width(x, y)
 
@@ -194,60 +177,51 @@ def check_same_width(x: Sequences, y: Sequences) -> None:
         )
 
 
-def is_written(output: str | Path, settings: Mapping[str, Any]) -> bool:
-    """Whether ``output`` is a finished folder of these settings; False if there is nothing."""
-    return is_finished(Path(output), _plain(settings))
-
-
 @contextlib.contextmanager
 def write_sequences(
-    output: str | Path, settings: Mapping[str, Any], width: int
+    output: Path, settings: Mapping[str, Any], width: int, more: Mapping[str, Any]
 ) -> Iterator["SequencesWriter"]:
-    """A writer of the folder ``output``, which does not exist yet (`is_written`).
+    """A writer of the folder ``output``, which gets its name when the block succeeds.
 
     Args:
+        output: a folder that does not exist yet (`is_finished`).
         settings: what determines the result, including checksums of inputs, as JSON values:
-        ``lang``,
-            ``dtype`` (of `DTYPES`) and others. Unfinished work of other settings is discarded.
+            ``lang``, ``dtype`` and others. Unfinished work of other settings is discarded.
         width: D.
+        more: what else goes into ``meta.json``, for example the provenance.
     """
-    if settings["dtype"] not in DTYPES or not settings["lang"]:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)} and lang a code: {settings}")
-    identity = {"settings": _plain(settings), "width": width}
-    with new_folder(Path(output), identity, "clcr encode") as folder:
-        writer = SequencesWriter(folder, identity["settings"], width)
+    with new_folder(output, {"settings": settings, "width": width}, "clcr encode") as folder:
+        writer = SequencesWriter(folder, settings["dtype"], width)
         yield writer
-        if not writer.finished:
-            raise ValueError(f"{output}: `finish` was not called")
+        sizes = {"sentences": writer.done, "rows": writer.arrays.rows["vectors"], "width": width}
+        writer.arrays.finish()
+        write_json(folder / META, {**more, "settings": settings, **sizes})
 
 
 class SequencesWriter:
     """Takes sequences block by block; see `write_sequences`."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], width: int):
-        self._folder, self._settings, self._width = folder, settings, width
-        self._arrays = GrowingArrays(
-            folder,
-            {
-                "vectors": ((width,), np.dtype(settings["dtype"])),
-                "offsets": ((), np.dtype("int64")),
-                "spans": ((2,), np.dtype("int32")),
-                "lengths": ((), np.dtype("int32")),
-            },
-        )
-        if not self._arrays.rows["offsets"]:
-            self._arrays.append({"offsets": np.zeros(1)}, 0)
-        self.finished = False
+    def __init__(self, folder: Path, dtype: str, width: int):
+        self._dtype = np.dtype(dtype)
+        shapes = {
+            "vectors": ((width,), self._dtype),
+            "offsets": ((), np.dtype("int64")),
+            "spans": ((2,), np.dtype("int32")),
+            "lengths": ((), np.dtype("int32")),
+        }
+        self.arrays = GrowingArrays(folder, shapes)
+        if not self.arrays.rows["offsets"]:
+            self.arrays.append({"offsets": np.zeros(1)}, 0)
 
     @property
     def done(self) -> int:
         """Number of sentences on disk; work resumes with the sentence of this number, from 0."""
-        return self._arrays.done
+        return self.arrays.done
 
     def append(
         self, vectors: np.ndarray, counts: np.ndarray, spans: np.ndarray, lengths: np.ndarray
     ) -> None:
-        """Add sentences; they are on disk when this returns.
+        """Add B sentences; they are on disk when this returns.
 
         Args:
             vectors: (R, D), those of a sentence in their order, sentence after sentence.
@@ -258,38 +232,9 @@ class SequencesWriter:
 
         Raises:
             UserError: for vectors that are NaN, or too large for the type on disk.
-            ValueError: if these are inconsistent.
         """
-        counts, spans, lengths = (np.asarray(x, np.int64) for x in (counts, spans, lengths))
-        rows = int(counts.sum())
-        spans = spans.reshape(-1, 2)
-        if vectors.shape != (rows, self._width) or len(spans) != rows:
-            raise ValueError(
-                f"counts give {rows} rows of width {self._width}, got vectors {vectors.shape} and "
-                f"{len(spans)} spans"
-            )
-        if counts.shape != lengths.shape or (counts < 0).any():
-            raise ValueError("counts must be 0 or more, one for each of lengths")
-        first, end = spans.T
-        if not ((first >= 0) & (first < end) & (end <= np.repeat(lengths, counts))).all():
-            raise ValueError("a span must lie in its sentence, first before end")
-        vectors = self._stored(vectors)
-        before = self._arrays.rows["vectors"]
-        self._arrays.append(
-            {
-                "vectors": vectors,
-                "offsets": before + np.cumsum(counts),
-                "spans": spans,
-                "lengths": lengths,
-            },
-            self._arrays.done + len(counts),
-        )
-
-    def _stored(self, vectors: np.ndarray) -> np.ndarray:
-        """The vectors in the type on disk."""
-        dtype = np.dtype(self._settings["dtype"])
         with np.errstate(over="ignore"):
-            stored = vectors.astype(dtype)
+            stored = vectors.astype(self._dtype)
         if not np.isfinite(stored).all():
             most = np.abs(vectors).max()
             if not np.isfinite(most):
@@ -297,20 +242,10 @@ class SequencesWriter:
                     "the model's vectors are NaN or infinite; did its training diverge?"
                 )
             raise UserError(
-                f"`--dtype` {dtype} must represent every vector, up to "
-                f"{np.finfo(dtype).max:,.0f}, got "
-                f"{most:g}; use float32"
+                f"`--dtype` {self._dtype} must represent every vector, up to "
+                f"{np.finfo(self._dtype).max:,.0f}, got {most:g}; use float32"
             )
-        return stored
-
-    def finish(self, more: Mapping[str, Any]) -> None:
-        """Finish the folder; ``more`` goes into ``meta.json``, for example the provenance."""
-        meta = {"sentences": self.done, "rows": self._arrays.rows["vectors"], "width": self._width}
-        self._arrays.finish()
-        write_json(self._folder / META, {**more, "settings": self._settings, **meta})
-        self.finished = True
-
-
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """As read back from a file: tuples are lists."""
-    return json.loads(json.dumps(settings))
+        offsets = self.arrays.rows["vectors"] + np.cumsum(counts, dtype=np.int64)
+        blocks = {"vectors": stored, "offsets": offsets}
+        blocks |= {"spans": np.asarray(spans), "lengths": np.asarray(lengths)}
+        self.arrays.append(blocks, self.done + len(counts))
