@@ -14,14 +14,13 @@ The probe pools each span by attention and classifies with a sigmoid for each la
 predictions in the format of the test files. If interrupted, the same command resumes.
 """
 
-import argparse
 import dataclasses
 from typing import Any
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.tasks.probing.examples import FitOptions
 
 GROUP = "Analyse"
@@ -80,16 +79,6 @@ class _Vectors:
 @dataclasses.dataclass(frozen=True)
 class Options(_Vectors, ProbeRunOptions, _Layers, ExampleOptions, _Encoder):
     """All of them, in this order from the end."""
-
-
-def add_examples(parser: argparse.ArgumentParser) -> None:
-    """`ExampleOptions` of a verb that declares its arguments itself."""
-    add_fields(parser, ExampleOptions)
-
-
-def add_probe(parser: argparse.ArgumentParser) -> None:
-    """`ProbeRunOptions` likewise."""
-    add_fields(parser, ProbeRunOptions)
 
 
 def run(options: Options) -> None:

@@ -7,7 +7,6 @@ is not predicted, and its labels count as missed, so extraction costs recall.
 Symbols: ``E`` texts, ``R`` rows of their sequences, ``N`` examples, ``S`` spans of each.
 """
 
-import argparse
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +16,11 @@ import numpy as np
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import exclusive, sha256
-from fairseq_xling.core.folders import claim
+from fairseq_xling.core.folders import META, claim
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.papers.clcr.rows import RowFolders, parse_rows
-from fairseq_xling.papers.clcr.sequences import META, Sequences, sequences_of
+from fairseq_xling.papers.clcr.sequences import Sequences, sequences_of
 from fairseq_xling.tasks.encode import Codec
 from fairseq_xling.tasks.probing.examples import in_characters
 from fairseq_xling.tasks.probing.fit import ProbeOptions
@@ -66,7 +65,21 @@ def sequence_spans(
         placed: examples whose spans count the subwords of whole texts, like the folder's spans.
     """
     sequences.check_finite()
-    alike = _alike(sequences, placed)
+    if sequences.sentences != len(placed.texts):
+        raise UserError(
+            f"{sequences.path}: must have a sentence for each of {len(placed.texts)} texts, got "
+            f"{sequences.sentences}; encode what `fairseq-xling probe texts` writes"
+        )
+    # Rarely a text is split otherwise than what its sequence was made from: a word without letters
+    # has no subword in a whole text, but one on its own.
+    sizes = np.array([len(ids) - 1 for ids in placed.texts])
+    wrong = np.flatnonzero(sizes != sequences.lengths)
+    if len(wrong) > _ODD * len(sizes):
+        line = int(wrong[0])
+        raise UserError(
+            f"{sequences.path}: sentence {line + 1} must have {sizes[line]} subwords, got "
+            f"{sequences.lengths[line]}; it is another text, or `--data` another folder"
+        )
     starts = np.cumsum(sequences.lengths, dtype=np.int64) - sequences.lengths  # (E,)
     ends = np.repeat(starts, sequences.counts)[:, None] + sequences.spans  # (R, 2), over all texts
     order = np.argsort(ends[:, 0], kind="stable")
@@ -80,33 +93,12 @@ def sequence_spans(
     from_row = np.searchsorted(first, wanted[..., 0], side="left")
     to_row = np.searchsorted(end, wanted[..., 1], side="right")
     some = (from_row < to_row) & (wanted[..., 0] < wanted[..., 1])
-    some &= alike[placed.owner][:, None]
+    some &= (sizes == sequences.lengths)[placed.owner][:, None]
     places = np.where(some[..., None], np.stack([from_row, to_row], axis=-1), 0)
     return Spans([SortedRows(sequences.array, order)], places, labels)  # type: ignore[list-item]
 
 
-def _alike(sequences: Sequences, placed: Placed) -> np.ndarray:
-    """(E,) bool, whether a text has the subwords that its sequence was made from.
-
-    Rarely one does not: a word without letters has no subword in a whole text, but one on its own.
-    """
-    if sequences.sentences != len(placed.texts):
-        raise UserError(
-            f"{sequences.path}: must have a sentence for each of {len(placed.texts)} texts, got "
-            f"{sequences.sentences}; encode what `fairseq-xling probe texts` writes"
-        )
-    sizes = np.array([len(ids) - 1 for ids in placed.texts])
-    wrong = np.flatnonzero(sizes != sequences.lengths)
-    if len(wrong) > _ODD * len(sizes):
-        line = int(wrong[0])
-        raise UserError(
-            f"{sequences.path}: sentence {line + 1} must have {sizes[line]} subwords, got "
-            f"{sequences.lengths[line]}; it is another text, or `--data` another folder"
-        )
-    return sizes == sequences.lengths
-
-
-def run_clcr_probe(args: argparse.Namespace) -> None:
+def run_clcr_probe(args: Any) -> None:
     """See `fairseq_xling.papers.clcr.commands.clcr_probe`."""
     seeds = parse_seeds("--seeds", args.seeds)
     options = [probe_options(args, seed) for seed in seeds]
@@ -114,7 +106,13 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
     usable_device(args.device)
     files = read_files(args)
     data = DataFolder(args.data)
-    _place(args, data, files)
+    # Its spans are found among the subwords of whole texts, without frames.
+    codecs = {lang: Codec(data.path, lang, 0) for lang in {file.lang: None for file in files}}
+    for file in files:
+        examples = file.examples
+        if args.offsets == "tokens":
+            examples = [in_characters(example) for example in examples]
+        file.placed = place(examples, codecs[file.lang], "characters")
     for row in rows:
         for seed in row.differing(seeds):
             widths = {_open(row, file, seed).width for file in files}  # raises for invalid folders
@@ -143,23 +141,8 @@ def run_clcr_probe(args: argparse.Namespace) -> None:
         write_table(output, files, results, used, _MISSING)
 
 
-def _place(args: argparse.Namespace, data: DataFolder, files: list[File]) -> None:
-    """Find the spans of all files among the subwords of their texts."""
-    codecs: dict[str, Codec] = {}
-    for file in files:
-        if file.lang not in codecs:
-            codecs[file.lang] = Codec(data.path, file.lang, 0)  # it frames nothing here
-        examples = file.examples
-        if args.offsets == "tokens":
-            examples = [in_characters(example) for example in examples]
-        file.placed = place(examples, codecs[file.lang], "characters")
-
-
 def _open(row: RowFolders, file: File, seed: int) -> Spans:
-    if file.placed is None:
-        raise ValueError(f"{file.path} was not placed")
-    folder = row.folder(file.path, file.lang, seed)
-    sequences = sequences_of(folder, file.lang, file.path)
+    sequences = sequences_of(row.folder(file.path, file.lang, seed), file.lang, file.path)
     return sequence_spans(sequences, file.placed, file.labels)
 
 

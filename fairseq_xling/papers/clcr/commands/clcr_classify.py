@@ -18,6 +18,7 @@ the test files. If interrupted, the same command resumes with the next training.
 
 import argparse
 
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import NEW_FOLDER
 
 GROUP = "CLCR"
@@ -32,8 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.core.extras import OF_PAGES, check_installed
-
     check_installed("`fairseq-xling clcr classify`", *OF_PAGES)
     from fairseq_xling.papers.clcr.classify import run_classify
 

@@ -12,83 +12,94 @@ OUTPUT is read by `fairseq-xling clcr classify` and `clcr measure report`, and i
 fairseq_xling.papers.clcr.sequences.Sequences. An interrupted call resumes when repeated.
 """
 
-import argparse
+import dataclasses
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import check_files, sha256
-from fairseq_xling.core.named_files import FILE, NEW_FOLDER
-from fairseq_xling.core.options import add_fields, values_of
-from fairseq_xling.papers.clcr.commands import add_batches, add_trained, warn
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
+from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.papers.clcr.commands import warn
+from fairseq_xling.papers.clcr.rows import RowOptions
 
 GROUP = "CLCR"
 ROW = "{row}"
 _SAMPLE = 1000  # lines whose words are looked up
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.papers.clcr.rows import RowOptions
-
-    add = parser.add_argument
-    add_trained(parser)
-    add("--text", required=True, metavar=FILE, help="UTF-8 text, a sentence per line, also .gz")
-    add("--lang", required=True, help="language of the text, one of the model's two")
-    rows = "T, T+E, T+E+R, T+pGA, T+pGA-target or states, comma-separated"
-    add("--row", default="T+E+R", help=rows)
-    add_fields(parser, RowOptions)
-    add("--dtype", default="float32", choices=("float32", "float16"), help="type on disk")
-    add_batches(parser, "batch")
-    place = "folder to write; it must be new; {row} in it stands for the row's name"
-    add("--output", required=True, metavar=NEW_FOLDER, help=place)
+@dataclasses.dataclass(frozen=True)
+class _Text:
+    checkpoint: str = argument("of fairseq-train --task clcr", CHECKPOINT)
+    data: str | None = option(None, "its data folder, if it has moved", metavar=DATA)
+    text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
+    lang: str = option(REQUIRED, "language of the text, one of the model's two", metavar=())
+    row: str = option(
+        "T+E+R", "T, T+E, T+E+R, T+pGA, T+pGA-target or states, comma-separated", metavar=()
+    )
 
 
-def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.papers.clcr.rows import RowOptions
+@dataclasses.dataclass(frozen=True)
+class _Output:
+    dtype: str = option("float32", "type on disk", choices=("float32", "float16"), usage=True)
+    max_tokens: int = shared.max_tokens(())
+    device: str = shared.device()
+    output: str = option(
+        REQUIRED,
+        "folder to write; it must be new; {row} in it stands for the row's name",
+        metavar=NEW_FOLDER,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(_Output, RowOptions, _Text):
+    """All of them, in this order from the end."""
+
+
+def run(options: Options) -> None:
     from fairseq_xling.papers.clcr.sequence_variants import encode, rows
     from fairseq_xling.papers.clcr.sequences import Sequences
 
-    names = [name.strip() for name in args.row.split(",") if name.strip()]
+    names = [name.strip() for name in options.row.split(",") if name.strip()]
     kinds = {name: rows[name] for name in names}
     if not names or len(kinds) < len(names):
-        raise UserError(f"`--row` must name one row or several different ones, got {args.row!r}")
-    if len(names) > 1 and ROW not in args.output:
+        raise UserError(f"`--row` must name one row or several different ones, got {options.row!r}")
+    if len(names) > 1 and ROW not in options.output:
         raise UserError(
             f"`--output` must contain {ROW}, which stands for the row's name, if `--row` names "
-            f"several, got {args.output!r}"
+            f"several, got {options.output!r}"
         )
+    given = options.translation
     readers = " and ".join(name for name in rows if rows[name].reads_translation)
-    if any(kind.reads_translation for kind in kinds.values()) != bool(args.translation):
+    if any(kind.reads_translation for kind in kinds.values()) != bool(given):
         raise UserError(
-            f"`--translation` is needed by rows {readers} and read by no other, got row {args.row}"
-            + (f" and {args.translation!r}" if args.translation else " without it")
+            f"`--translation` is needed by rows {readers} and read by no other, got row "
+            f"{options.row}" + (f" and {given!r}" if given else " without it")
         )
-    if args.threshold is not None and not args.translation:
-        raise UserError(f"`--threshold` is only for rows {readers}, got it with row {args.row}")
-    files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
-    if args.translation:
-        files["translation"] = Path(args.translation)
+    if options.threshold is not None and not given:
+        raise UserError(f"`--threshold` is only for rows {readers}, got it with row {options.row}")
+    files = {"checkpoint": Path(options.checkpoint), "text": Path(options.text)}
+    if given:
+        files["translation"] = Path(given)
     check_files(*files.values())
     from fairseq_xling.papers.clcr.trained import Clcr
 
-    model = Clcr.load(args.checkpoint, args.data, args.device)
-    options = values_of(RowOptions, args)
-    side = model.side(args.lang)
+    model = Clcr.load(options.checkpoint, options.data, options.device)
+    side = model.side(options.lang)
     made = {name: kind(model, side, options) for name, kind in kinds.items()}
-    _check_known(model, files["text"], args.lang)
+    _check_known(model, files["text"], options.lang)
     digests = {name: sha256(path) for name, path in files.items()}
     for name, row in made.items():
         read = {x: files[x] for x in files if x != "translation" or row.reads_translation}
         settings = {
-            "lang": args.lang,
-            "dtype": args.dtype,
-            "row": name,
+            **{"lang": options.lang, "dtype": options.dtype, "row": name},
             **{option: getattr(options, option) for option in row.reads},
             **{file: digests[file] for file in read},
         }
-        output = Path(args.output.replace(ROW, name))
-        meta = encode(model, row, args.lang, read, output, settings, args.max_tokens)
+        output = Path(options.output.replace(ROW, name))
+        meta = encode(model, row, options.lang, read, output, settings, options.max_tokens)
         mean = meta["rows"] / max(meta["sentences"], 1)
         if not meta["rows"]:
             raises = "raise `--threshold`" if row.reads_translation else "lower `--delta`"
@@ -98,10 +109,10 @@ def run(args: argparse.Namespace) -> None:
             f"{meta['width']} wide ({name})"
         )
     limit = model.positions - 2  # without <s> and </s>
-    lengths = Sequences(args.output.replace(ROW, names[0])).lengths
+    lengths = Sequences(options.output.replace(ROW, names[0])).lengths
     if cut := int((lengths > limit).sum()):
         warn(
-            f"{cut:,} sentences of {args.text} are longer than the "
+            f"{cut:,} sentences of {options.text} are longer than the "
             f"encoders' position tables and were cut after {limit} tokens"
         )
 

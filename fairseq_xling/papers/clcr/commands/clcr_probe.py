@@ -16,34 +16,38 @@ and its labels count as missed. Writes results.json, table.csv and predictions. 
 the same command resumes.
 """
 
-import argparse
+import dataclasses
 
+from fairseq_xling.core.extras import OF_PAGES, check_installed
 from fairseq_xling.core.named_files import DATA, NEW_FOLDER, Input
+from fairseq_xling.core.options import REQUIRED, option
+from fairseq_xling.verbs.probe import ExampleOptions, ProbeRunOptions
 
 GROUP = "CLCR"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.verbs.probe import add_examples, add_probe
-
-    add = parser.add_argument
-    add("--data", required=True, metavar=DATA, help="data folder that the texts were encoded with")
-    add(
-        "--vectors",
-        action="append",
-        default=[],
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    data: str = option(REQUIRED, "data folder that the texts were encoded with", metavar=DATA)
+    vectors: tuple[str, ...] = option(
+        (),
+        "a row of the table and its folders of sequences, see above; repeatable",
         metavar=Input("ROW=FOLDERS"),
-        help="a row of the table and its folders of sequences, see above; repeatable",
     )
-    add_examples(parser)
-    add_probe(parser)
-    add("--output", required=True, metavar=NEW_FOLDER, help="folder to write")
 
 
-def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.core.extras import OF_PAGES, check_installed
+@dataclasses.dataclass(frozen=True)
+class _Output:
+    output: str = option(REQUIRED, "folder to write", metavar=NEW_FOLDER)
 
+
+@dataclasses.dataclass(frozen=True)
+class Options(_Output, ProbeRunOptions, ExampleOptions, _Rows):
+    """All of them, in this order from the end."""
+
+
+def run(options: Options) -> None:
     check_installed("`fairseq-xling clcr probe`", *OF_PAGES)
     from fairseq_xling.papers.clcr.probing import run_clcr_probe
 
-    run_clcr_probe(args)
+    run_clcr_probe(options)

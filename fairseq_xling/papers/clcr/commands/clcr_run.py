@@ -11,18 +11,13 @@ same command resumes; what has not changed is not repeated.
 
 import argparse
 
+from fairseq_xling.core.extras import OF_PAGES, check_installed
+from fairseq_xling.papers.clcr.commands.clcr_train import add_arguments as add_arguments
+
 GROUP = "CLCR"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fairseq_xling.papers.clcr.commands.clcr_train import add_arguments as add
-
-    add(parser)
-
-
 def run(args: argparse.Namespace) -> None:
-    from fairseq_xling.core.extras import OF_PAGES, check_installed
-
     check_installed("`fairseq-xling clcr run`", *OF_PAGES)
     from fairseq_xling.papers.clcr.run import Clcr
 

@@ -8,30 +8,30 @@ Writes text/train.en.premise and text/train.en.hypothesis. `fairseq-xling clcr c
 sequences of both as --vectors "T+E=seq/TE/{file}.{side}".
 """
 
-import argparse
+import dataclasses
+from pathlib import Path
 
 from fairseq_xling.core.named_files import FILE, OutputFile
+from fairseq_xling.core.options import REQUIRED, argument, option
 
 GROUP = "CLCR"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("source", metavar=FILE, help="labelled pairs, as `fairseq-xling clcr classify` reads them")
-    add("--format", default="", help="tsv or json_lines (default: tsv)")
-    add("--columns", default="", help="which column holds what, e.g. text=0,pair=1,label=2")
-    add(
-        "--output",
-        required=True,
+@dataclasses.dataclass(frozen=True)
+class Options:
+    source: str = argument("labelled pairs, as `fairseq-xling clcr classify` reads them", FILE)
+    format: str = option("", "tsv or json_lines (default: tsv)", metavar=())
+    columns: str = option("", "which column holds what, e.g. text=0,pair=1,label=2", metavar=())
+    output: str = option(
+        REQUIRED,
+        "files to write are STEM.premise, ...",
         metavar=OutputFile("STEM", "{}.premise", "{}.hypothesis"),
-        help="files to write are STEM.premise, ...",
     )
 
 
-def run(args: argparse.Namespace) -> None:
-    from pathlib import Path
-
+def run(options: Options) -> None:
     from fairseq_xling.papers.clcr.labelled import write_texts
 
-    count = write_texts(Path(args.source), args.output, args.format, args.columns)
-    print(f"{args.output}.premise, {args.output}.hypothesis: {count:,} sentences each")
+    output = options.output
+    count = write_texts(Path(options.source), output, options.format, options.columns)
+    print(f"{output}.premise, {output}.hypothesis: {count:,} sentences each")

@@ -97,12 +97,21 @@ def test_recall_falls_by_the_share_of_spans_that_are_dropped(tmp_path, dropped):
     assert scores.recall == pytest.approx(1 - dropped)
 
 
-def test_folders_of_other_texts_are_refused(tmp_path):
-    folder = write_folder(tmp_path / "x", [np.ones((2, 3)), np.ones((1, 3))])
-    with pytest.raises(UserError, match="must have a sentence for each of 1 texts, got 2"):
-        sequence_spans(folder, placed([2], [0], [[[0, 1]]]), None)
-    with pytest.raises(UserError, match="sentence 2 must have 3 subwords, got 1; it is another"):
-        sequence_spans(folder, placed([2, 3], [0], [[[0, 1]]]), None)
+@pytest.mark.parametrize(
+    ("lengths", "spans", "message"),
+    [
+        ([2], [[0, 1], [1, 2]], "must have a sentence for each of 1 texts, got 2"),
+        ([2, 3], [[0, 1], [1, 2]], "sentence 2 must have 3 subwords, got 1; it is another"),
+        ([2, 1], [[0, 2], [1, 2]], r"spans.npy: rows of a sentence must not overlap"),
+    ],
+)
+def test_folders_of_other_texts_and_rows_that_overlap_are_refused(
+    tmp_path, lengths, spans, message
+):
+    vectors, spans = [np.ones((2, 3)), np.ones((1, 3))], [np.array(spans), np.array([[0, 1]])]
+    folder = write_folder(tmp_path / "x", vectors, spans=spans, lengths=[2, 1])
+    with pytest.raises(UserError, match=message):
+        sequence_spans(folder, placed(lengths, [0], [[[0, 1]]]), None)
 
 
 def test_a_rare_text_that_is_cut_otherwise_has_no_vectors(tmp_path):
@@ -110,11 +119,3 @@ def test_a_rare_text_that_is_cut_otherwise_has_no_vectors(tmp_path):
     lengths = [1] * 59 + [2]
     found = sequence_spans(folder, placed(lengths, [0, 59], [[[0, 1]], [[0, 1]]]), None)
     assert found.usable.tolist() == [True, False]
-
-
-def test_rows_that_overlap_are_refused(tmp_path):
-    folder = write_folder(
-        tmp_path / "x", [np.ones((2, 3))], spans=[np.array([[0, 2], [1, 3]])], lengths=[3]
-    )
-    with pytest.raises(UserError, match=r"spans.npy: rows of a sentence must not overlap"):
-        sequence_spans(folder, placed([3], [0], [[[0, 1]]]), None)
