@@ -42,57 +42,49 @@ from fairseq_xling.papers.clcr.modules.transform import attention, mean_of, norm
 from fairseq_xling.papers.clcr.pivots import distances_between
 from fairseq_xling.papers.clcr.sequences import Sequences
 
-# (x (B, K, D), content (B, K), y (B, M, D), content (B, M)) to (B,); True at content.
-Distance = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-# By name a maker ``(norm, tau)``.
-distances: Registry[Callable[[str, float], Distance]] = Registry("`--distance`")
+# By name a function ``(x, x_mask, y, y_mask, norm, tau)`` of vectors (B, K, D) and (B, M, D) with
+# masks (B, K) and (B, M), True at content, to (B,).
+distances: Registry[Callable[..., Tensor]] = Registry("`--distance`")
 
 
 @distances.register("matched")
-def matched(norm: str, tau: float) -> Distance:
+def matched(x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor, norm: str, tau: float) -> Tensor:
     """See the module's docstring; ``tau`` is attention's temperature, 0 selects the nearest vector.
 
     >>> x = torch.tensor([[[3.0, 0.0], [0.0, 3.0]]])
     >>> all_there = torch.ones(1, 2, dtype=torch.bool)
-    >>> matched("l2", 0.0)(x, all_there, x.flip(1), all_there).tolist()  # another order
+    >>> matched(x, all_there, x.flip(1), all_there, "l2", 0.0).tolist()  # another order
     [0.0]
     """
-
-    def one_way(far: Tensor, x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor) -> Tensor:
-        mixed = attention(-far, x_mask, tau).to(x.dtype) @ x
-        return mean_of(norms[norm](mixed - y), y_mask)
-
-    def distance(x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor) -> Tensor:
-        far = distances_between(y, x, norm)
-        there = one_way(far, x, x_mask, y, y_mask)
-        return (there + one_way(far.transpose(1, 2), y, y_mask, x, x_mask)) / 2
-
-    return distance
+    far = distances_between(y, x, norm)
+    ways = ((far, x, x_mask, y, y_mask), (far.transpose(1, 2), y, y_mask, x, x_mask))
+    there, back = (
+        mean_of(norms[norm](attention(-d, key_mask, tau).to(keys.dtype) @ keys - queries), mask)
+        for d, keys, key_mask, queries, mask in ways
+    )
+    return (there + back) / 2
 
 
 @distances.register("positions")
-def positions(norm: str, tau: float) -> Distance:
+def positions(
+    x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor, norm: str, tau: float
+) -> Tensor:
     """See the module's docstring; ``tau`` is ignored.
 
     >>> x = torch.tensor([[[3.0, 0.0], [0.0, 4.0]]])
     >>> mask = torch.tensor([[True, False]])
     >>> both = torch.ones(1, 2, dtype=torch.bool)
-    >>> positions("l2", 0.0)(x, both, x, mask).tolist()  # the second is ignored
+    >>> positions(x, both, x, mask, "l2", 0.0).tolist()  # the second is ignored
     [0.0]
     """
-
-    def distance(x: Tensor, x_mask: Tensor, y: Tensor, y_mask: Tensor) -> Tensor:
-        size = min(x.shape[1], y.shape[1])
-        both = x_mask[:, :size] & y_mask[:, :size]
-        far = norms[norm](x[:, :size] - y[:, :size]).masked_fill(~both, 0.0)
-        return far.sum(1) / both.sum(1).clamp(min=1)
-
-    return distance
+    size = min(x.shape[1], y.shape[1])
+    both = x_mask[:, :size] & y_mask[:, :size]
+    return mean_of(norms[norm](x[:, :size] - y[:, :size]), both)
 
 
 @torch.no_grad()
 def sequence_distances(
-    x: Sequences, y: Sequences, pairs: np.ndarray, distance: Distance, batch_size: int = 256
+    x: Sequences, y: Sequences, pairs: np.ndarray, distance: Callable[..., Tensor], batch_size: int
 ) -> np.ndarray:
     """The distance of sentence ``pairs[p, 0]`` of x and ``pairs[p, 1]`` of y: (P,) float64, NaN if
     a sentence has no key-point; ``batch_size`` pairs of similar length at a time."""
@@ -153,10 +145,17 @@ def context_shifts(
     places = np.array([rng.choice(found) for found in words])
     changed: dict[str, list[np.ndarray]] = {change: [] for change in CHANGES}
     for ids, own, place in zip(texts, words, places, strict=True):
-        changed["token"].append(_replaced(ids, [place], _other(ids[place], pool, kinds, rng)))
+        for _ in range(100):  # in a text of nearly that word alone, any other
+            if (other := rng.choice(pool)) != ids[place]:
+                break
+        else:
+            other = rng.choice(kinds[kinds != ids[place]])
+        token, context = ids.copy(), ids.copy()
+        token[place] = other
         around = own[own != place]
-        changed["context"].append(_replaced(ids, around, rng.choice(pool, len(around))))
-        changed["neither"].append(ids)
+        context[around] = rng.choice(pool, len(around))
+        for change, made in zip(CHANGES, (token, context, ids), strict=True):
+            changed[change].append(made)
     before = _vectors(model, side, texts, places, max_tokens)
     found = {}
     for change, moved in changed.items():
@@ -168,26 +167,12 @@ def context_shifts(
     return found
 
 
-def _replaced(ids: np.ndarray, places: Any, words: Any) -> np.ndarray:
-    result = ids.copy()
-    result[places] = words
-    return result
-
-
-def _other(word: int, pool: np.ndarray, kinds: np.ndarray, rng: np.random.Generator) -> int:
-    """A word drawn from ``pool`` that is not ``word``; in a text of nearly that word alone, any."""
-    for _ in range(100):
-        if (drawn := rng.choice(pool)) != word:
-            return int(drawn)
-    return int(rng.choice(kinds[kinds != word]))
-
-
 def _vectors(
     model: Any, side: int, texts: Sequence[np.ndarray], places: np.ndarray, max_tokens: int
 ) -> torch.Tensor:
     """(n, E) float32, the vector of one word of each sentence."""
     found = torch.zeros(len(texts), model.widths[1])
-    for indices, states, _ in model.states(texts, side, max_tokens):
+    for indices, (states,), *_ in model.batches({side: texts}, max_tokens):
         place = torch.from_numpy(places[indices] + 1).to(states.device)  # after <s>
         chosen = states[torch.arange(len(states), device=states.device), place]
         chosen = model.transform(0, chosen) if side == 0 else chosen
@@ -210,12 +195,15 @@ def compare(near: np.ndarray, far: np.ndarray) -> dict[str, Any]:
         raise UserError("no pair of sentences has key-points on both sides")
     edges = np.histogram_bin_edges(np.concatenate([near, far]), _BINS)
     larger = stats.mannwhitneyu(far, near).statistic
-    return {
-        "translations": _summary(near, edges),
-        "random": _summary(far, edges),
-        "edges": edges.tolist(),
-        "auc": float(larger / (len(near) * len(far))),
-    }
+    found = {"edges": edges.tolist(), "auc": float(larger / (len(near) * len(far)))}
+    for name, values in (("translations", near), ("random", far)):
+        found[name] = {
+            "pairs": len(values),
+            "mean": float(values.mean()),
+            "sd": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+            "histogram": np.histogram(values, edges)[0].tolist(),
+        }
+    return found
 
 
 def correlate(found: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
@@ -236,14 +224,4 @@ def correlate(found: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
         "pearson": values and values[0],
         "spearman": values and values[1],
         "by_score": [[float(scores[g].mean()), float(found[g].mean())] for g in groups],
-    }
-
-
-def _summary(values: np.ndarray, edges: np.ndarray) -> dict[str, Any]:
-    return {
-        "pairs": len(values),
-        "mean": float(values.mean()),
-        "sd": float(values.std(ddof=1)) if len(values) > 1 else 0.0,
-        "median": float(np.median(values)),
-        "histogram": np.histogram(values, edges)[0].tolist(),
     }

@@ -10,7 +10,7 @@ meta.json        settings, counts, provenance
 It is written in a stream, resumable after a kill.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,11 @@ from fairseq_xling.papers.clcr.pivots import (
     Tuned,
     blocks_of_pairs,
     finest_blocks,
-    mutual_best,
-    pair_distances,
     tune_threshold,
 )
 from fairseq_xling.text.links import Links, format_pharaoh
 
-META, PHARAOH, DISTANCES, ORDER = "meta.json", "pivots.pharaoh", "distances.npy", "order"
+META, PHARAOH, ORDER = "meta.json", "pivots.pharaoh", "order"
 
 
 class Labels:
@@ -80,7 +78,11 @@ class Labels:
 
 
 BLOCK = 2048  # sentence pairs
-_INT, _FLOAT = np.dtype("int32"), np.dtype("float32")
+_INT = np.dtype("int32")
+_SHAPES = {
+    **{ORDER: ((), _INT), "distances": ((), np.dtype("float32"))},
+    **{"links": ((2,), _INT), "counts": ((), _INT)},
+}
 
 
 def find_pivots(
@@ -96,15 +98,11 @@ def find_pivots(
         first: ids of each sentence, ``</s>`` last; second: those of its translation.
     """
     parts = []
-    for indices, states, masks in model.pairs(first, second, max_tokens):
-        moved = (model.transform(0, states[0]), model.transform(1, states[1]))
-        found = mutual_best(pair_distances(*states, *moved, model.norm), *masks)
+    for indices, states, masks, _ in model.batches({0: first, 1: second}, max_tokens):
+        found = model.pivots(states, masks)
         row, source, target, distance = (part.cpu().numpy() for part in found)
         parts.append(Pivots(indices[row], source - 1, target - 1, distance))  # after <s>
-    if not parts:
-        none = np.zeros(0, dtype=np.int64)
-        return Pivots(none, none, none, none.astype(np.float32))
-    joined = Pivots(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    joined = Pivots(*map(np.concatenate, zip(*parts, strict=True)))
     order = np.lexsort((joined.source, joined.row))
     return Pivots(*(part[order] for part in joined))
 
@@ -123,7 +121,7 @@ def tune(model: Any, folder: DataFolder, split: str, max_tokens: int) -> Tuned:
             found = find_pivots(model, *texts, max_tokens)
             parts.append(found._replace(row=found.row + start))
             bar.update(len(texts[0]))
-    found = Pivots(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+    found = Pivots(*map(np.concatenate, zip(*parts, strict=True)))
     places = blocks_of_pairs(blocks, found.row, found.source, found.target)
     try:
         return tune_threshold(found.distance, places, len(blocks.row))
@@ -135,81 +133,67 @@ def write_labels(
     model: Any,
     sides: tuple[TokenFile, TokenFile],
     output: Path,
-    settings: Mapping[str, Any],
+    settings: dict[str, Any],
     max_tokens: int,
 ) -> dict[str, Any]:
     """Write the pivots under ``settings["threshold"]`` into the folder ``output``; its meta.
 
     A folder with other settings is rejected, and unfinished work of others discarded.
     """
-    settings = dict(settings)
     if is_finished(output, settings):
         return read_json(output / META)
     with new_folder(output, settings, "clcr label") as folder:
-        shapes = {
-            ORDER: ((), _INT),
-            "distances": ((), _FLOAT),
-            "links": ((2,), _INT),
-            "counts": ((), _INT),
-        }
         made = folder / "made.json"
         if not made.is_file():
-            arrays = GrowingArrays(folder, shapes)
+            arrays = GrowingArrays(folder, _SHAPES)
             with progress(len(sides[0]), f"label {output.name}", "pairs") as bar:
                 bar.update(arrays.done)
                 for start, texts in blocks_of_text(sides, arrays.done):
                     found = find_pivots(model, *texts, max_tokens).below(settings["threshold"])
-                    arrays.append(_arrays(found, texts), start + len(texts[0]))
-                    bar.update(len(texts[0]))
+                    sizes = np.array([len(ids) for ids in texts[1]])
+                    order = np.zeros(int(sizes.sum()), dtype=np.int64)
+                    order[(np.cumsum(sizes) - sizes)[found.row] + found.target] = found.source + 1
+                    block = {
+                        ORDER: order,
+                        "distances": found.distance,
+                        "links": np.stack([found.source, found.target], axis=1),
+                        "counts": np.bincount(found.row, minlength=len(sizes)),
+                    }
+                    arrays.append(block, start + len(sizes))
+                    bar.update(len(sizes))
             counts = {"sentences": len(sides[0]), "pivots": arrays.rows["links"]}
             arrays.finish()
             write_json(made, counts)
-        counts = read_json(made)
         _finish_labels(folder, sides[1])
         tokens = [int(file.sizes.sum()) - len(file) for file in sides]
-        meta = {"settings": settings, **counts, "tokens": tokens}
+        meta = {"settings": settings, **read_json(made), "tokens": tokens}
         write_json(folder / META, meta)
         made.unlink()
     return meta
-
-
-def _arrays(found: Pivots, texts: tuple[Sequence[np.ndarray], ...]) -> dict[str, np.ndarray]:
-    """The contribution of a block of pairs to each array."""
-    sizes = np.array([len(ids) for ids in texts[1]])
-    order = np.zeros(int(sizes.sum()), dtype=np.int64)
-    order[(np.cumsum(sizes) - sizes)[found.row] + found.target] = found.source + 1
-    return {
-        ORDER: order,
-        "distances": found.distance,
-        "links": np.stack([found.source, found.target], axis=1),
-        "counts": np.bincount(found.row, minlength=len(sizes)),
-    }
 
 
 def _finish_labels(folder: Path, target: TokenFile) -> None:
     """The mapped order and the text of links, from the arrays; can be repeated."""
     flat = folder / f"{ORDER}.npy"
     if flat.is_file():  # else all has been written
-        values = np.load(flat, mmap_mode="r", allow_pickle=False)
+        values, counts, links = (
+            np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+            for name in (ORDER, "counts", "links")
+        )
         with atomic_write(folder / f"{ORDER}.bin") as file:
             for start in range(0, len(values), 1 << 20):
                 file.write(values[start : start + (1 << 20)].astype("<i4").tobytes())
         write_index(folder / ORDER, target.sizes, np.dtype("<i4"))
-        counts = np.load(folder / "counts.npy", mmap_mode="r", allow_pickle=False)
-        links = np.load(folder / "links.npy", mmap_mode="r", allow_pickle=False)
         with atomic_write(folder / PHARAOH) as file:
             done = 0
             for start in range(0, len(counts), BLOCK):
                 some = np.asarray(counts[start : start + BLOCK], dtype=np.int64)
-                source, end = links[done : done + int(some.sum())].T, done + int(some.sum())
                 row = np.repeat(np.arange(len(some)), some)
-                file.write(format_pharaoh(Links(len(some), row, *source)))
-                done = end
+                file.write(format_pharaoh(Links(len(some), row, *links[done : done + len(row)].T)))
+                done += len(row)
         flat.unlink()  # first: while it is there, the others are read
     for name in ("counts", "links"):
         (folder / f"{name}.npy").unlink(missing_ok=True)
-    if not (folder / DISTANCES).is_file():
-        raise ValueError(f"{folder}: the distances are gone")
 
 
 def blocks_of_text(
@@ -230,18 +214,16 @@ def gold_links(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row, token of s1 and of s2 of all links, those of both directions, without ``</s>``."""
     found = []
-    for source, target in (pair, pair[::-1]):
-        if not folder.is_aligned(split, source, target):
-            continue  # one direction is enough
-        order = folder.order(split, source, target)
-        row, linked, place = linked_tokens(order)
-        words = place < order.sizes[row] - 1
-        links = [row[words], linked[words], place[words]]
-        found.append(links if source == pair[0] else [links[0], links[2], links[1]])
+    for way in (pair, pair[::-1]):
+        if folder.is_aligned(split, *way):  # one direction is enough
+            order = folder.order(split, *way)
+            row, linked, place = linked_tokens(order)
+            links = np.stack([row, linked, place])[:, place < order.sizes[row] - 1]
+            found.append(links if way == pair else links[[0, 2, 1]])
     if not found:
         folder.order(split, *pair)  # raises: there is none
-    together = np.unique(np.concatenate([np.stack(links) for links in found], axis=1), axis=1)
-    return together[0], together[1], together[2]
+    row, source, target = np.unique(np.concatenate(found, axis=1), axis=1)
+    return row, source, target
 
 
 TokenPairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # row, token of s1, token of s2, (n,) each

@@ -22,10 +22,10 @@ Text becomes sequences in a stream, resumable after a kill (`encode`).
 B sentences, T tokens with ``<s>`` and ``</s>``, K vectors of the longest sequence, E width.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -39,32 +39,12 @@ from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.registry import Registry, unknown_name
 from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
-from fairseq_xling.models.ordering.beam import MOST_WIDTH
 from fairseq_xling.papers.clcr.modules.order import Chosen, in_text_order
-from fairseq_xling.papers.clcr.pivots import mutual_best, pair_distances
 from fairseq_xling.papers.clcr.rows import RowOptions
 from fairseq_xling.papers.clcr.sequences import write_sequences
+from fairseq_xling.papers.clcr.trained import Batch
 from fairseq_xling.text.blocks import BLOCK_SENTENCES
 from fairseq_xling.text.encoder import TextEncoder
-
-
-class View(NamedTuple):
-    """A batch of one language.
-
-    Attributes:
-        vectors: (B, T, E), in the second language's space.
-        content: (B, T), True at words.
-        states: (B, T, D or E), of this language's encoder, untransformed.
-        source: the batch as encoders read it.
-        other_states, other_content: of the translations, for a row that reads them.
-    """
-
-    vectors: Tensor
-    content: Tensor
-    states: Tensor
-    source: Mapping[str, Tensor]
-    other_states: Tensor | None = None
-    other_content: Tensor | None = None
 
 
 class RowMethod:
@@ -76,37 +56,35 @@ class RowMethod:
 
     Attributes:
         reads_translation: whether it reads the other side of parallel text.
+        transformed: whether its vectors are in the second language's space.
         needs: the trainings that it builds on, besides that of the transforms.
         reads: the fields of `RowOptions` that its sequences depend on.
+        width: of its vectors.
     """
 
     reads_translation: ClassVar[bool] = False
+    transformed: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, model: Any, side: int, options: RowOptions):
         self.model, self.side, self.options = model, side, options
+        self.width: int = model.widths[1 if self.transformed else side]
 
-    def __call__(self, view: View) -> Chosen:
-        """Which vectors make each sequence."""
+    def __call__(self, batch: Batch, space: Tensor) -> Chosen:
+        """Which vectors make each sequence.
+
+        Args:
+            batch: of this language, and of the translations for a row that reads them.
+            space: (B, T, E), the states of this language in the second one's space.
+        """
         raise NotImplementedError(type(self).__name__)
-
-    @property
-    def width(self) -> int:
-        """The width of its vectors."""
-        return self.model.widths[1]
-
-    def vectors(self, view: View) -> Tensor:
-        """The candidate vectors, (B, T, `width`)."""
-        return view.vectors
 
 
 def reordered(chosen: Chosen, ranks: Tensor) -> Chosen:
     """``chosen`` with token k at position ``ranks[:, k]``; padding ranks last."""
-    order = ranks.masked_fill(chosen.padding, torch.iinfo(torch.int64).max).argsort(
-        dim=1, stable=True
-    )
-    return Chosen(chosen.places.gather(1, order), chosen.padding)
+    ranks = ranks.masked_fill(chosen.padding, torch.iinfo(torch.int64).max)
+    return Chosen(chosen.places.gather(1, ranks.argsort(dim=1, stable=True)), chosen.padding)
 
 
 rows: Registry[type[RowMethod]] = Registry("`--row`")
@@ -116,20 +94,15 @@ rows: Registry[type[RowMethod]] = Registry("`--row`")
 class TransformedRow(RowMethod):
     """All words, in text order."""
 
-    def __call__(self, view: View) -> Chosen:
-        return in_text_order(view.content)
+    def __call__(self, batch: Batch, space: Tensor) -> Chosen:
+        return in_text_order(batch.masks[0])
 
 
 @rows.register("states")
 class StatesRow(TransformedRow):
     """All words in the states of their own encoder, before T."""
 
-    @property
-    def width(self) -> int:
-        return self.model.widths[self.side]
-
-    def vectors(self, view: View) -> Tensor:
-        return view.states
+    transformed = False
 
 
 @rows.register("T+E")
@@ -144,13 +117,11 @@ class ExtractedRow(RowMethod):
         module = model.model.require("extract", model.checkpoint)
         self.module, self.extractor = module, module.sides[side]
         self.delta = module.delta if options.delta is None else options.delta
-        if not 0 <= self.delta <= 1:
-            raise UserError(f"`--delta` must lie in [0, 1], got {self.delta}")
 
-    def __call__(self, view: View) -> Chosen:
-        read = self.module.read(self.side, view.vectors, view.source)
+    def __call__(self, batch: Batch, space: Tensor) -> Chosen:
+        read = self.module.read(self.side, space, batch.sources[0])
         kept = self.extractor.probability(read) > self.delta
-        return in_text_order(kept & view.content)
+        return in_text_order(kept & batch.masks[0])
 
 
 @rows.register("T+E+R")
@@ -171,15 +142,13 @@ class OrderedRow(ExtractedRow):
                 raise unknown_name("`--search`", options.search, [*self.head.searches])
             if options.weigh and options.weigh not in self.head.weights:
                 raise unknown_name("`--weigh`", options.weigh, self.head.weights)
-        if not 1 <= options.beam <= MOST_WIDTH:
-            raise UserError(f"`--beam` must lie in [1, {MOST_WIDTH}], got {options.beam}")
 
-    def __call__(self, view: View) -> Chosen:
-        chosen = super().__call__(view)
+    def __call__(self, batch: Batch, space: Tensor) -> Chosen:
+        chosen = super().__call__(batch, space)
         several = (~chosen.padding).sum(1) > 1
         if self.head is None or not bool(several.any()):
             return chosen
-        states, padding = chosen.of(view.vectors), chosen.padding[several]
+        states, padding = chosen.of(space), chosen.padding[several]
         scores = self.head(states[several], padding)
         how = self.options
         found = self.head.find(scores, padding, search=how.search, width=how.beam, weigh=how.weigh)
@@ -198,21 +167,18 @@ class PseudoGoldRow(RowMethod):
     def __init__(self, model: Any, side: int, options: RowOptions):
         super().__init__(model, side, options)
         self.moves = side == reordered_side(options.reorder)
-        if options.threshold is None or not options.threshold > 0:
+        if options.threshold is None:
             raise UserError(
                 "`--threshold` of the pivots must be above 0 for row T+pGA (`clcr label` prints "
                 f"one), got {options.threshold}"
             )
 
-    def __call__(self, view: View) -> Chosen:
-        states, masks = (view.states, view.other_states), (view.content, view.other_content)
-        if self.side:
-            states, masks = states[::-1], masks[::-1]
-        moved = self.model.transform(0, states[0]), self.model.transform(1, states[1])
-        found = mutual_best(pair_distances(*states, *moved, self.model.norm), *masks)
+    def __call__(self, batch: Batch, space: Tensor) -> Chosen:
+        way = -1 if self.side else 1
+        found = self.model.pivots(batch.states[::way], batch.masks[::way])
         kept = found.distance < self.options.threshold
         mine, theirs = (found.target, found.source) if self.side else (found.source, found.target)
-        partner = torch.full_like(view.content, -1, dtype=torch.int64)
+        partner = torch.full_like(batch.masks[0], -1, dtype=torch.int64)
         partner[found.row[kept], mine[kept]] = theirs[kept]
         chosen = in_text_order(partner >= 0)
         if not self.moves:
@@ -229,8 +195,8 @@ class PseudoGoldTargetRow(PseudoGoldRow):
     language, at test, the pivots are kept, in the order of their partners, the rest is dropped.
     """
 
-    def __call__(self, view: View) -> Chosen:
-        return super().__call__(view) if self.moves else in_text_order(view.content)
+    def __call__(self, batch: Batch, space: Tensor) -> Chosen:
+        return super().__call__(batch, space) if self.moves else in_text_order(batch.masks[0])
 
 
 def encode(
@@ -282,14 +248,18 @@ def encode(
 def encode_block(
     model: Any, row: RowMethod, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Vectors, counts, spans and lengths of a block of sentences."""
+    """Vectors, counts, spans and lengths of a block of sentences, ``texts[0]``; a row that reads
+    translations has them in ``texts[1]``."""
     lengths = np.array([len(ids) - 1 for ids in texts[0]])
     counts = np.zeros(len(lengths), dtype=np.int64)
     vectors, places, owners = [], [], []
-    for indices, view in _views(model, side, texts, max_tokens):
-        chosen = row(view)
+    sides = dict(zip((side, 1 - side), texts, strict=False))
+    for batch in model.batches(sides, max_tokens):
+        own, indices = batch.states[0], batch.indices
+        space = own if side else model.transform(0, own)
+        chosen = row(batch, space)
         inside = ~chosen.padding
-        vectors.append(chosen.of(row.vectors(view))[inside].cpu().numpy())
+        vectors.append(chosen.of(space if row.transformed else own)[inside].cpu().numpy())
         places.append(chosen.places[inside].cpu().numpy() - 1)  # after <s>
         counts[indices] = inside.sum(1).cpu().numpy()
         owners.append(np.repeat(indices, counts[indices]))
@@ -297,21 +267,3 @@ def encode_block(
     place = np.concatenate(places)[order]
     spans = np.stack([place, place + 1], axis=1)
     return np.concatenate(vectors)[order], counts, spans, lengths
-
-
-def _views(
-    model: Any, side: int, texts: Sequence[Sequence[np.ndarray]], max_tokens: int
-) -> Iterator[tuple[np.ndarray, View]]:
-    """Batches of sentences, of which ``texts`` are the own ones, and translations if a row reads
-    them."""
-    if len(texts) == 1:
-        batches = ((n, (s,), (m,)) for n, s, m in model.states(texts[0], side, max_tokens))
-    else:
-        batches = model.pairs(*(texts[::-1] if side else texts), max_tokens)
-    for indices, states, masks in batches:
-        if side and len(texts) > 1:
-            states, masks = states[::-1], masks[::-1]
-        vectors = states[0] if side else model.transform(0, states[0])
-        source = model.source([texts[0][i] for i in indices])
-        others = [part[1] for part in (states, masks) if len(texts) > 1]
-        yield indices, View(vectors, masks[0], states[0], source, *others)

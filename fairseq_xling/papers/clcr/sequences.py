@@ -113,13 +113,17 @@ class Sequences:
     def check_finite(self) -> None:
         """Read all vectors once; errors as `batch`."""
         for start in range(0, self.rows, _BLOCK):
-            finite = np.isfinite(self.array[start : start + _BLOCK]).all(1)
-            if not finite.all():
-                raise self._not_finite(start + int((~finite).argmax()))
+            self._read(np.arange(start, min(start + _BLOCK, self.rows)))
 
-    def _not_finite(self, row: int) -> UserError:
-        file = self.path / "vectors.npy"
-        return UserError(f"{file}: must be finite, got NaN or infinity in row {row}")
+    def _read(self, rows: np.ndarray) -> np.ndarray:
+        found = self.array[rows]
+        wrong = ~np.isfinite(found).all(1)
+        if wrong.any():
+            raise UserError(
+                f"{self.path / 'vectors.npy'}: must be finite, got NaN or infinity in row "
+                f"{rows[wrong][0]}"
+            )
+        return found
 
     def batch(self, indices: Sequence[int] | np.ndarray) -> tuple[Tensor, Tensor]:
         """The sequences of some sentences, in the order of ``indices``.
@@ -137,11 +141,7 @@ class Sequences:
         places = np.arange(longest)
         inside = places < counts[:, None]
         found = np.zeros((len(chosen), longest, self.width), dtype=np.float32)
-        rows = (first[:, None] + places)[inside]
-        found[inside] = self.array[rows]
-        finite = np.isfinite(found[inside]).all(1)
-        if not finite.all():
-            raise self._not_finite(int(rows[~finite][0]))
+        found[inside] = self._read((first[:, None] + places)[inside])
         padding_mask = places >= np.maximum(counts, 1)[:, None]
         return torch.from_numpy(found), torch.from_numpy(padding_mask)
 

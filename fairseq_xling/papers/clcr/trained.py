@@ -7,7 +7,7 @@ B sentences, T tokens with ``<s>`` and ``</s>``, D and E widths of the first and
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,7 +25,24 @@ from fairseq_xling.engine.prepare import prepare_engine
 from fairseq_xling.models.identity import KEY, decode_identity
 from fairseq_xling.papers.clcr.labels import blocks_of_text
 from fairseq_xling.papers.clcr.modules import PairStates
+from fairseq_xling.papers.clcr.pivots import Pivots, mutual_best, pair_distances
 from fairseq_xling.trained import load_trained
+
+
+class Batch(NamedTuple):
+    """Sentences, by side of those that were asked for.
+
+    Attributes:
+        indices: (B,); token k of a sentence is at place k + 1.
+        states: (B, T, D) float32 each.
+        masks: (B, T) each, True at content.
+        sources: the batch as encoders read it.
+    """
+
+    indices: np.ndarray
+    states: tuple[Tensor, ...]
+    masks: tuple[Tensor, ...]
+    sources: tuple[dict[str, Tensor], ...]
 
 
 class Clcr:
@@ -97,62 +114,48 @@ class Clcr:
         return self.pair.index(lang)
 
     @torch.no_grad()
-    def states(
-        self, sentences: Sequence[np.ndarray], side: int, max_tokens: int = 8192
-    ) -> Iterator[tuple[np.ndarray, Tensor, Tensor]]:
-        """The states of ``sentences`` after the encoder's layer, in batches of similar length.
+    def batches(
+        self, texts: Mapping[int, Sequence[np.ndarray]], max_tokens: int = 8192
+    ) -> Iterator[Batch]:
+        """The states of sentences after the encoders' layers, in batches of similar length.
 
         Args:
-            sentences: ids as returned by `TextEncoder.encode`, ``</s>`` at the end; too long ones
-                are cut.
-            max_tokens: maximum padded tokens per batch.
-
-        Yields:
-            (indices (B,), states (B, T, D) float32, content (B, T) bool): token k of a sentence is
-            at place k + 1.
+            texts: by side the ids as returned by `TextEncoder.encode`, ``</s>`` at the end, of
+                sentences that translate each other if there are two; too long ones are cut.
+            max_tokens: maximum padded tokens per side and batch.
         """
-        for chosen, (states,), (content,) in self._read({side: sentences}, max_tokens):
-            yield chosen, states, content
-
-    @torch.no_grad()
-    def pairs(
-        self, first: Sequence[np.ndarray], second: Sequence[np.ndarray], max_tokens: int = 8192
-    ) -> Iterator[tuple[np.ndarray, tuple[Tensor, ...], tuple[Tensor, ...]]]:
-        """Like `states`, for both sides of sentence pairs: states and content of each."""
-        yield from self._read({0: first, 1: second}, max_tokens)
-
-    def _read(self, texts: Mapping[int, Sequence[np.ndarray]], max_tokens: int) -> Iterator[Any]:
-        """Batches of texts by side, parallel ones: indices, and the states and content of each."""
         longest = [max(map(len, line)) for line in zip(*texts.values(), strict=True)]
         lengths = np.array([min(length + 1, self.positions) for length in longest])
         for chosen in cut(lengths, Limits(max_tokens, None)):
             sides = [self._encode([text[i] for i in chosen], n) for n, text in texts.items()]
-            yield chosen, *zip(*sides, strict=True)
+            yield Batch(chosen, *zip(*sides, strict=True))
+
+    def pivots(self, states: Sequence[Tensor], masks: Sequence[Tensor]) -> Pivots:
+        """The mutual best pairs of both sides of a batch; tokens are counted from ``<s>``."""
+        moved = self.transform(0, states[0]), self.transform(1, states[1])
+        return mutual_best(pair_distances(*states, *moved, self.norm), *masks)
 
     @torch.no_grad()
     def transform(self, side: int, states: Tensor) -> Tensor:
         """T12 of states of side 0, T21 of those of side 1."""
         return self.model.transform(side, states)
 
-    def source(self, sentences: Sequence[np.ndarray]) -> dict[str, Tensor]:
-        """A batch of sentences as encoders read it; arguments as of `states`."""
+    def _encode(
+        self, sentences: Sequence[np.ndarray], side: int
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         rows = [frame(ids, self.positions) for ids in sentences]
         tokens = pad_rows(rows, PAD).to(self.device)
         lengths = torch.tensor([len(row) for row in rows], device=self.device)
-        return source_side(tokens, lengths, lang=0)
-
-    def _encode(self, sentences: Sequence[np.ndarray], side: int) -> tuple[Tensor, Tensor]:
-        src = self.source(sentences)
-        return self.model.encode(side, src).float(), text_mask(src["tokens"], unknown=True)
+        src = source_side(tokens, lengths, lang=0)
+        return self.model.encode(side, src).float(), text_mask(src["tokens"], unknown=True), src
 
 
 def labelled_batches(
-    model: Any, sides: tuple[TokenFile, TokenFile], order: TokenFile, max_tokens: int
+    model: Clcr, sides: tuple[TokenFile, TokenFile], order: TokenFile, max_tokens: int
 ) -> Iterator[PairStates]:
     """Every sentence pair once, with its pivots as ``partner`` and T12 of its first side.
 
     Args:
-        model: a `fairseq_xling.papers.clcr.trained.Clcr`.
         order: the pivots, of `Labels.order`.
         max_tokens: maximum padded tokens per side and batch.
     """
@@ -161,7 +164,7 @@ def labelled_batches(
 
 
 def labelled_pair(
-    model: Any, sides: tuple[TokenFile, TokenFile], order: TokenFile, number: int
+    model: Clcr, sides: tuple[TokenFile, TokenFile], order: TokenFile, number: int
 ) -> PairStates:
     """Sentence pair ``number``, from 0, as a batch of one; arguments as of `labelled_batches`."""
     texts = [[side[number]] for side in sides]
@@ -169,18 +172,16 @@ def labelled_pair(
 
 
 def _batches(
-    model: Any,
+    model: Clcr,
     texts: Sequence[Sequence[np.ndarray]],
     order: TokenFile,
     start: int,
     max_tokens: int,
 ) -> Iterator[PairStates]:
-    for indices, states, masks in model.pairs(*texts, max_tokens):
-        lengths = [[min(len(text[i]) + 1, model.positions) for i in indices] for text in texts]
-        rows = [
-            frame_order(order[start + int(i)], m, n)
-            for i, m, n in zip(indices, *lengths, strict=True)
-        ]
+    for indices, states, masks, sources in model.batches(dict(enumerate(texts)), max_tokens):
+        rows = []
+        for i in indices:
+            lengths = (min(len(text[i]) + 1, model.positions) for text in texts)
+            rows.append(frame_order(order[start + int(i)], *lengths))
         partner = pad_rows(rows, -1).to(masks[1].device).masked_fill(~masks[1], -1)
-        sources = tuple(model.source([text[i] for i in indices]) for text in texts)
         yield PairStates(states, masks, partner, model.transform(0, states[0]), sources)

@@ -17,9 +17,10 @@ position by position, as a model reads them, up to the shorter length.
 """
 
 import dataclasses
+import functools
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,7 @@ class Options(OutputOptions, _Sequences):
 def measure(options: Options) -> tuple[Record, dict[str, Path]]:
     import numpy as np
 
+    from fairseq_xling.analysis.correlation import LEAST
     from fairseq_xling.core.progress import progress
     from fairseq_xling.papers.clcr.conditions import (
         compare,
@@ -128,7 +130,7 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
     measured = {}
     with progress(len(names), "distances", "ways", checks=True) as bar:
         for name in names:
-            distance = makers[name](options.norm, options.tau)
+            distance = functools.partial(makers[name], norm=options.norm, tau=options.tau)
             near, far = (
                 sequence_distances(x, y, p, distance, options.batch_size) for p in (own, pairs)
             )
@@ -152,7 +154,14 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
         )
     if count := int((~there).sum()):
         notes.append(f"{count:,} pairs have a sentence without key-points and no distance")
-    notes += _of_correlations(measured)
+    for name, one in measured.items() if scored else ():
+        if one["pearson"] is None:
+            notes.append(f"{name}: no correlation of fewer than {LEAST} pairs, or if all are equal")
+        else:
+            notes.append(
+                f"{name}: correlations with the score of {one['scored']:,} pairs; "
+                "-1 is best if a high score means similar"
+            )
     folders = (str(x.path), str(y.path))
     return record((x.lang, y.lang), folders, measured, contexts, notes), files
 
@@ -170,28 +179,34 @@ def record(
         measured: by name what `conditions.compare` and `conditions.correlate` found.
         contexts: by language the mean of each of `conditions.context_shifts`.
     """
+    from fairseq_xling.papers.clcr.conditions import BETWEEN, CHANGES
+
     source, target = pair
     rows = [
         {"source": source, "target": target, "distance": name, **row}
         for name, one in measured.items()
         for row in _rows(one)
     ]
-    rows += [row for lang, found in contexts.items() for row in _rows_of_context(lang, found)]
     drawn = {"task": [HISTOGRAM, BY_SCORE]}
     chart = Chart("curve", drawn, "pairs", "x", panel="{distance}: {measure}", title="{distance}")
-    sections = [
-        Section(
-            "Distances",
-            Table({"distance": "distance"}, where={"task": "distances"}),
-            dataclasses.replace(chart, xlabel="{axis}"),
-            notes,
-            name="table",
+    chart = dataclasses.replace(chart, xlabel="{axis}")
+    table = Table({"distance": "distance"}, where={"task": "distances"})
+    sections = [Section("Distances", table, chart, notes, name="table")]
+    said = []
+    for lang, one in contexts.items():
+        figures = {name: one[name] for name in ("sentences", *CHANGES, BETWEEN)}
+        for name in CHANGES:  # alone, and by the distance of two words
+            figures[f"{name} / {BETWEEN}"] = one[name] / one[BETWEEN] if one[BETWEEN] else None
+        about = {"task": "contexts", "target": lang}
+        rows += [{**about, "measure": name, "value": value} for name, value in figures.items()]
+        said.append(
+            f"{lang}: the vector of a word of row T moves by {one['token']:.3f} in the mean if the "
+            f"word is replaced, by {one['context']:.3f} if all others are, and by "
+            f"{one['neither']:.2g} if neither is; those of {BETWEEN} are {one[BETWEEN]:.3f} apart"
         )
-    ]
-    if contexts:
+    if said:
         table = Table({"language": "target"}, where={"task": "contexts"})
         text = "Mean distance that the vector of a word moves."
-        said = list(_of_contexts(contexts))
         sections.append(Section("A token in its context", table, notes=said, text=text))
     return Record(
         f"Distance of sequences, {source}-{target}",
@@ -211,57 +226,15 @@ def _rows(one: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     figures |= {"Pearson": one.get("pearson"), "Spearman": one.get("spearman")}
     for name, value in figures.items():
         yield {"task": "distances", "measure": name, "value": value}
-    middles = [(low + high) / 2 for low, high in zip(one["edges"], one["edges"][1:], strict=False)]
+    middles = [sum(ends) / 2 for ends in itertools.pairwise(one["edges"])]
+    about = {"axis": "distance", "measure": "share of pairs"}
     for kind, called in PAIRS.items():
-        about = {
-            "task": HISTOGRAM,
-            "pairs": called,
-            "axis": "distance",
-            "measure": "share of pairs",
-        }
+        own = {"task": HISTOGRAM, "pairs": called, **about}
         for middle, count in zip(middles, one[kind]["histogram"], strict=True):
-            yield {**about, "x": middle, "value": count / one[kind]["pairs"]}
+            yield {**own, "x": middle, "value": count / one[kind]["pairs"]}
     about = {"task": BY_SCORE, "pairs": "scored pairs", "measure": "mean distance"}
     for score, distance in one.get("by_score", ()):
         yield {**about, "axis": "score, mean of each fifth", "x": score, "value": distance}
-
-
-def _rows_of_context(lang: str, found: Mapping[str, float]) -> Iterator[dict[str, Any]]:
-    """How far a vector moves by each change, alone and by the distance of two words."""
-    from fairseq_xling.papers.clcr.conditions import BETWEEN, CHANGES
-
-    figures = {name: found[name] for name in ("sentences", *CHANGES, BETWEEN)}
-    for name in CHANGES:
-        share = found[name] / found[BETWEEN] if found[BETWEEN] else None
-        figures[f"{name} / {BETWEEN}"] = share
-    for name, value in figures.items():
-        yield {"task": "contexts", "target": lang, "measure": name, "value": value}
-
-
-def _of_correlations(measured: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    from fairseq_xling.analysis.correlation import LEAST
-
-    for name, one in measured.items():
-        if "scored" not in one:
-            continue
-        if one["pearson"] is None:
-            yield f"{name}: no correlation of fewer than {LEAST} pairs, or if all are equal"
-        else:
-            yield (
-                f"{name}: correlations with the score of {one['scored']:,} pairs; "
-                "-1 is best if a high score means similar"
-            )
-
-
-def _of_contexts(contexts: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    from fairseq_xling.papers.clcr.conditions import BETWEEN
-
-    for lang, one in contexts.items():
-        yield (
-            f"{lang}: the vector of a word of row T moves by {one['token']:.3f} in the mean if the "
-            f"word is replaced, by {one['context']:.3f} if all others are, and by "
-            f"{one['neither']:.2g} if neither is; those of {BETWEEN} are {one[BETWEEN]:.3f} apart"
-        )
 
 
 def _measure_contexts(options: Any) -> tuple[dict[str, Any], dict[str, Path]]:
@@ -279,7 +252,7 @@ def _measure_contexts(options: Any) -> tuple[dict[str, Any], dict[str, Path]]:
     check_files(*texts.values())
     found: dict[str, Any] = {}
     for lang, path in texts.items():
-        lines = list(islice(read_sentences(path), options.sentences))
+        lines = list(itertools.islice(read_sentences(path), options.sentences))
         ids = TextEncoder.load(model.folder.path, lang).encode(lines)
         with about(path):
             rng = np.random.default_rng(options.seed)
@@ -303,14 +276,13 @@ def read_scores(path: str | Path, column: str, count: int) -> Any:
 
     from fairseq_xling.tasks.items import heading_number, is_number
 
-    place, found = None, []
-    lines = enumerate(read_lines(path), start=1)
-    if not is_number(column):
+    lines, found = enumerate(read_lines(path), start=1), []
+    if is_number(column):
+        place = int(column)
+    else:
         _, first = next(lines, (1, ""))
         headings = {name: number for number, name in enumerate(first.split("\t"))}
         place = heading_number(f"`--score-column` {column}", column, headings)
-    else:
-        place = int(column)
     for line, text in lines:
         row = text.split("\t")
         try:

@@ -50,18 +50,13 @@ def read_links(folder):
     return [[tuple(map(int, link.split("-"))) for link in line.split()] for line in lines]
 
 
-def test_planted_pairs_are_all_found_and_nothing_else(model, text, tmp_path):
+def test_planted_pairs_are_all_found_and_training_reads_the_same(model, text, tmp_path):
     sides, links = text
     meta = write(model, sides, tmp_path / "labels")
     assert read_links(tmp_path / "labels") == links
     assert meta["pivots"] == sum(map(len, links)) and meta["sentences"] == COUNT
     distances = np.load(tmp_path / "labels" / "distances.npy")
     assert len(distances) == meta["pivots"] and (distances < 1e-3).all()
-
-
-def test_the_order_that_training_reads_says_the_same_as_the_links(model, text, tmp_path):
-    sides, links = text
-    write(model, sides, tmp_path / "labels")
     order = Labels(tmp_path / "labels").order(sides, ("en", "de"))
     found = [sorted((int(i) - 1, j) for j, i in enumerate(order[row]) if i) for row in range(COUNT)]
     assert found == links
@@ -75,47 +70,39 @@ def test_a_higher_threshold_keeps_all_that_a_lower_one_does(model, text, tmp_pat
         kept.append({(n, *x) for n, line in enumerate(read_links(output)) for x in line})
     assert all(low <= high for low, high in itertools.pairwise(kept))
     assert len(kept[0]) == 0 < len(kept[1]) < len(kept[-1])
+    assert not Labels(tmp_path / "labels0").order(text[0], ("en", "de")).tokens.any()
 
 
-def test_no_pair_under_the_threshold_is_an_empty_folder_that_can_be_read(model, text, tmp_path):
-    meta = write(model, text[0], tmp_path / "labels", threshold=0.0)
-    assert meta["pivots"] == 0
-    assert read_links(tmp_path / "labels") == [[] for _ in range(COUNT)]
-    assert not Labels(tmp_path / "labels").order(text[0], ("en", "de")).tokens.any()
+class Killed(Exception):
+    pass
+
+
+def assert_same(folder, other):
+    for file in folder.iterdir():
+        assert file.read_bytes() == (other / file.name).read_bytes(), file.name
 
 
 def test_killed_in_between_it_goes_on_and_ends_in_the_same_bytes(model, text, tmp_path):
-    class Killed(Exception):
-        pass
+    calls = iter([model.batches, model.batches])
 
-    class Dying:
-        pair, norm, left = model.pair, model.norm, 3
+    def batches(*given):
+        if call := next(calls, None):
+            return call(*given)
+        raise Killed
 
-        def transform(self, side, states):
-            return model.transform(side, states)
-
-        def pairs(self, *arguments):
-            self.left -= 1
-            if not self.left:
-                raise Killed
-            return model.pairs(*arguments)
-
+    dying = SimpleNamespace(pivots=model.pivots, batches=batches)
     write(model, text[0], tmp_path / "whole")
     with pytest.raises(Killed):
-        write(Dying(), text[0], tmp_path / "labels")
+        write(dying, text[0], tmp_path / "labels")
     assert not (tmp_path / "labels").exists()
     write(model, text[0], tmp_path / "labels")
-    for file in (tmp_path / "whole").iterdir():
-        assert file.read_bytes() == (tmp_path / "labels" / file.name).read_bytes(), file.name
+    assert_same(tmp_path / "whole", tmp_path / "labels")
     assert {f.name for f in (tmp_path / "labels").iterdir()} == {
         *("pivots.pharaoh", "distances.npy", "order.bin", "order.idx", "meta.json")
     }
 
 
 def test_killed_at_any_deletion_it_ends_in_the_same_bytes(model, text, tmp_path, monkeypatch):
-    class Killed(Exception):
-        pass
-
     write(model, text[0], tmp_path / "whole")
     unlink, times = Path.unlink, 0
     while True:
@@ -137,8 +124,7 @@ def test_killed_at_any_deletion_it_ends_in_the_same_bytes(model, text, tmp_path,
             times += 1
         monkeypatch.setattr(Path, "unlink", unlink)
         write(model, text[0], output)
-        for file in (tmp_path / "whole").iterdir():
-            assert file.read_bytes() == (output / file.name).read_bytes(), (times, file.name)
+        assert_same(tmp_path / "whole", output)
     assert times >= 4
 
 

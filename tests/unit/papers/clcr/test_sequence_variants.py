@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP
-from fairseq_xling.papers.clcr.modules import Sizes
-from fairseq_xling.papers.clcr.modules.order import OrderModule
 from fairseq_xling.papers.clcr.rows import RowOptions
 from fairseq_xling.papers.clcr.sequence_variants import encode_block, rows
-from tests.toy_clcr import DIM, FILLERS, PIVOTS, toy, toy_pairs
+from tests.toy_clcr import FILLERS, PIVOTS, toy, toy_pairs
 
 COUNT = 40
 
@@ -59,14 +58,11 @@ def test_without_reordering_they_are_the_same_vectors_in_another_order(model):
 
 
 def test_either_language_can_be_the_one_that_is_reordered():
-    model, fixed = toy(), toy()
-    head = fixed.parts["order_rel"].head
-
-    settings = {"head": "rel", "positions": 0, "side": "second", "table": False}
-    model.parts["order_rel_second"] = OrderModule(settings, Sizes((DIM, DIM), 9))
+    model, head = toy(), toy().parts["order_rel"].head
     forward = head.forward
-    head.forward = lambda *given: -forward(*given)
-    model.parts["order_rel_second"].head = head  # the reverse of the order of the numbers
+    head.forward = lambda *given: -forward(*given)  # the reverse of the order of the numbers
+    model.parts["order_rel_second"] = module = torch.nn.Module()
+    module.head = head
     (english, _), (german, _) = both(model, "T+E+R", reorder="second")
     (plain, _), (text, _) = both(model, "T+E")
     assert_alike(english, plain, atol=0)
@@ -117,28 +113,29 @@ def test_sentences_do_not_depend_on_what_they_are_batched_with(model, name):
         np.testing.assert_allclose(alone[0], vectors, atol=1e-5)
 
 
-def test_an_empty_sentence_has_no_vectors(model):
+def test_an_empty_sentence_has_no_vectors_and_one_beyond_the_position_table_is_cut_there(model):
     for name in ("T", "T+E", "T+E+R"):
         found, _ = sequences(model, name, 0, [[np.array([SEP])]])
         assert found[0].shape == (0, model.widths[1])
-
-
-def test_a_sentence_beyond_the_position_table_is_cut_there(model):
     long = np.append(np.arange(60) % (PIVOTS + FILLERS) + 6, SEP)
     found, _ = sequences(model, "T", 0, [[long]])
     assert len(found[0]) == model.positions - 2  # <s> and </s>
 
 
-def test_what_a_row_needs_is_asked_for_at_once(model):
-    with pytest.raises(UserError, match="must lie in"):
-        rows["T+E"](model, 0, RowOptions(delta=2.0))
-    with pytest.raises(UserError, match=r"has no trained module 'order_abs', only transform"):
-        rows["T+E+R"](model, 0, RowOptions(order="abs"))
-    with pytest.raises(UserError, match="has no trained module 'order_rel_second', only"):
-        rows["T+E+R"](model, 1, RowOptions(reorder="second"))
-    with pytest.raises(UserError, match="unknown `--reorder` 'secnod'; did you mean 'second'"):
-        rows["T+E+R"](model, 0, RowOptions(reorder="secnod"))
-    with pytest.raises(UserError, match="`--threshold` of the pivots must be above 0"):
-        rows["T+pGA"](model, 0, RowOptions())
+@pytest.mark.parametrize(
+    ("name", "side", "options", "message"),
+    [
+        ("T+E+R", 0, {"order": "abs"}, "has no trained module 'order_abs', only transform"),
+        ("T+E+R", 1, {"reorder": "second"}, "has no trained module 'order_rel_second', only"),
+        ("T+E+R", 0, {"reorder": "secnod"}, "unknown `--reorder` 'secnod'; did you mean 'second'"),
+        ("T+pGA", 0, {}, "`--threshold` of the pivots must be above 0"),
+    ],
+)
+def test_what_a_row_needs_is_asked_for_at_once(model, name, side, options, message):
+    with pytest.raises(UserError, match=message):
+        rows[name](model, side, RowOptions(**options))
+
+
+def test_a_language_of_another_pair_is_refused(model):
     with pytest.raises(UserError, match="is of en and de, not of 'fr'"):
         model.side("fr")
