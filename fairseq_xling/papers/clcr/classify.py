@@ -8,7 +8,7 @@ import argparse
 import dataclasses
 import functools
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import exclusive, read_json, sha256, write_json
-from fairseq_xling.core.folders import claim
+from fairseq_xling.core.folders import META, claim
+from fairseq_xling.core.options import part_of
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import machine
 from fairseq_xling.engine.devices import usable_device
@@ -34,7 +35,6 @@ from fairseq_xling.papers.clcr.labelled import (
 )
 from fairseq_xling.papers.clcr.rows import RowFolders, parse_rows
 from fairseq_xling.papers.clcr.sequences import (
-    META,
     Sequences,
     check_same_sentences,
     check_same_width,
@@ -101,7 +101,6 @@ def fit_esim(
     passed: Callable[[float], object] = lambda accuracy: None,
 ) -> Trained:
     """Train an `Esim` of so many ``classes`` on ``train``; see `fit_pairs`."""
-
     sizes = {name: getattr(options, name) for name in ("projection", "hidden", "dropout")}
     network = functools.partial(Esim, train.premises.width, classes, **sizes)
     return fit_pairs(network, train, dev, options, device, passed)
@@ -114,9 +113,8 @@ Labelled = tuple[LabelledFile, list[str | None]]
 def run_classify(args: argparse.Namespace) -> None:
     """See `fairseq_xling.papers.clcr.commands.clcr_classify`."""
     o, output = load_config(ClassifyConfig, args), Path(args.output)
-    sizes = [field.name for field in dataclasses.fields(EsimOptions) if field.name != "seed"]
-    given, seeds = {name: getattr(o, name) for name in sizes}, parse_seeds("--seeds", o.seeds)
-    options = [EsimOptions(**given, seed=seed) for seed in seeds]
+    seeds = parse_seeds("--seeds", o.seeds)
+    options = [part_of(EsimOptions, o, seed=seed) for seed in seeds]
     rows = parse_rows("--vectors", o.vectors, ("side",))
     usable_device(o.device)
     files = labelled_files(o.train, o.valid, o.test)
@@ -135,12 +133,11 @@ def run_classify(args: argparse.Namespace) -> None:
     for row in rows:
         for seed in row.differing(seeds):
             _open(row, labelled, names, seed)  # raises for missing or damaged files
-            for file, side in product(files, SIDES):
-                folder = row.folder(file.path, file.lang, seed, side=side)
+            for file, (side, folder) in _folders(row, files, seed):
                 used[f"{row.name} {file.name} {side}, seed {seed}"] = folder / META
-    beside = rows_beside(o, files[2:])
-    runs = [*o.beside, *named_runs(o.baseline).values()]
-    used |= {f"run {run}": Path(run) / RESULTS for run in runs}
+    runs = runs_beside(o)
+    beside = rows_beside(runs, files[2:])
+    used |= {f"run {run}": Path(run) / RESULTS for _, run in runs}
     claim(output, {"files": {file.name: sha256(file.path) for file in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         found = [_result(row, labelled, names, one, o, output) for row in rows for one in options]
@@ -153,9 +150,14 @@ def run_classify(args: argparse.Namespace) -> None:
         print(f"written to {output}: {', '.join(FILES)}, predictions/")
 
 
-def _folders(row: RowFolders, file: LabelledFile, seed: int) -> list[tuple[str, Path]]:
-    """The sequences of both sides of a labelled file."""
-    return [(side, row.folder(file.path, file.lang, seed, side=side)) for side in SIDES]
+def _folders(
+    row: RowFolders, files: Iterable[LabelledFile], seed: int
+) -> list[tuple[LabelledFile, tuple[str, Path]]]:
+    """The sides of each labelled file, and the folders of their sequences."""
+    return [
+        (file, (side, row.folder(file.path, file.lang, seed, side=side)))
+        for file, side in product(files, SIDES)
+    ]
 
 
 def _open(
@@ -165,9 +167,9 @@ def _open(
     numbers = {name: number for number, name in enumerate(names)}
     found: list[Pairs] = []
     for file, known in labelled:
-        sides = [sequences_of(x, file.lang, file.path) for _, x in _folders(row, file, seed)]
+        folders = [folder for _, (_, folder) in _folders(row, [file], seed)]
         labels = np.array([numbers.get(label or "", -1) for label in known], dtype=np.int64)
-        found.append(Pairs(*sides, labels))
+        found.append(Pairs(*(sequences_of(x, file.lang, file.path) for x in folders), labels))
         check_same_width(found[0].premises, found[-1].premises)
     return found
 
@@ -181,12 +183,8 @@ def _result(
     output: Path,
 ) -> dict[str, Any]:
     """The scores of one training, from its file if it exists; predictions are next to it."""
-    folders = {
-        f"{file.name} {side}": folder
-        for file, _ in labelled
-        for side, folder in _folders(row, file, options.seed)
-    }
-    origin = sorted((name, sha256(folder / META)) for name, folder in folders.items())
+    folders = _folders(row, (file for file, _ in labelled), options.seed)
+    origin = sorted((f"{x.name} {side}", sha256(place / META)) for x, (side, place) in folders)
     # The last two determine which labels are learnt.
     text = repr((row.name, dataclasses.asdict(options), origin, (o.columns, o.format)))
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -202,11 +200,9 @@ def _result(
             bar.update()
 
         trained = fit_esim(*pairs[:2], len(names), options, o.device, passed)
-    result: dict[str, Any] = {
-        **{"row": row.name, "seed": options.seed, "options": dataclasses.asdict(options)},
-        **{"epoch": trained.epoch, "dev": [100 * accuracy for accuracy in trained.curve]},
-        **{"accuracy": {}, "vectors": {}, "empty": {}},
-    }
+    result = {"row": row.name, "seed": options.seed, "options": dataclasses.asdict(options)}
+    result |= {"epoch": trained.epoch, "dev": [100 * accuracy for accuracy in trained.curve]}
+    result |= {"accuracy": {}, "vectors": {}, "empty": {}}
     form, columns = find_format("tsv", o.format), parse_columns(o.columns)
     for (file, labels), own in zip(labelled[1:], pairs[1:], strict=True):
         predicted = [names[number] for number in trained.predict(own)]
@@ -235,32 +231,32 @@ def _majority(labelled: Sequence[Labelled]) -> tuple[str, Mapping[str, float]]:
     return most, found
 
 
-def named_runs(texts: Sequence[str]) -> dict[str, str]:
-    """Runs by name, from ``NAME=RUN``.
+def runs_beside(config: ClassifyConfig) -> list[tuple[str, str]]:
+    """Names and folders of finished runs of `eval transfer`; those of `--beside` have no name.
 
-    >>> named_runs(["mBERT=runs/mbert"])
-    {'mBERT': 'runs/mbert'}
+    >>> runs_beside(ClassifyConfig(beside=("runs/xlm",), baseline=("mBERT=runs/mbert",)))
+    [('', 'runs/xlm'), ('mBERT', 'runs/mbert')]
     """
-    found: dict[str, str] = {}
-    for text in texts:
+    found = [("", run) for run in config.beside]
+    for text in config.baseline:
         name, _, run = text.partition("=")
         if not (name and run):
             raise UserError(f"`--baseline` must look like NAME=RUN, got {text!r}")
-        if name in found:
+        if name in [other for other, _ in found]:
             raise UserError(f"`--baseline` names {name!r} twice")
-        found[name] = run
+        found.append((name, run))
     return found
 
 
-def rows_beside(config: ClassifyConfig, tests: Sequence[LabelledFile]) -> list[dict[str, Any]]:
-    """The accuracies of finished runs of `eval transfer` in the languages of ``tests``, each under
-    the single file of it.
+def rows_beside(
+    runs: Sequence[tuple[str, str]], tests: Sequence[LabelledFile]
+) -> list[dict[str, Any]]:
+    """The accuracies of `runs_beside` in the languages of ``tests``, each under the single file of
+    it.
 
     Raises:
         UserError: if a language has several files, since a run names only languages.
     """
-    runs = [("", run) for run in config.beside]
-    runs += [(name, run) for name, run in named_runs(config.baseline).items()]
     by_language: dict[str, str] = {}
     for file in tests if runs else ():
         if file.lang in by_language:
@@ -350,25 +346,35 @@ def measurements(
 
 def classify_record(rows: Sequence[Row], config: ClassifyConfig) -> Record:
     """The record of `measurements`: kinds of sequences down, languages across."""
+    source, seeds = rows[0]["source"], config.seeds
+    spread = f"{'mean ± standard deviation over seeds' if ',' in seeds else 'seed'} {seeds}"
+    notes = [
+        f"accuracy in percent, {spread}; trained on {source}, the epoch selected on its dev file",
+        f"gap: points behind {source}, of the same seed",
+    ]
+    own = select(rows, {"measure": "accuracy", "empty": GIVEN})
+    empty = figures(({**x, "value": x["empty"]} for x in own), "row", "task")
+    for (row, name), counts in empty.items():
+        least, most = int(min(counts)), int(max(counts))
+        number = f"{most:,}" if least == most else f"{least:,} to {most:,}, by seed, of the"
+        if most:
+            notes.append(
+                f"{row}, {name}: {number} sentences kept no key-point and are a zero vector"
+            )
     headings = distinct((row for row in rows if "value" in row), "column")
     gaps = [name for name in headings if name and name.startswith("gap ")]
     order = [name for name in headings if name and name not in gaps]
     tests = [name for name in distinct(rows, "task") if name not in (None, VALID)]
     drawn = {"measure": "accuracy", "seed": GIVEN, "task": tests}
     chart = Chart("dots", drawn, panel="task", title="{column}", ylabel="accuracy (%)")
+    chart = dataclasses.replace(chart, chance=rows[0]["row"])
+    table = Table({"row": "row"}, "column", {"column": GIVEN}, order=[*order, *gaps], digits=1)
     return Record(
         "Inference on frozen sequences",
         rows,
         (
-            Section(
-                "Table",
-                Table({"row": "row"}, "column", {"column": GIVEN}, order=[*order, *gaps], digits=1),
-                notes=_notes(config.seeds, rows),
-                name="table",
-            ),
-            Section(
-                "Accuracy", chart=dataclasses.replace(chart, chance=rows[0]["row"]), name="plot"
-            ),
+            Section("Table", table, notes=notes, name="table"),
+            Section("Accuracy", chart=chart, name="plot"),
         ),
         source="CLCR, 4.2",
         lead=[
@@ -377,23 +383,3 @@ def classify_record(rows: Sequence[Row], config: ClassifyConfig) -> Record:
         ],
         config=dataclasses.asdict(config),
     )
-
-
-def _notes(seeds: str, rows: Sequence[Row]) -> list[str]:
-    source = rows[0]["source"]
-    spread = f"{'mean ± standard deviation over seeds' if ',' in seeds else 'seed'} {seeds}"
-    found = [
-        f"accuracy in percent, {spread}; trained on {source}, the epoch selected on its dev file",
-        f"gap: points behind {source}, of the same seed",
-    ]
-    own = select(rows, {"measure": "accuracy", "empty": GIVEN})
-    for (row, name), counts in figures(
-        ({**x, "value": x["empty"]} for x in own), "row", "task"
-    ).items():
-        least, most = int(min(counts)), int(max(counts))
-        number = f"{most:,}" if least == most else f"{least:,} to {most:,}, by seed, of the"
-        if most:
-            found.append(
-                f"{row}, {name}: {number} sentences kept no key-point and are a zero vector"
-            )
-    return found

@@ -8,8 +8,8 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.clcr.classify import (
     classify_record,
     measurements,
-    named_runs,
     rows_beside,
+    runs_beside,
 )
 from fairseq_xling.papers.clcr.labelled import ClassifyConfig, LabelledFile
 from fairseq_xling.reports.record import RESULTS, Record, write_record
@@ -71,8 +71,7 @@ def transfer_run(path, metric="accuracy", models=2):
 
 
 def beside(run, name="", tests=FILES):
-    config = ClassifyConfig(baseline=(f"{name}={run}",)) if name else ClassifyConfig(beside=(run,))
-    return rows_beside(config, tests)
+    return rows_beside([(name, run)], tests)
 
 
 def test_rows_of_fine_tuned_encoders_stand_beside(tmp_path):
@@ -100,7 +99,7 @@ def test_baselines_have_names_of_their_own_and_gaps(tmp_path):
         (["a=x", "a=y"], "names 'a' twice"),
     ):
         with pytest.raises(UserError, match=f"`--baseline` {line}"):
-            named_runs(text)
+            runs_beside(ClassifyConfig(baseline=text))
     with pytest.raises(UserError, match=r"`--baseline` .*nowhere: is not the folder of a finished"):
         beside(tmp_path / "nowhere", "mBERT")
 
@@ -121,7 +120,7 @@ def test_runs_that_cannot_stand_beside_are_refused(tmp_path):
     two = [*FILES, LabelledFile("zh.other", "zh", Path("other"))]
     with pytest.raises(UserError, match=r"names two files of it: zh.test and zh.other"):
         beside(transfer_run(tmp_path), tests=two)
-    assert rows_beside(ClassifyConfig(), two) == []
+    assert rows_beside([], two) == []
     transfer_run(tmp_path, "f1")
     with pytest.raises(UserError, match="must be of accuracy, got f1"):
         beside(run)
