@@ -32,8 +32,6 @@ from fairseq_xling.papers.clcr.modules.extract import COUNTS, DOUBTS, confusion,
 from fairseq_xling.papers.clcr.modules.order import OrderModule, key_points_of
 from fairseq_xling.papers.clcr.trained import labelled_batches
 
-Counts = dict[tuple[str, float], dict[str, int]]  # by language and delta
-Doubts = dict[str, dict[str, float]]  # sums by language
 ORDERS = (2, 3, 4)
 WIDTH = 10  # of a beam whose width is not given
 
@@ -45,23 +43,24 @@ def count_keypoints(
     labels: Labels,
     deltas: Sequence[float],
     max_tokens: int,
-) -> tuple[Counts, Doubts]:
-    """The confusion matrices of all words of a split, and how ambiguous they are."""
+) -> tuple[dict[tuple[str, float], dict[str, int]], dict[str, dict[str, float]]]:
+    """The confusion matrices of all words of a split, by language and delta, and by language the
+    sums of their `doubts`."""
     order = labels.order(sides, model.pair)
-    counts: Counts = {
-        (lang, delta): dict.fromkeys(COUNTS, 0) for lang in model.pair for delta in deltas
-    }
-    doubt: Doubts = {lang: dict.fromkeys(DOUBTS, 0.0) for lang in model.pair}
+    counts = {(lang, x): dict.fromkeys(COUNTS, 0) for lang in model.pair for x in deltas}
+    doubt = {lang: dict.fromkeys(DOUBTS, 0.0) for lang in model.pair}
+    module = model.parts["extract"]
     with progress(len(sides[0]), "key-points", "pairs", checks=True) as bar:
         for batch in labelled_batches(model, sides, order, max_tokens):
-            module, gold = model.parts["extract"], pivot_masks(batch)
-            read = module.read_pair(batch)
-            for side, (lang, mask) in enumerate(zip(model.pair, batch.masks, strict=True)):
-                found = module.sides[side].probability(read[side][mask])
+            both = zip(batch.masks, pivot_masks(batch), module.read_pair(batch), strict=True)
+            for lang, extractor, (mask, gold, read) in zip(
+                model.pair, module.sides, both, strict=True
+            ):
+                found = extractor.probability(read[mask])
                 for name, value in doubts(found).items():
                     doubt[lang][name] += float(value)
                 for delta in deltas:
-                    for name, count in confusion(found > delta, gold[side][mask]).items():
+                    for name, count in confusion(found > delta, gold[mask]).items():
                         counts[lang, delta][name] += int(count)
             bar.update(len(batch.masks[0]))
     return counts, doubt
@@ -116,13 +115,14 @@ class OrderCounts:
             self.kept[n] += int(kept.sum())
             self.count[n] += int(count.sum())
 
-    def precision(self, n: int) -> float:
-        """The share of the predicted n-grams that is gold, NaN if there is none."""
-        return self.kept[n] / self.count[n] if self.count[n] else float("nan")
+    def precision(self, n: int) -> float | None:
+        """The share of the predicted n-grams that is gold, None if there is none."""
+        return self.kept[n] / self.count[n] if self.count[n] else None
 
-    def cumulative(self, n: int) -> float:
+    def cumulative(self, n: int) -> float | None:
         """The geometric mean of the precisions up to n; that of 1-grams is 1."""
-        return math.prod(self.precision(k) for k in ORDERS if k <= n) ** (1 / n)
+        shares = [self.precision(k) for k in ORDERS if k <= n]
+        return None if None in shares else math.prod(shares) ** (1 / n)
 
 
 @dataclass
@@ -149,15 +149,14 @@ class MeasuredOrder:
 
     def add(self, states: Tensor, positions: Tensor, padding: Tensor) -> None:
         """Order a batch of key-points (B, K, E) and count matches with the gold order (B, K)."""
-        started = _now(states)
         if self.head is None:
             ranks = torch.arange(positions.shape[1]).expand_as(positions)
         else:
+            started = _now(states)
             scores = self.head(states, padding)
             how = {"search": self.search, "width": self.width or WIDTH, "weigh": self.weigh}
             ranks = self.head.find(scores, padding, **how).ranks
-        self.seconds += _now(ranks) - started
-        if self.head is not None:
+            self.seconds += _now(ranks) - started
             right, decisions = self.head.correct(scores, positions, padding)
             self.right += int(right)
             self.decisions += int(decisions)
@@ -168,10 +167,9 @@ class MeasuredOrder:
         order = f"{self.order} {self.direction}".strip()
         search = " ".join(map(str, filter(None, (self.search, self.width, self.weigh))))
         figures = {"pairs right": self.right / self.decisions if self.decisions else None}
-        figures |= {f"BLEU-{n}": _or_none(self.counts.precision(n)) for n in ORDERS}
-        figures |= {f"cumulative {n}": _or_none(self.counts.cumulative(n)) for n in ORDERS}
-        timed = self.head is not None and self.seconds
-        figures["sentences/s"] = round(sentences / self.seconds) if timed else None
+        figures |= {f"BLEU-{n}": self.counts.precision(n) for n in ORDERS}
+        figures |= {f"cumulative {n}": self.counts.cumulative(n) for n in ORDERS}
+        figures["sentences/s"] = round(sentences / self.seconds) if self.seconds else None
         about = {"order": order, "search": search}
         return [{**about, "measure": name, "value": value} for name, value in figures.items()]
 
@@ -239,7 +237,3 @@ def _now(made: Tensor) -> float:
     if made.is_cuda:
         torch.cuda.synchronize(made.device)
     return time.perf_counter()
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value

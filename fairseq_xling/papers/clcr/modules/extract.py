@@ -106,10 +106,6 @@ class Extractor(nn.Module):
             # Of this update's batches so far: the sums of their rates, and how many they are.
             self.register_buffer("seen", torch.zeros(3), persistent=False)
 
-    def forward(self, states: Tensor) -> Tensor:
-        """Log-odds that each state (..., D) is a pivot's."""
-        return self.scorer(states)
-
     def probability(self, states: Tensor) -> Tensor:
         """P(pivot) of each state (..., D)."""
         return self.scorer(states).sigmoid()
@@ -157,6 +153,8 @@ class Extractor(nn.Module):
 
 
 COUNTS = ("hit", "false", "missed", "right")  # true and false positives, false and true negatives
+SHARES = ("accuracy", "precision", "recall", "majority")
+DOUBTS = ("entropy", "ambiguous")
 
 
 def confusion(kept: Tensor, labels: Tensor) -> dict[str, Tensor]:
@@ -179,21 +177,13 @@ def shares(counts: Mapping[str, float]) -> dict[str, float | None]:
     """
     hit, false, missed, right = (float(counts[name]) for name in COUNTS)
     total = hit + false + missed + right
-    return {
-        "accuracy": _share(hit + right, total),
-        "precision": _share(hit, hit + false),
-        "recall": _share(hit, hit + missed),
-        "majority": _share(max(hit + missed, false + right), total),
-    }
+    majority = max(hit + missed, false + right)
+    parts = ((hit + right, total), (hit, hit + false), (hit, hit + missed), (majority, total))
+    return {name: _share(*part) for name, part in zip(SHARES, parts, strict=True)}
 
 
 def _share(part: float, whole: float) -> float | None:
     return part / whole if whole else None
-
-
-SHARES = ("accuracy", "precision", "recall", "majority")
-DOUBTS = ("entropy", "ambiguous")
-_UNSURE = (0.2, 0.8)
 
 
 def doubts(probabilities: Tensor) -> dict[str, Tensor]:
@@ -206,8 +196,7 @@ def doubts(probabilities: Tensor) -> dict[str, Tensor]:
     """
     p = probabilities.double()
     nats = torch.special.entr(p) + torch.special.entr(1 - p)
-    low, high = _UNSURE
-    return {"entropy": nats.sum() / math.log(2), "ambiguous": ((p > low) & (p < high)).sum()}
+    return {"entropy": nats.sum() / math.log(2), "ambiguous": ((p > 0.2) & (p < 0.8)).sum()}
 
 
 def measured(counts: Mapping[str, float], doubt: Mapping[str, float]) -> dict[str, float | None]:
@@ -245,17 +234,12 @@ class ExtractModule(Module):
     def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
         super().__init__()
         self.delta = settings["delta"]
-        rates = settings["rates"]
+        hidden, confident, rates = (settings[x] for x in ("hidden", "confident", "rates"))
         copied = sizes.encoders if settings.get("encoder", FROZEN) == FINETUNE else ()
         self.encoders = nn.ModuleList(LayerEncoder(one) for one in copied)
+        widths = sizes.widths if copied else (sizes.widths[1],) * 2
         self.sides = nn.ModuleList(
-            Extractor(
-                width,
-                settings["hidden"],
-                settings["confident"],
-                tuple(rates) if rates else None,
-            )
-            for width in (sizes.widths if copied else (sizes.widths[1],) * 2)
+            Extractor(width, hidden, confident, tuple(rates) if rates else None) for width in widths
         )
 
     @classmethod
@@ -321,8 +305,7 @@ class ExtractModule(Module):
 
 def pivot_masks(batch: PairStates) -> tuple[Tensor, Tensor]:
     """(B, M) and (B, N), True at the pseudo-gold pivots of each side."""
-    source = partner_of_source(batch)
-    return source >= 0, (batch.partner >= 0) & batch.masks[1]
+    return partner_of_source(batch) >= 0, (batch.partner >= 0) & batch.masks[1]
 
 
 def partner_of_source(batch: PairStates) -> Tensor:

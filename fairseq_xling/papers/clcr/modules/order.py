@@ -53,16 +53,16 @@ class OrderModule(Module):
         states, positions, padding = key_points_of(batch, self.side)
         several = ((~padding).sum(1) > 1).nonzero()[:, 0]  # once: a GPU is waited for
         states, positions, padding = states[several], positions[several], padding[several]
+        names = ("correct", "decisions", "sentences")
         if not len(states):
             zero = sum(p.sum() * 0.0 for p in self.parameters())
             none = torch.zeros((), dtype=torch.int64, device=padding.device)
-            return Loss(zero, none, {"correct": none, "decisions": none, "sentences": none})
+            return Loss(zero, none, dict.fromkeys(names, none))
         found = self.head(states, padding)
         total, count = self.head.loss(found, positions, padding)
-        correct, decisions = self.head.correct(found.detach(), positions, padding)
-        sentences = count.new_full((), len(several))
-        sums = {"correct": correct, "decisions": decisions, "sentences": sentences}
-        return Loss(total, count, sums)
+        decided = self.head.correct(found.detach(), positions, padding)
+        sums = (*decided, count.new_full((), len(several)))
+        return Loss(total, count, dict(zip(names, sums, strict=True)))
 
     @classmethod
     def scores(cls, sums: Mapping[str, float], pair: Sequence[str]) -> dict[str, float]:

@@ -35,7 +35,7 @@ from fairseq_xling.papers.clcr.phases import annealed_phases
 transforms: Registry[type[nn.Module]] = Registry("`--transform`")
 
 
-def from_zero(width_in: int, width_out: int) -> nn.Linear:
+def from_zero(width_in: int, width_out: int, bias: bool = True) -> nn.Linear:
     """A linear map initialised to zero, including its bias.
 
     The paper does not say how T is initialised. Two independently trained encoders share no basis,
@@ -44,9 +44,9 @@ def from_zero(width_in: int, width_out: int) -> nn.Linear:
     sentence shares with the mean of its translation, which is already a dictionary, and attention
     becomes sharper as T becomes more accurate.
     """
-    linear = nn.Linear(width_in, width_out)
-    nn.init.zeros_(linear.weight)
-    nn.init.zeros_(linear.bias)
+    linear = nn.Linear(width_in, width_out, bias)
+    for parameter in linear.parameters():
+        nn.init.zeros_(parameter)
     return linear
 
 
@@ -79,8 +79,7 @@ class Residual(nn.Module):
         super().__init__()
         self.A = from_zero(width_in, width_out)
         self.B = nn.Linear(width_in, hidden)
-        self.C = nn.Linear(hidden, width_out, bias=False)
-        nn.init.zeros_(self.C.weight)
+        self.C = from_zero(hidden, width_out, bias=False)
 
     def forward(self, states: Tensor) -> Tensor:
         """(..., D) to (..., E)."""
@@ -97,12 +96,17 @@ norms.register("l2")(lambda x: torch.linalg.vector_norm(x.float(), 2, dim=-1))
 scores: Registry[type[nn.Module]] = Registry("`--attention-score`")
 
 
+class _Score(nn.Module):
+    def __init__(self, width_in: int, width_out: int):
+        super().__init__()
+
+
 @scores.register("raw")
-class Raw(nn.Module):
+class Raw(_Score):
     """r2_i . r1_j: the raw states, which must have the same width."""
 
     def __init__(self, width_in: int, width_out: int):
-        super().__init__()
+        super().__init__(width_in, width_out)
         if width_in != width_out:
             raise UserError(
                 "`--attention-score raw` needs encoders of one width, got states of "
@@ -114,31 +118,27 @@ class Raw(nn.Module):
 
 
 @scores.register("transformed")
-class Transformed(nn.Module):
+class Transformed(_Score):
     """r2_i . T(r1_j): the same transform finds the partner and maps to it."""
-
-    def __init__(self, width_in: int, width_out: int):
-        super().__init__()
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         return scaled_products(r2, transformed)
 
 
 @scores.register("keys")
-class Keys(nn.Module):
+class Keys(_Score):
     """r2_i . K r1_j: a separate matrix finds the partner."""
 
     def __init__(self, width_in: int, width_out: int):
-        super().__init__()
-        self.key = nn.Linear(width_in, width_out, bias=False)
-        nn.init.zeros_(self.key.weight)  # like T
+        super().__init__(width_in, width_out)
+        self.key = from_zero(width_in, width_out, bias=False)
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         return scaled_products(r2, self.key(r1))
 
 
 @scores.register("exclusive")
-class Exclusive(nn.Module):
+class Exclusive(_Score):
     """log softmax_i(r2_i . T(r1_j)): the share of key j that belongs to query i, in s2.
 
     With a dot product, one token can be the partner of all. "." and "the" occur in nearly every
@@ -147,9 +147,6 @@ class Exclusive(nn.Module):
     one ".", and the correct pairs become the better ones. With the softmax over keys it is one
     round of Sinkhorn's scaling to one-to-one pairs, which is what pivots are.
     """
-
-    def __init__(self, width_in: int, width_out: int):
-        super().__init__()
 
     def forward(self, r1: Tensor, transformed: Tensor, r2: Tensor, mask2: Tensor) -> Tensor:
         hidden = ~(mask2 | ~mask2.any(1, keepdim=True))[:, :, None]
@@ -247,10 +244,8 @@ class Matching(nn.Module):
         mixed = self.transform(weights.to(r1.dtype) @ r1)
         counted = mask1.any(1) & mask2.any(1)
         used = mask2 & counted[:, None]
-        far = self.norm(mixed.float() - r2.float())
-        return Matched(
-            mean_of(far, used), mean_of(torch.special.entr(weights).sum(2), used), counted
-        )
+        far, entropy = self.norm(mixed.float() - r2.float()), torch.special.entr(weights).sum(2)
+        return Matched(mean_of(far, used), mean_of(entropy, used), counted)
 
 
 def mean_of(values: Tensor, used: Tensor) -> Tensor:
@@ -274,34 +269,26 @@ class TransformModule(Module):
     def __init__(self, settings: Mapping[str, Any], sizes: Sizes):
         super().__init__()
         self.beta, self.annealed, self.norm = 0.0, True, settings["norm"]
-        widths = sizes.widths
-
-        def matching(width_in: int, width_out: int) -> Matching:
-            transform = transforms[settings["transform"]](
-                width_in, width_out, settings["hidden"] or width_in
-            )
-            score = scores[settings["score"]](width_in, width_out)
-            return Matching(transform, score, (width_in, width_out), settings["norm"])
-
-        self.forth, self.back = matching(*widths), matching(*widths[::-1])
-        self.register_buffer("before", torch.zeros((), dtype=torch.int64))
-        self.register_buffer("updates", torch.zeros((), dtype=torch.int64))
+        matchings = []
+        for widths in (sizes.widths, sizes.widths[::-1]):
+            hidden = settings["hidden"] or widths[0]
+            transform = transforms[settings["transform"]](*widths, hidden)
+            score = scores[settings["score"]](*widths)
+            matchings.append(Matching(transform, score, widths, settings["norm"]))
+        self.forth, self.back = matchings
+        for name in ("before", "updates"):
+            self.register_buffer(name, torch.zeros((), dtype=torch.int64))
         # The first as a number, and their sum, once training has begun: a GPU is not asked then.
         self._past: int | None = None
         self._step: int | None = None
 
     @classmethod
     def settings(cls, cfg: Any) -> dict[str, Any]:
-        # Raises for an unknown name.
-        transforms.check(cfg.transform)
+        transforms.check(cfg.transform)  # raises for an unknown name, as the others
         scores.check(cfg.attention_score)
         norms.check(cfg.distance_norm)
-        return {
-            "transform": cfg.transform,
-            "hidden": cfg.transform_hidden,
-            "score": cfg.attention_score,
-            "norm": cfg.distance_norm,
-        }
+        found = {"transform": cfg.transform, "hidden": cfg.transform_hidden}
+        return {**found, "score": cfg.attention_score, "norm": cfg.distance_norm}
 
     def for_training(self, cfg: Any, phase: str) -> None:
         self.annealed = phase in annealed_phases(cfg.anneal_phases)
@@ -346,21 +333,16 @@ class TransformModule(Module):
         forth = self.forth(r1, mask1, r2.detach(), mask2, tau)
         back = self.back(r2, mask2, r1.detach(), mask1, tau)
         size = forth.counted.sum()
-        spread = [self._spread(*side) for side in zip(batch.states, batch.masks, strict=True)]
-        sums = {
-            "sentences": size,
-            "distance1": forth.distance.sum(),
-            "distance2": back.distance.sum(),
-            "entropy1": forth.entropy.sum(),
-            "entropy2": back.entropy.sum(),
+        sums = {"sentences": size}
+        for side, way in enumerate((forth, back)):
+            sums[f"distance{side + 1}"] = way.distance.sum()
+            sums[f"entropy{side + 1}"] = way.entropy.sum()
             # Weighted by sentences, as the distances that they are compared with.
-            "spread1": spread[0] * size,
-            "spread2": spread[1] * size,
-        }
+            sums[f"spread{side + 1}"] = self._spread(batch.states[side], batch.masks[side]) * size
         if not self.training:  # the distance without mixtures, independently of annealing
             sums["hard1"] = self.forth(r1, mask1, r2, mask2, 0.0).distance.sum()
             sums["hard2"] = self.back(r2, mask2, r1, mask1, 0.0).distance.sum()
-        total = forth.distance.sum() + back.distance.sum()
+        total = sums["distance1"] + sums["distance2"]
         return Loss(total, size, {name: value.detach() for name, value in sums.items()})
 
     def _spread(self, states: Tensor, mask: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from fairseq_xling.papers.clcr.modules.order import key_points, key_points_of
 from tests.toy_clcr import DIM, toy
 
 SETTINGS = {
-    "transform": {**{"transform": "residual", "hidden": 0, "score": "transformed"}, "norm": "l2"},
+    "transform": {"transform": "residual", "hidden": 0, "score": "transformed", "norm": "l2"},
     "extract": {"delta": 0.2, "hidden": 0, "confident": True, "rates": None},
     "order": {"head": "abs", "positions": 0, "table": True},
 }
@@ -209,9 +209,8 @@ def test_a_head_of_the_second_side_learns_what_one_of_the_first_learns_from_swap
     losses, heads = [], []
     for side, one in (("second", given), ("first", swapped)):
         torch.manual_seed(0)
-        heads.append(
-            modules["order"]({**SETTINGS["order"], "side": side}, Sizes((6, 8), 12)).eval()
-        )
+        settings = {**SETTINGS["order"], "side": side}
+        heads.append(modules["order"](settings, Sizes((6, 8), 12)).eval())
         losses.append(heads[-1](one))
     assert [head.side for head in heads] == [1, 0]
     totals = [loss.total.item() for loss in losses]

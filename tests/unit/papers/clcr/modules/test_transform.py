@@ -130,14 +130,9 @@ def test_the_temperature_falls_as_the_paper_has_it_and_the_entropy_with_it():
     assert temperature(10**9, 0.0) == 1.0
     torch.manual_seed(0)
     a = torch.randn(4, 5, 6)
-    entropies = [
-        float(
-            torch.special.entr(attention(a, everything(4, 6), temperature(step, 0.01)))
-            .sum(2)
-            .mean()
-        )
-        for step in (0, 100, 1000, 100_000)
-    ]
+    taus = [temperature(step, 0.01) for step in (0, 100, 1000, 100_000)]
+    weights = [attention(a, everything(4, 6), tau) for tau in taus]
+    entropies = [float(torch.special.entr(one).sum(2).mean()) for one in weights]
     assert entropies == sorted(entropies, reverse=True)
     assert entropies[0] > 1 and entropies[-1] < 0.02
 
