@@ -19,7 +19,6 @@ from fairseq_xling.core.ranges import COUNT
 
 if TYPE_CHECKING:
     from fairseq_xling.data.mmap import TokenFile
-    from fairseq_xling.papers.clcr.labels import Labels
     from fairseq_xling.papers.clcr.trained import Clcr
 
 
@@ -44,38 +43,30 @@ class BatchOptions:
 
 
 class Labelled:
-    """The model and the labelled sentence pairs that options name."""
+    """The model, the labelled sentence pairs and the pivots that options name.
+
+    Attributes:
+        pair: the languages; files: those that were read, by role.
+    """
 
     def __init__(self, options: Any, module: str = ""):
         """
         Args:
-            module: that it must have.
+            module: that the model must have.
         """
-        from fairseq_xling.papers.clcr.labels import Labels
+        from fairseq_xling.papers.clcr.labels import META, Labels
         from fairseq_xling.papers.clcr.trained import Clcr
 
-        self._checkpoint, self.split = options.checkpoint, options.split
+        self.split = options.split
         self.model: Clcr = Clcr.load(options.checkpoint, options.data, options.device)
         if module:
             self.model.model.require(module, self.model.checkpoint)
-        self.sides: tuple[TokenFile, TokenFile] = self.model.folder.parallel(
-            options.split, *self.model.pair
-        )
-        self.labels: Labels = Labels(Path(options.labels, options.split))
+        self.pair = "-".join(self.model.pair)
+        self.sides = self.model.folder.parallel(options.split, *self.model.pair)
+        self.labels = Labels(Path(options.labels, options.split))
+        self.files = {"checkpoint": Path(options.checkpoint), "labels": self.labels.path / META}
 
     @cached_property
     def order(self) -> TokenFile:
         """The pivots, see `labels.Labels.order`."""
         return self.labels.order(self.sides, self.model.pair)
-
-    @property
-    def pair(self) -> str:
-        """The languages."""
-        return "-".join(self.model.pair)
-
-    @property
-    def files(self) -> dict[str, Path]:
-        """Those that were read, by role."""
-        from fairseq_xling.papers.clcr.labels import META
-
-        return {"checkpoint": Path(self._checkpoint), "labels": self.labels.path / META}

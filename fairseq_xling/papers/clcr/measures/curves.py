@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import Input
@@ -40,8 +40,7 @@ class Options(OutputOptions, _Trainings):
     """The trainings, and the files of the results."""
 
 
-@dataclasses.dataclass
-class Training:
+class Training(NamedTuple):
     """The phases of one training in their order, and (step, value) of each figure, such as
     ``distance en-de``."""
 
@@ -64,18 +63,10 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
         for number, one in enumerate(trainings, start=1)
         for log in one.logs
     }
-    return record(trainings, options.tag), files
-
-
-def record(trainings: Sequence[Training], tag: str) -> Record:
-    """The curves by step, and where they end."""
     rows: list[dict[str, Any]] = []
     for name in dict.fromkeys(one.name for one in trainings):
         own = [one for one in trainings if one.name == name]
-        ends = {
-            "seeds": len(own),
-            "steps": max(curve[-1][0] for one in own for curve in one.curves.values()),
-        }
+        steps = max(curve[-1][0] for one in own for curve in one.curves.values())
         for seed, one in enumerate(own, start=1):
             for figure, curve in one.curves.items():
                 kind, _, pair = figure.partition(" ")
@@ -87,28 +78,24 @@ def record(trainings: Sequence[Training], tag: str) -> Record:
                 for step, value in curve:  # infinite where a training diverged
                     known = {"value": value} if math.isfinite(value) else {}
                     rows.append({**about, "step": step, **known})
-                rows[-1] |= ends
+                rows[-1] |= {"seeds": len(own), "steps": steps}
     chart = Chart("curve", x="step", title="{source} to {target}", xlabel="step", ylabel="{axis}")
     notes = [
-        f"at the end of training, on {tag}; several trainings of one name are seeds: mean ± "
-        "standard deviation",
+        f"at the end of training, on {options.tag}; several trainings of one name are seeds: mean "
+        "± standard deviation",
         "relative: D divided by the mean distance of the target's states from their mean, 1 for a "
         "transform at chance level",
     ]
-    section = Section(
-        "Distance by step, and at the end",
-        Table({"training": "row", "seeds": "seeds", "steps": "steps"}, where={"steps": GIVEN}),
-        dataclasses.replace(chart, chance="chance"),
-        notes,
-        name="table",
-    )
-    return Record(
+    table = Table({"training": "row", "seeds": "seeds", "steps": "steps"}, where={"steps": GIVEN})
+    chart = dataclasses.replace(chart, chance="chance")
+    record = Record(
         "Distance of translations by training",
         [{"paper": "clcr", "study": "clcr-curves", **row} for row in rows],
-        (section,),
+        (Section("Distance by step, and at the end", table, chart, notes, name="table"),),
         source="CLCR, 3.1, Table 1 and Figure 1",
         lead=["D is the mean distance of a transformed sentence and its translation."],
     )
+    return record, files
 
 
 def read_training(text: str, tag: str) -> Training:

@@ -7,9 +7,7 @@ Words with p(key-point) > delta are kept as key-points and compared with the pse
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option
@@ -39,8 +37,9 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
     deltas = parse_deltas(options.delta)
     of = Labelled(options, "extract")
     counts, doubt = count_keypoints(of.model, of.sides, of.labels, deltas, options.max_tokens)
+    own = {"study": STUDY}
     rows = [
-        {"target": lang, "delta": delta, "measure": name, "value": value}
+        {"paper": "clcr", **own, "target": lang, "delta": delta, "measure": name, "value": value}
         for (lang, delta), found in counts.items()
         for name, value in measured(found, doubt[lang]).items()
     ]
@@ -49,32 +48,19 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
         "entropy: mean of p(key-point), in bits, 1 is chance; ambiguous: share of words with "
         ".2 < p < .8",
     ]
-    return record(f"Key-points, {of.pair}", rows, notes), of.files
-
-
-def record(title: str, rows: Sequence[Mapping[str, Any]], notes: Sequence[str]) -> Record:
-    """The figures of each language and threshold."""
-    own = {"study": STUDY}
     bars = Chart("bars", {**own, "measure": SHARES}, "{target}, delta {delta}", series="measure")
-    section = Section(
+    bars = dataclasses.replace(bars, panel="", ylabel="share of words")
+    named = {"language": "target", "delta": "delta"}
+    table = Table(named, where=own, digits={"key-points": 0, "tokens": 0})
+    title = f"Key-points, {of.pair}"
+    record = Record(
         title,
-        Table(
-            {"language": "target", "delta": "delta"},
-            where=own,
-            digits={"key-points": 0, "tokens": 0},
-        ),
-        dataclasses.replace(bars, panel="", ylabel="share of words"),
-        notes,
-        name="table",
-        source="CLCR, Table 2",
-    )
-    return Record(
-        title,
-        [{"paper": "clcr", **own, **row} for row in rows],
-        (section,),
+        rows,
+        (Section(title, table, bars, notes, name="table", source="CLCR, Table 2"),),
         source="CLCR, 3.2 and Table 2",
         lead=["How accurately words of a sentence are classified as key-points."],
     )
+    return record, of.files
 
 
 def parse_deltas(text: str) -> list[float]:

@@ -10,9 +10,7 @@ the source.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option
@@ -52,7 +50,8 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
             f"{of.labels.path}: no sentence has two pivots to order; label with a higher threshold"
         )
     first, second = of.model.pair
-    about = {"source": first, "target": second}
+    own = {"study": STUDY}
+    about = {"paper": "clcr", **own, "source": first, "target": second}
     rows = [{**about, **row} for one in measured for row in one.rows(sentences)]
     notes = [
         f"{sentences:,} sentences of {of.split} with {points:,} key-points, of "
@@ -63,32 +62,23 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
     ]
     if back := next((one.direction for one in measured if one.side), ""):
         notes.append(f"{back}: key-points of {second} put into the order of {first}")
-    return record(f"Order BLEU, {of.pair}", rows, notes), of.files
-
-
-def record(title: str, rows: Sequence[Mapping[str, Any]], notes: Sequence[str]) -> Record:
-    """The figures of each head and search."""
-    own = {"study": STUDY}
     bleu = {**own, "measure": [f"BLEU-{n}" for n in (2, 3, 4)]}
     bars = Chart("bars", bleu, "{order} {search}", series="measure", panel="")
-    section = Section(
+    bars = dataclasses.replace(bars, ylabel="precision of n-grams (share)")
+    named = {"order": "order", "search": "search"}
+    table = Table(named, where=own, digits={"sentences/s": 0})
+    title = f"Order BLEU, {of.pair}"
+    record = Record(
         title,
-        Table({"order": "order", "search": "search"}, where=own, digits={"sentences/s": 0}),
-        dataclasses.replace(bars, ylabel="precision of n-grams (share)"),
-        notes,
-        name="table",
-        source="CLCR, Table 3",
-    )
-    return Record(
-        title,
-        [{"paper": "clcr", **own, **row} for row in rows],
-        (section,),
+        rows,
+        (Section(title, table, bars, notes, name="table", source="CLCR, Table 3"),),
         source="CLCR, 3.3 and Table 3",
         lead=[
             "Key-points are put into the order of the second language, and compared with the gold "
             "order."
         ],
     )
+    return record, of.files
 
 
 def parse_searches(text: str) -> list[tuple[str, int, str]]:

@@ -10,7 +10,8 @@ the key-points: the gold matrix, and the head's probabilities (Figure 3).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +63,25 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
         rows = [*word_rows(of.model, batch, names), *order_rows(of.model, batch, names)]
     if not rows:
         raise UserError(f"`--sentence` {number}: has no words in either language")
-    title = f"Sentence {number} of {of.split}, {of.pair}"
-    return record(title, rows, f"{of.labels.kind} of {of.labels.path}"), of.files
+    notes = [
+        "p: probability of a key-point; plain: learnt from all labels equally; confident: from "
+        "reweighted labels",
+        f"* marks the {of.labels.kind} of {of.labels.path}",
+    ]
+    if not any(row["task"] == ORDER for row in rows):
+        notes.append("no heat maps: no order head is trained, or the sentence has under 2 pivots")
+    words = {"language": "target", "place": "place", "word": "word"}
+    table = Table(words, where={"task": WORDS}, after={"pivot": "pivot"})
+    heat = Chart("heat", row="down", x="across", panel="panel", title="{panel}", xlabel="{axis}")
+    heat = dataclasses.replace(heat, ylabel="", unit="{unit}", scale=("low", "high"))
+    record = Record(
+        f"Sentence {number} of {of.split}, {of.pair}",
+        [{"paper": "clcr", "study": "clcr-show", **row} for row in rows],
+        (Section("Key-points and their order", table, heat, notes, name="table"),),
+        source="CLCR, Figures 2 and 3",
+        lead=["One sentence pair, its key-points, and the scores of its order."],
+    )
+    return record, of.files
 
 
 def word_rows(
@@ -74,30 +92,18 @@ def word_rows(
 
     module, gold = model.parts["extract"], pivot_masks(batch)
     read = module.read_pair(batch)
-    for side, lang in enumerate(model.pair):
-        found = module.sides[side].probabilities(read[side][batch.masks[side]])
-        pivots = gold[side][batch.masks[side]].tolist()
-        p = {kind: found[kind].tolist() for kind in CLASSIFIERS if kind in found}
-        yield from rows_of_words(lang, names[side], p, pivots, module.delta)
-
-
-def rows_of_words(
-    lang: str,
-    words: Sequence[str],
-    p: Mapping[str, Sequence[float]],
-    pivots: Sequence[bool],
-    delta: float,
-) -> Iterator[dict[str, Any]]:
-    """The words of one language with ``p`` by classifier."""
-    panel = f"key-points of {lang} (kept above {delta:g}; * pivot)"
-    about = {"task": WORDS, "target": lang, "panel": panel, "unit": "p(key-point)"}
-    for place, (word, pivot) in enumerate(zip(words, pivots, strict=True), start=1):
-        of = {"place": place, "word": word, "pivot": "*" if pivot else ""}
-        across = f"{place} {word} {of['pivot']}".strip()
-        for kind in CLASSIFIERS:
-            value = p[kind][place - 1] if kind in p else None
-            row = {**about, **of, "down": kind, "across": across, "low": 0.0, "high": 1.0}
-            yield {**row, "measure": f"p {kind}", "value": value}
+    for side, (lang, mask) in enumerate(zip(model.pair, batch.masks, strict=True)):
+        p = module.sides[side].probabilities(read[side][mask])
+        panel = f"key-points of {lang} (kept above {module.delta:g}; * pivot)"
+        about = {"task": WORDS, "target": lang, "panel": panel, "unit": "p(key-point)"}
+        words = zip(names[side], gold[side][mask].tolist(), strict=True)
+        for place, (word, pivot) in enumerate(words, start=1):
+            of = {"place": place, "word": word, "pivot": "*" if pivot else ""}
+            across = f"{place} {word} {of['pivot']}".strip()
+            for kind in CLASSIFIERS:
+                row = {**about, **of, "down": kind, "across": across, "low": 0.0, "high": 1.0}
+                value = float(p[kind][place - 1]) if kind in p else None
+                yield {**row, "measure": f"p {kind}", "value": value}
 
 
 def order_rows(
@@ -115,52 +121,17 @@ def order_rows(
         lang, other = model.pair[part.side], model.pair[1 - part.side]
         pivots = pivot_masks(batch)[part.side][batch.masks[part.side]].tolist()
         words = [name for name, pivot in zip(names[part.side], pivots, strict=True) if pivot]
+        named = [f"{place} {word}" for place, word in enumerate(words, start=1)]
+        positions_named = list(map(str, range(1, len(words) + 1)))
         for one in part.head.maps(part.head(states, padding), positions):
-            about = {"source": lang, "target": other, "head": part.name, "unit": one.what}
-            about |= {"measure": one.title, "low": one.scale[0], "high": one.scale[1]}
-            yield from rows_of_map(words, one.matrix[0].tolist(), one.pairs, about)
-
-
-def rows_of_map(
-    words: Sequence[str], matrix: Sequence[Sequence[float]], pairs: bool, about: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """The cells of a matrix of key-points by key-points, or, if it is none of ``pairs``, by
-    positions."""
-    panel = "{head}: {measure}\n{source} in the order of {target}".format(**about)
-    axis = "key-point" if pairs else "position"
-    named = [f"{place} {word}" for place, word in enumerate(words, start=1)]
-    columns = named if pairs else list(map(str, range(1, len(words) + 1)))
-    for down, line in zip(named, matrix, strict=True):
-        for across, value in zip(columns, line, strict=True):
-            row = {"task": ORDER, **about, "panel": panel, "axis": axis}
-            yield {**row, "down": down, "across": across, "value": value}
-
-
-def record(title: str, rows: Sequence[Mapping[str, Any]], labels: str) -> Record:
-    """One sentence; ``labels`` says whose pivots are marked."""
-    notes = [
-        "p: probability of a key-point; plain: learnt from all labels equally; confident: from "
-        "reweighted labels",
-        f"* marks the {labels}",
-    ]
-    if not any(row["task"] == ORDER for row in rows):
-        notes.append("no heat maps: no order head is trained, or the sentence has under 2 pivots")
-    words = {"language": "target", "place": "place", "word": "word"}
-    heat = Chart("heat", row="down", x="across", panel="panel", title="{panel}", xlabel="{axis}")
-    section = Section(
-        "Key-points and their order",
-        Table(words, where={"task": WORDS}, after={"pivot": "pivot"}),
-        dataclasses.replace(heat, ylabel="", unit="{unit}", scale=("low", "high")),
-        notes,
-        name="table",
-    )
-    return Record(
-        title,
-        [{"paper": "clcr", "study": "clcr-show", **row} for row in rows],
-        (section,),
-        source="CLCR, Figures 2 and 3",
-        lead=["One sentence pair, its key-points, and the scores of its order."],
-    )
+            about = {"task": ORDER, "source": lang, "target": other, "head": part.name}
+            about |= {"unit": one.what, "measure": one.title}
+            about |= {"low": one.scale[0], "high": one.scale[1]}
+            about["panel"] = f"{part.name}: {one.title}\n{lang} in the order of {other}"
+            about["axis"] = "key-point" if one.pairs else "position"
+            columns = named if one.pairs else positions_named
+            cells = zip(product(named, columns), one.matrix[0].flatten().tolist(), strict=True)
+            yield from ({**about, "down": d, "across": a, "value": x} for (d, a), x in cells)
 
 
 def token_names(folder: DataFolder, lang: str, ids: Any) -> list[str]:

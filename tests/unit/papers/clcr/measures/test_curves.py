@@ -37,16 +37,12 @@ def test_phases_go_on_where_the_one_before_ended(tmp_path):
 
 
 def test_trainings_are_compared_in_a_table(tmp_path):
-    logs = {
-        "annealed=a1.log": [3.0, 1.0],
-        "annealed=a2.log": [4.0, 2.0],
-        "no annealing=n.log": [3.0, 2.5],
-        "linear=l.log": [3.5, 3.0],
-    }
-    given = []
-    for text, values in logs.items():
-        name, _, file = text.partition("=")
-        given.append(f"{name}={write_log(tmp_path / file, values)}")
+    logs = [("annealed", [3.0, 1.0]), ("annealed", [4.0, 2.0])]
+    logs += [("no annealing", [3.0, 2.5]), ("linear", [3.5, 3.0])]
+    given = [
+        f"{name}={write_log(tmp_path / str(number), values)}"
+        for number, (name, values) in enumerate(logs)
+    ]
     output = tmp_path / "curves.json"
     assert main(["clcr", "measure", "curves", *given, "--output", str(output)]) == 0
     header, lines = table(read_record(output))
@@ -67,12 +63,12 @@ def test_what_is_not_finite_is_left_out(tmp_path):
 
 def test_mistakes_are_named(tmp_path):
     log = write_log(tmp_path / "a.log", [3.0, 2.0])
-    with pytest.raises(UserError, match=r"TRAINING must look like annealed=train\.log, got 'x'"):
-        read_training("x", "valid")
-    with pytest.raises(UserError, match="no such training log"):
-        read_training(f"a={tmp_path / 'none.log'}", "valid")
-    with pytest.raises(UserError, match=r"a\.log: has no distances under 'test'; it must be"):
-        read_training(f"a={log}", "test")
+    for text, line in (
+        ("x", r"TRAINING must look like annealed=train\.log, got 'x'"),
+        (f"a={log}", r"a\.log: has no distances under 'test'; it must be"),
+    ):
+        with pytest.raises(UserError, match=line):
+            read_training(text, "test")
 
 
 def test_trainings_of_other_pairs_are_refused(tmp_path, capsys):
