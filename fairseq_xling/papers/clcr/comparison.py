@@ -42,12 +42,10 @@ SHOWN: dict[str, dict[str, Any]] = {
         **{"chance": 1.0, "chance is": "chance"},
     },
     "f1": {"column": F1, "panel": F1, "line": "T", "unit": "%"},
-    **{
-        f"seconds of {module}": {
-            **{"column": f"{module} (s)", "panel": "seconds of training", "line": module}
-        }
-        for module in MODULES
-    },
+}
+SHOWN |= {
+    f"seconds of {x}": {"column": f"{x} (s)", "panel": "seconds of training", "line": x}
+    for x in MODULES
 }
 
 
@@ -96,9 +94,8 @@ class Comparison(Study):
                 what = " or ".join(o.languages)
                 raise UserError(f"{file.path}: must be in {what}, got {file.lang!r}")
             if sum((_stem(one), one.lang) == (_stem(file), file.lang) for one in files) > 1:
-                raise UserError(
-                    f"{file.path}: another labelled file has the same name and language"
-                )
+                what = "another labelled file has the same name and language"
+                raise UserError(f"{file.path}: {what}")
         for name in o.row_list if files else ():
             if rows[name].reads_translation:
                 raise UserError(
@@ -135,12 +132,8 @@ class Comparison(Study):
             if encoded:
                 place = run.folder / own.label
                 folders = place / "sequences" / "{seed}"
-                command = [
-                    "fairseq-xling",
-                    "clcr",
-                    "classify",
-                    *to_argv(o, "train", "valid", "test"),
-                ]
+                command = ["fairseq-xling", "clcr", "classify"]
+                command += to_argv(o, "train", "valid", "test")
                 for row in o.row_list:
                     command += ["--vectors", f"{row}={folders / row}/{{name}}.{{side}}.{{lang}}"]
                 command += [*how, *to_argv(o, "seeds", "device")]

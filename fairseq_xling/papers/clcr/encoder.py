@@ -7,7 +7,7 @@ B batch, T length, D width, V entries of the data folder's dictionary of the lan
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -47,11 +47,6 @@ class LayerEncoder(nn.Module):
         src = {**src, "tokens": self.ids[src["tokens"]]}
         src["langs"] = torch.full_like(src["langs"], self.language)
         return self.encoder.states(src)[-1]
-
-
-def positions_of(configs: Sequence[Mapping[str, Any]]) -> int:
-    """The longest sentence that every side can read."""
-    return min(config["shape"]["max_positions"] for config in configs)
 
 
 # Of language embeddings; each is a name, so that a number in a file cannot ask for more of them

@@ -23,7 +23,7 @@ from fairseq_xling.models.identity import KEY, Identified, first_difference
 from fairseq_xling.models.layer import recompute_layers
 from fairseq_xling.models.separable_transformer import RECOMPUTES
 from fairseq_xling.models.trainable import TrainableModel
-from fairseq_xling.papers.clcr.encoder import LayerEncoder, positions_of, read_config
+from fairseq_xling.papers.clcr.encoder import LayerEncoder, read_config
 from fairseq_xling.papers.clcr.modules import Loss, PairStates, Sizes, modules
 from fairseq_xling.papers.clcr.phases import phases
 
@@ -117,13 +117,11 @@ class ClcrModel(Identified, TrainableModel):
         sides = [config["encoders"][lang] for lang in self.pair]
         self.encoders = nn.ModuleList(LayerEncoder(side) for side in sides)
         widths = tuple(encoder.width for encoder in self.encoders)
-        sizes = Sizes(widths, positions_of(sides), tuple(sides))
-        self.positions = sizes.positions
+        self.positions = min(side["shape"]["max_positions"] for side in sides)
+        sizes = Sizes(widths, self.positions, tuple(sides))
+        parts = config["modules"].items()
         self.parts = nn.ModuleDict(
-            {
-                key: modules[part["kind"]](part["settings"], sizes)
-                for key, part in config["modules"].items()
-            }
+            {key: modules[part["kind"]](part["settings"], sizes) for key, part in parts}
         )
         self.trained, self.moving = "", None
 
@@ -134,13 +132,14 @@ class ClcrModel(Identified, TrainableModel):
         if not hasattr(task, "clcr_module"):
             raise UserError(f"`--arch clcr` needs `--task clcr`, got {type(task).__name__}")
         config = read_config(cfg.clcr_config, "this model")
+        shapes = [config["encoders"][lang]["shape"] for lang in config["pair"]]
         identity = {
             "pair": config["pair"],
             "dictionaries": dict(task.dictionary_digests),
-            "layers": [config["encoders"][lang]["shape"]["layers"] for lang in config["pair"]],
+            "layers": [shape["layers"] for shape in shapes],
             # The weights' shapes do not reveal these, and other values would be silently wrong.
             "modules": config["modules"],
-            "heads": [config["encoders"][lang]["shape"]["heads"] for lang in config["pair"]],
+            "heads": [shape["heads"] for shape in shapes],
         }
         model = cls(config, identity)
         key = task.clcr_module.key(task.cfg.clcr_module, cfg)
@@ -185,14 +184,10 @@ class ClcrModel(Identified, TrainableModel):
     ) -> Loss:
         """The loss of the module that is trained; ``order`` (B, N) holds pseudo-gold pivots, and
         ``pivots`` (B, K) of ``extra`` says by its width how many a sentence has at most."""
-        batch = self._encode_pair(src, tgt)
-        part = self.parts[self.trained]
-        partner = space = None
-        if order is not None:
-            partner = order.masked_fill(~batch.masks[1], -1)
-        if part.after:
-            with torch.no_grad():
-                space = self.transform(0, batch.states[0])
+        batch, part = self._encode_pair(src, tgt), self.parts[self.trained]
+        partner = None if order is None else order.masked_fill(~batch.masks[1], -1)
+        with torch.no_grad():
+            space = self.transform(0, batch.states[0]) if part.after else None
         most = extra["pivots"].shape[1] if extra else None
         return part(replace(batch, partner=partner, most=most, space=space))
 

@@ -70,10 +70,8 @@ def texts(o: Options) -> list[Text]:
         found.append(Text(name, lang, file))
     for text in found:
         if Path(text.name).name != text.name or text.name == "..":
-            raise UserError(
-                "the name of a text to encode must be one that a folder can have, got "
-                f"{text.name!r}"
-            )
+            what = "the name of a text to encode must be one that a folder can have"
+            raise UserError(f"{what}, got {text.name!r}")
         check_files(text.file)
         if sum((other.name, other.lang) == (text.name, text.lang) for other in found) > 1:
             raise UserError(f"two texts to encode are called {text.name}.{text.lang}")
@@ -424,9 +422,8 @@ def sections(rows: Sequence[Row], tables: Sequence[Section]) -> Iterator[Section
     measured = distinct(select(rows, {"task": DISTANCES}), "measure")
     drawn = [name for name in measured if name.startswith(("distance", "relative"))]
     own = {"study": STUDY}
-    distances, pivots, sequences = (
-        {**own, "task": task} for task in (DISTANCES, PIVOTS, SEQUENCES)
-    )
+    tasks = (DISTANCES, PIVOTS, SEQUENCES)
+    distances, pivots, sequences = ({**own, "task": task} for task in tasks)
     digits = {"pairs": None, "pivots": None, "threshold": 4}
     every = [
         Section(

@@ -56,7 +56,17 @@ def gather(
     if cfg.clcr_start:
         config, weights = _read_start(cfg.clcr_start, folder, pair)
     else:
-        config, weights = _read_encoders(cfg, folder, pair)
+        paths = by_language("--encoder", cfg.encoder, pair)
+        for lang in pair:
+            if lang not in paths:
+                raise UserError(f"`--encoder` must also name one for {lang!r}, got {cfg.encoder!r}")
+        data = by_language("--encoder-data", cfg.encoder_data, pair)
+        layers = parse_layers("--clcr-layer", cfg.clcr_layer, pair)
+        config, weights = {"pair": list(pair), "encoders": {}, "modules": {}}, {}
+        for number, lang in enumerate(pair):
+            side, found = read_side(paths[lang], folder, lang, layers.get(lang), data.get(lang))
+            config["encoders"][lang] = side
+            weights |= {f"encoders.{number}.{name}": tensor for name, tensor in found.items()}
     for needed in kind.after:
         if needed not in config["modules"]:
             raise UserError(
@@ -65,32 +75,13 @@ def gather(
             )
     for later in [x for x, one in config["modules"].items() if name in modules[one["kind"]].after]:
         del config["modules"][later]
-        logger.warning(
-            "%s is left out: it was trained on what %s is trained to change", later, name
-        )
+        line = "%s is left out: it was trained on what %s is trained to change"
+        logger.warning(line, later, name)
     key = kind.key(name, cfg)
     settings = kind.settings(cfg)
     known = config["modules"].setdefault(key, {"kind": name, "settings": settings})
     if known["settings"] != settings:
         logger.warning("%s keeps its original settings: %s", key, known["settings"])
-    return config, weights
-
-
-def _read_encoders(
-    cfg: Any, folder: DataFolder, pair: tuple[str, str]
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    paths = by_language("--encoder", cfg.encoder, pair)
-    for lang in pair:
-        if lang not in paths:
-            raise UserError(f"`--encoder` must also name one for {lang!r}, got {cfg.encoder!r}")
-    data = by_language("--encoder-data", cfg.encoder_data, pair)
-    layers = parse_layers("--clcr-layer", cfg.clcr_layer, pair)
-    config: dict[str, Any] = {"pair": list(pair), "encoders": {}, "modules": {}}
-    weights = {}
-    for number, lang in enumerate(pair):
-        side, found = read_side(paths[lang], folder, lang, layers.get(lang), data.get(lang))
-        config["encoders"][lang] = side
-        weights |= {f"encoders.{number}.{name}": tensor for name, tensor in found.items()}
     return config, weights
 
 
@@ -155,7 +146,6 @@ def parse_layers(option: str, text: str, pair: tuple[str, str]) -> dict[str, int
 
 _OURS = {"cls": CLS, "pad": PAD, "sep": SEP, "unk": UNK, "mask": MASK, "null": NULL}
 _SAMPLE = 4096  # sentences whose known words are counted
-_LEAST_KNOWN = 0.5
 
 
 def read_side(
@@ -183,7 +173,14 @@ def read_side(
     layer = default_layer(depth) if layer is None else layer
     if not 0 <= layer <= depth:
         raise UserError(f"`--clcr-layer` of {lang} must lie in [0, {depth}] ({path}), got {layer}")
-    table = id_table(folder, lang, source)
+    # The id in the encoder of each entry of the dictionary, or that of the unknown word.
+    piece, unknown = mode_of(folder).piece, source.special_ids["unk"]
+    theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
+    symbols = read_dictionary(folder.dictionary_path(lang))
+    ids = [theirs.get(piece(symbol), unknown) for symbol in symbols]
+    for kind, row in _OURS.items():
+        ids[row] = source.special_ids.get(kind, unknown)
+    table = torch.tensor(ids)
     _check_known(folder, lang, table, source)
     languages = list(source.languages)
     config = {
@@ -195,8 +192,12 @@ def read_side(
         "depth": depth,
         "origin": str(path),
     }
-    weights = {f"encoder.{n}": t for n, t in source.state.items() if _kept(n, layer)}
-    return config, {**weights, "ids": table}
+    weights = {"ids": table}
+    for name, tensor in source.state.items():
+        part, number = f"{name}.".split(".")[:2]
+        if not name.startswith(HEAD) and (part != "layers" or int(number) < layer):
+            weights[f"encoder.{name}"] = tensor
+    return config, weights
 
 
 def default_layer(depth: int) -> int:
@@ -206,19 +207,6 @@ def default_layer(depth: int) -> int:
     [2, 3, 5, 9, 18]
     """
     return math.floor(0.75 * depth + 0.5)
-
-
-def id_table(folder: DataFolder, lang: str, source: SourceModel) -> Tensor:
-    """(V,) the encoder's id of each entry of the dictionary of ``lang``; that of the unknown
-    word if it has none."""
-    mode = mode_of(folder)
-    theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
-    unknown = source.special_ids["unk"]
-    symbols = read_dictionary(folder.dictionary_path(lang))
-    table = [theirs.get(mode.piece(symbol), unknown) for symbol in symbols]
-    for kind, row in _OURS.items():
-        table[row] = source.special_ids.get(kind, unknown)
-    return torch.tensor(table)
 
 
 def _check_known(folder: DataFolder, lang: str, table: Tensor, source: SourceModel) -> None:
@@ -231,7 +219,7 @@ def _check_known(folder: DataFolder, lang: str, table: Tensor, source: SourceMod
     ids = ids[ids >= SPECIALS]
     unknown = table.numpy() == source.special_ids["unk"]
     share = float(unknown[ids].mean()) if len(ids) else 0.0
-    if share > 1 - _LEAST_KNOWN:
+    if share > 0.5:
         raise UserError(
             f"`--encoder` {lang}={source.origin}: has no embedding for {100 * share:.1f} % of the "
             f"{lang} text of {folder.path}; prepare the text with the encoder's own vocabulary"
@@ -240,8 +228,3 @@ def _check_known(folder: DataFolder, lang: str, table: Tensor, source: SourceMod
         logger.warning(
             "%s: %.2f %% of the %s text are words unknown to it", source.origin, 100 * share, lang
         )
-
-
-def _kept(name: str, layer: int) -> bool:
-    pieces = name.split(".")
-    return not name.startswith(HEAD) and (pieces[0] != "layers" or int(pieces[1]) < layer)

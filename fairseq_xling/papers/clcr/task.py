@@ -7,6 +7,7 @@ the key-point classifiers; an order head.
 """
 
 import contextlib
+import functools
 import json
 import logging
 import math
@@ -39,6 +40,10 @@ from fairseq_xling.papers.clcr.start import gather
 from fairseq_xling.training.base import check_choices
 from fairseq_xling.training.planned import PlannedTask
 from fairseq_xling.training.precision import PrecisionConfig, check_precision
+
+logger = logging.getLogger(__name__)
+
+FIRST, AT_A_TIME = 2048, 32  # pairs that a new module may see before training
 
 
 @dataclass
@@ -83,7 +88,20 @@ class ClcrTask(PlannedTask):
         self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.pair}
         self.clcr_module = modules[cfg.clcr_module]
         self._positions = 0
-        _check(cfg, self.clcr_module.needs_labels)
+        encoder = phases[cfg.clcr_phase]
+        if self.clcr_module.needs_labels:
+            if encoder is not None:
+                raise UserError(
+                    f"`--clcr-phase {cfg.clcr_phase}` trains an encoder with the module transform, "
+                    f"got `--clcr-module {cfg.clcr_module}`"
+                )
+            if not cfg.clcr_labels:
+                raise UserError(
+                    f"`--clcr-module {cfg.clcr_module}` needs `--clcr-labels`, a folder of "
+                    "`fairseq-xling clcr label`"
+                )
+        check_choices(cfg, too_long=("truncate", "refuse"))
+        check_precision(cfg)
         if self.clcr_module.needs_labels and len(shards) > 1:
             raise UserError(
                 f"`--clcr-labels` are of one data folder, which data must name, got {cfg.data}"
@@ -130,13 +148,17 @@ class ClcrTask(PlannedTask):
         """Loss, speed, and what the module computes from its sums."""
         super().reduce_metrics(logging_outputs, criterion)
         self._check_finite(logging_outputs, criterion.training)
-        names = [name for name in logging_outputs[0] if name.startswith(criterion.SUM)]
+        names = [x for x in logging_outputs[0] if x.startswith(criterion.SUM)]
         plain = [name.removeprefix(criterion.SUM) for name in names]
         for name, short in zip(names, plain, strict=True):
-            total = sum(log[name] for log in logging_outputs)
-            metrics.log_scalar_sum(f"_{short}", float(total))
+            metrics.log_scalar_sum(f"_{short}", float(sum(log[name] for log in logging_outputs)))
+
+        def score_of(score: str, meters: Any) -> float:
+            sums = {name: float(meters[f"_{name}"].sum) for name in plain}
+            return round(self.clcr_module.scores(sums, self.pair)[score], 4)
+
         for score in self.clcr_module.scores(dict.fromkeys(plain, 0.0), self.pair):
-            metrics.log_derived(score, self._score(score, plain))
+            metrics.log_derived(score, functools.partial(score_of, score))
 
     @exits_on_user_error
     def _check_finite(self, logging_outputs: list[dict[str, Any]], training: bool) -> None:
@@ -149,13 +171,6 @@ class ClcrTask(PlannedTask):
                 f"the loss of {'training' if training else 'validation'} must be finite, got "
                 f"{total}: the training diverged; lower `--lr`"
             )
-
-    def _score(self, score: str, names: list[str]):
-        def derive(meters: Any) -> float:
-            sums = {name: float(meters[f"_{name}"].sum) for name in names}
-            return round(self.clcr_module.scores(sums, self.pair)[score], 4)
-
-        return derive
 
     def max_positions(self) -> int:
         return self._positions
@@ -176,30 +191,6 @@ def choose_pair(folder: DataFolder, text: str | None) -> tuple[str, str]:
             f"parallel training text but {names}"
         )
     return known[0]
-
-
-def _check(cfg: ClcrConfig, needs_labels: bool) -> None:
-    encoder = phases[cfg.clcr_phase]
-    if needs_labels and encoder is not None:
-        raise UserError(
-            f"`--clcr-phase {cfg.clcr_phase}` trains an encoder with the module transform, got "
-            f"`--clcr-module {cfg.clcr_module}`"
-        )
-    if needs_labels and not cfg.clcr_labels:
-        raise UserError(
-            f"`--clcr-module {cfg.clcr_module}` needs `--clcr-labels`, a folder of `fairseq-xling "
-            "clcr label`"
-        )
-    check_choices(cfg, too_long=("truncate", "refuse"))
-    check_precision(cfg)
-
-
-# By task, the rows of the specification that it implements.
-
-
-logger = logging.getLogger(__name__)
-
-FIRST, AT_A_TIME = 2048, 32  # pairs that a new module may see before training
 
 
 class PairText(Objective):
@@ -236,8 +227,7 @@ def pair_feed(
         if not found.pivots:
             raise UserError(
                 f"{found.path}: contains no pivots to learn from; label again with a higher "
-                f"threshold "
-                f"than {found.threshold:g}"
+                f"threshold than {found.threshold:g}"
             )
         order = found.order(sides, pair)
     source = Pairs(*sides, pair, positions, order)

@@ -6,7 +6,7 @@ import torch
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.papers.clcr.encoder import LayerEncoder
-from fairseq_xling.papers.clcr.start import default_layer, read_side
+from fairseq_xling.papers.clcr.start import read_side
 from tests.tiny_sources import write_fairseq_roberta, write_folder
 
 WORDS, KNOWN = 14, 12
@@ -61,15 +61,13 @@ def test_what_lies_above_the_layer_is_not_kept(bert, folder):
     assert not any("layers.1." in name or "softmax" in name for name in names)
 
 
-def test_a_layer_that_is_not_there_is_refused(bert, folder):
-    with pytest.raises(UserError, match=r"`--clcr-layer` of en must lie in \[0, 2\] .*, got 9"):
-        read_side(bert[0], folder, "en", 9)
-    assert default_layer(2) == 2
-
-
-def test_an_encoder_of_another_vocabulary_is_refused(bert, folder):
-    with pytest.raises(UserError, match=r"no embedding for 100\.0 % of the de text"):
-        read_side(bert[0], folder, "de", 1)
+def test_a_layer_that_is_not_there_and_another_vocabulary_are_refused(bert, folder):
+    for lang, layer, line in (
+        ("en", 9, r"`--clcr-layer` of en must lie in \[0, 2\] .*, got 9"),
+        ("de", 1, r"no embedding for 100\.0 % of the de text"),
+    ):
+        with pytest.raises(UserError, match=line):
+            read_side(bert[0], folder, lang, layer)
 
 
 @pytest.mark.parametrize("layer", [0, 2])

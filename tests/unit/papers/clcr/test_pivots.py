@@ -87,9 +87,6 @@ def test_sentences_are_cut_apart_from_each_other():
         for block in fast([(b, c) for a, b, c in rows if a == r])
     ]
     assert together == alone
-
-
-def test_no_links_are_no_blocks():
     none = np.zeros(0, dtype=np.int64)
     assert all(len(part) == 0 for part in finest_blocks(none, none, none))
 
@@ -147,10 +144,9 @@ def test_the_tuned_threshold_is_the_best_of_all():
 
 
 def test_a_threshold_cannot_be_tuned_where_nothing_is_known():
-    with pytest.raises(UserError, match="no gold links to tune the threshold on"):
-        tune_threshold(np.ones(2), np.array([-1, -1]), 0)
-    with pytest.raises(UserError, match="no pair of tokens is in a gold block"):
-        tune_threshold(np.ones(2), np.array([-1, -1]), 3)
+    for blocks, line in ((0, "no gold links to tune"), (3, "no pair of tokens is in a gold block")):
+        with pytest.raises(UserError, match=line):
+            tune_threshold(np.ones(2), np.array([-1, -1]), blocks)
 
 
 def test_pairs_find_the_gold_block_that_they_lie_in():

@@ -11,10 +11,10 @@ import pytest
 
 import fairseq_xling.plugin  # noqa: F401
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.files import write_json
 from fairseq_xling.data.folder import SPECIALS, DataFolder
 from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import BatchSpec
-from fairseq_xling.papers.clcr.labels import write_labels
 from fairseq_xling.papers.clcr.model import ClcrModelConfig
 from fairseq_xling.papers.clcr.task import ClcrConfig, choose_pair, pair_feed
 
@@ -53,15 +53,6 @@ def test_the_pair_is_the_folders_only_one_or_the_one_that_is_named(tiny_corpus):
 PAIR = ("en", "de")
 
 
-class NoPivots:
-    """A model that finds nothing alike."""
-
-    pair, norm = PAIR, "l2"
-
-    def pairs(self, first, second, max_tokens):
-        return iter(())
-
-
 @pytest.fixture
 def folder(make_corpus):
     return DataFolder(make_corpus(mode="separate").path)
@@ -96,8 +87,7 @@ def test_sentences_beyond_the_position_table_are_cut_or_refused(folder):
 
 
 def test_labels_without_a_pivot_are_not_trained_on(folder, tmp_path):
-    sides = folder.parallel("train", *PAIR)
     settings = {"pair": list(PAIR), "threshold": 0.5}
-    write_labels(NoPivots(), sides, tmp_path / "labels" / "train", settings, 64)
-    with pytest.raises(UserError, match="contains no pivots to learn from"):
-        feed(folder, tmp_path / "labels")
+    write_json(tmp_path / "train" / "meta.json", {"settings": settings, "pivots": 0})
+    with pytest.raises(UserError, match="contains no pivots to learn from; label again with a"):
+        feed(folder, tmp_path)
