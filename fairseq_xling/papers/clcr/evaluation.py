@@ -27,7 +27,6 @@ from fairseq_xling.core.progress import progress
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.models.ordering import order_heads
-from fairseq_xling.papers.clcr.labels import Labels
 from fairseq_xling.papers.clcr.modules.extract import COUNTS, DOUBTS, confusion, doubts, pivot_masks
 from fairseq_xling.papers.clcr.modules.order import OrderModule, key_points_of
 from fairseq_xling.papers.clcr.trained import labelled_batches
@@ -40,13 +39,12 @@ WIDTH = 10  # of a beam whose width is not given
 def count_keypoints(
     model: Any,
     sides: tuple[TokenFile, TokenFile],
-    labels: Labels,
+    order: TokenFile,
     deltas: Sequence[float],
     max_tokens: int,
 ) -> tuple[dict[tuple[str, float], dict[str, int]], dict[str, dict[str, float]]]:
     """The confusion matrices of all words of a split, by language and delta, and by language the
     sums of their `doubts`."""
-    order = labels.order(sides, model.pair)
     counts = {(lang, x): dict.fromkeys(COUNTS, 0) for lang in model.pair for x in deltas}
     doubt = {lang: dict.fromkeys(DOUBTS, 0.0) for lang in model.pair}
     module = model.parts["extract"]

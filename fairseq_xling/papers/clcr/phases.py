@@ -12,7 +12,6 @@ one, which keeps its variance; an encoder that discarded information could not m
 other direction only the transform follows the moving target. The two encoders alternate.
 """
 
-from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import Registry
 
 # The encoders whose states the classifiers of key-points read: those of the phases, or copies of
@@ -25,19 +24,3 @@ phases: Registry[int | None] = Registry("`--clcr-phase`")
 phases.register("transform")(None)
 phases.register("lm1")(0)
 phases.register("lm2")(1)
-
-
-def annealed_phases(text: str) -> list[str]:
-    """The phases that `--anneal-phases` names, comma-separated.
-
-    >>> annealed_phases("lm1,lm2")
-    ['lm1', 'lm2']
-    """
-    names = [name.strip() for name in text.split(",")]
-    unknown = [repr(name) for name in names if name not in phases]
-    if unknown or len({*names}) < len(names):
-        what = unknown[0] if unknown else repr(text)
-        raise UserError(
-            f"`--anneal-phases` must name different ones of {', '.join(phases)}, got {what}"
-        )
-    return names

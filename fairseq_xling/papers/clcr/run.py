@@ -234,13 +234,14 @@ class ClcrRun(Run):
             labels = files["labels"]
             more |= {"--translation": text.translation}
             how = {"inputs": [labels], "late": functools.partial(_threshold, labels / "train")}
+        output = Path("{label}" if self.label else "", "sequences", str(seed), "{row}", name)
         first = self._step(
             f"encode-{name}-{seed}",
             ["fairseq-xling", "clcr", "encode", files["model"], "--data", o.data],
             ["--lang", text.lang, "--text", text.file, "--row", ",".join(chosen)],
             ["--order", (o.order_list or ["rel"])[0], "--beam", o.beam],
             to_argv(o, "max_tokens", "device"),
-            ["--dtype", o.dtype, "--output", self._below(f"sequences/{seed}/{{row}}/{name}")],
+            ["--dtype", o.dtype, "--output", self.folder / output],
             more,
             to=places[0],
             also=places[1:],
@@ -309,9 +310,6 @@ class ClcrRun(Run):
         begins, below = ("{label}-", "{label}/") if self.label else ("", "")
         also = [f"{below}{one}" for one in also]
         return self(f"{begins}{name}", *given, to=f"{below}{to}", also=also, **how)
-
-    def _below(self, place: str) -> Path:
-        return self.folder / ("{label}" if self.label else "") / place
 
 
 def _threshold(labels: Path) -> list[str]:

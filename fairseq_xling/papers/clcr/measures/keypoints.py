@@ -36,7 +36,7 @@ def measure(options: Options) -> tuple[Record, dict[str, Path]]:
 
     deltas = parse_deltas(options.delta)
     of = Labelled(options, "extract")
-    counts, doubt = count_keypoints(of.model, of.sides, of.labels, deltas, options.max_tokens)
+    counts, doubt = count_keypoints(of.model, of.sides, of.order, deltas, options.max_tokens)
     own = {"study": STUDY}
     rows = [
         {"paper": "clcr", **own, "target": lang, "delta": delta, "measure": name, "value": value}

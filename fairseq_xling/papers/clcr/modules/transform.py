@@ -30,7 +30,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.models.layer import scaled_products
 from fairseq_xling.papers.clcr.modules import Loss, Module, PairStates, Sizes, modules
-from fairseq_xling.papers.clcr.phases import annealed_phases
+from fairseq_xling.papers.clcr.phases import phases
 
 transforms: Registry[type[nn.Module]] = Registry("`--transform`")
 
@@ -291,7 +291,14 @@ class TransformModule(Module):
         return {**found, "score": cfg.attention_score, "norm": cfg.distance_norm}
 
     def for_training(self, cfg: Any, phase: str) -> None:
-        self.annealed = phase in annealed_phases(cfg.anneal_phases)
+        names = [name.strip() for name in cfg.anneal_phases.split(",")]
+        unknown = [repr(name) for name in names if name not in phases]
+        if unknown or len({*names}) < len(names):
+            what = unknown[0] if unknown else repr(cfg.anneal_phases)
+            raise UserError(
+                f"`--anneal-phases` must name different ones of {', '.join(phases)}, got {what}"
+            )
+        self.annealed = phase in names
         self.beta = cfg.anneal_beta if self.annealed else 0.0
 
     @property
