@@ -22,21 +22,9 @@ _PICKLES = 5  # at the beginning of a file of torch before 1.6, the storages fol
 _LONGEST = 32  # characters of the name of a type or a device
 
 
-def _nothing(*arguments: Any) -> bool:
-    return not arguments
-
-
 def _named(name: Any = "", *flags: Any) -> bool:
     short = isinstance(name, str) and len(name) <= _LONGEST
     return short and all(isinstance(flag, int) for flag in flags)
-
-
-def _empty_array(kind: Any, shape: Any, letter: Any) -> bool:
-    return shape == (0,)
-
-
-def _never(*arguments: Any) -> bool:
-    return False
 
 
 def _always(*arguments: Any) -> bool:
@@ -47,14 +35,14 @@ def _always(*arguments: Any) -> bool:
 # arguments it is called with; what is never called is passed as an argument. Tensors of another
 # kind are found later, and named.
 _CALLS: dict[str, Callable[..., bool]] = {
-    r"collections OrderedDict|argparse Namespace|numpy(\.\w+)* \w+DType": _nothing,
+    r"collections OrderedDict|argparse Namespace|numpy(\.\w+)* \w+DType": lambda: True,
     r"collections defaultdict": _always,
     r"_codecs encode": lambda text, codec: codec == "latin1",
     r"torch\._utils _rebuild_\w+|torch\.serialization _get_layout|torch Size": _always,
     r"torch device|numpy(\.\w+)* (dtype|dtype\[\w+\])": _named,
-    r"numpy(\.\w+)* _reconstruct": _empty_array,
+    r"numpy(\.\w+)* _reconstruct": lambda kind, shape, letter: shape == (0,),
     r"numpy(\.\w+)* scalar": _always,
-    r"numpy(\.\w+)* ndarray|torch \w+|torch\.storage \w+": _never,
+    r"numpy(\.\w+)* ndarray|torch \w+|torch\.storage \w+": lambda *arguments: False,
 }
 
 

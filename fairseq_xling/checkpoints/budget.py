@@ -1,4 +1,7 @@
-"""A model that is built from a file's settings has no more parameters than the file has weights."""
+"""A model that is built from a file's settings has no more parameters than the file has weights.
+
+Where they are wrong, it ends in one line that names the file.
+"""
 
 import contextlib
 import contextvars
@@ -12,6 +15,17 @@ from fairseq_xling.core.errors import UserError, shown
 # output where only the encoder is kept, tables that a head adds.
 _TIMES = 2
 _BESIDE = 1 << 22  # values
+
+# Not a RuntimeError, which torch raises for much that is not the file's fault.
+_WRONG_VALUES = (
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    RecursionError,
+)
 
 _current: contextvars.ContextVar["Budget | None"] = contextvars.ContextVar("budget", default=None)
 
@@ -146,3 +160,40 @@ def no_larger_than(weights: Mapping[str, Any] | None = None, path: Any = None) -
         _current.reset(token)
         for one in hooks:
             one.remove()
+
+
+@contextlib.contextmanager
+def building(names: Any, weights: Mapping[str, Any] | None = None) -> Iterator[Budget]:
+    """Inside, a model is built from what the file ``names`` says, and `no_larger_than` it.
+
+    Args:
+        weights: those of the file, as for `no_larger_than`.
+    """
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with no_larger_than(weights, names) as budget:
+            yield budget
+    except (*_WRONG_VALUES, OmegaConfBaseException) as error:
+        raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
+    except Exception as error:
+        if type(error) is Exception:  # as fairseq raises it for settings that lack something
+            raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
+        if not isinstance(error, RuntimeError):
+            raise
+        if "negative dimension" in str(error):
+            raise UserError(f"{names}: its model cannot be built ({reason(error)})") from error
+        if not str(error).startswith("Error(s) in loading state_dict"):
+            raise
+        first = str(error).splitlines()[1].strip()
+        raise UserError(f"{names}: does not fit its model ({first})") from None
+
+
+def reason(error: BaseException) -> str:
+    """The kind of an error and its first line.
+
+    >>> reason(ValueError("no\\nway")), reason(KeyError())
+    ('ValueError: no', 'KeyError')
+    """
+    first = str(error).splitlines()[:1] or [""]
+    return f"{type(error).__name__}: {first[0][:200]}".rstrip(": ")

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.checkpoints.archive import check_archive
-from fairseq_xling.checkpoints.layout import check_layout
-from fairseq_xling.checkpoints.plain import settings_of
+from fairseq_xling.checkpoints.layout import check_layout, settings_of
 from fairseq_xling.checkpoints.tensors import check_tensors, unwrapped
 from fairseq_xling.core.errors import UserError, exits_on_user_error, program_error
+
+_DAMAGED = RuntimeError, EOFError, LookupError, TypeError, AttributeError, ValueError
 
 
 def allow_fairseq_values() -> None:
@@ -55,17 +56,7 @@ def in_one_line(load: Callable[..., Any]) -> Callable[..., Any]:
                 f"{path}: not loaded, because it contains more than plain data and tensors or is "
                 f"damaged ({reason})"
             ) from None
-        except (
-            RuntimeError,
-            EOFError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            IndexError,
-            ValueError,
-            zipfile.BadZipFile,
-            OSError,
-        ) as error:
+        except (*_DAMAGED, zipfile.BadZipFile, OSError) as error:
             reason = str(error).splitlines()[0].split(". ")[0] if str(error) else "it is empty"
             raise UserError(f"{path}: truncated or not a checkpoint ({reason})") from None
 

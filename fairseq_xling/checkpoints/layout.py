@@ -1,16 +1,15 @@
-"""The entries of a fairseq checkpoint and their kinds, all in one table."""
+"""The entries of a fairseq checkpoint and their kinds, all in one table; plain settings."""
 
 import math
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from fairseq_xling.checkpoints.plain import check_plain
 from fairseq_xling.core.errors import UserError, shown
 
 
 class Kind(NamedTuple):
-    """What an entry must be, in words, and the test of a value."""
+    """What an entry or an option must be, in words, and the test of a value."""
 
     words: str
     holds: Callable[[Any], bool]
@@ -183,7 +182,8 @@ def _at(value: Any, steps: list[str], place: str = "") -> Iterator[tuple[str, An
     elif steps[0] == "*":
         if isinstance(value, Mapping):
             for name, item in value.items():
-                yield from _at(item, steps[1:], f"{place}.{short_name(name)}")
+                name = name[:80] if isinstance(name, str) else shown(name)
+                yield from _at(item, steps[1:], f"{place}.{name}")
     elif steps[0] == "-1":
         if isinstance(value, list) and value:
             yield from _at(value[-1], steps[1:], f"{place}.-1")
@@ -191,6 +191,53 @@ def _at(value: Any, steps: list[str], place: str = "") -> Iterator[tuple[str, An
         yield from _at(value[steps[0]], steps[1:], f"{place}.{steps[0]}")
 
 
-def short_name(name: Any) -> str:
-    """A key for a message."""
-    return name[:80] if isinstance(name, str) else shown(name)
+# Real settings are some 400 values, 4 deep. Lists that hold themselves many times over take a few
+# bytes in a file and more memory than there is when they are written out.
+MOST_VALUES = 100_000
+DEEPEST = 20
+_WIDEST = 64  # bits of an integer
+
+
+def check_plain(value: Any, place: str, path: Any) -> None:
+    """Reject settings that are not plain, too many, or refer to others.
+
+    Args:
+        value: mappings, namespaces, lists, strings, numbers and None, nested.
+        place: where it is in the file, for the message.
+    """
+    waiting, seen = [(value, place, 0)], 0
+    while waiting:
+        value, place, depth = waiting.pop()
+        seen += 1
+        if seen > MOST_VALUES or depth > DEEPEST:
+            raise UserError(
+                f"{path}: `{place.split('.')[0]}` must have at most {MOST_VALUES} values, "
+                f"{DEEPEST} deep, got more"
+            )
+        if isinstance(value, Namespace):
+            value = vars(value)
+        if isinstance(value, dict):
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    raise UserError(f"{path}: `{place}` must have names as keys, got {shown(key)}")
+                waiting.append((item, f"{place}.{key[:80]}", depth + 1))
+        elif isinstance(value, list | tuple):
+            waiting += [(item, place, depth + 1) for item in value]
+        elif isinstance(value, str):
+            if "${" in value:  # OmegaConf would put another value there after all checks
+                raise UserError(
+                    f"{path}: `{place}` must not refer to another value, got {shown(value)}"
+                )
+        elif isinstance(value, int):
+            if value.bit_length() > _WIDEST:
+                raise UserError(f"{path}: `{place}` must fit {_WIDEST} bits, got {shown(value)}")
+        elif not (value is None or isinstance(value, float)):
+            raise UserError(f"{path}: `{place}` must be a plain value, got {shown(value)}")
+
+
+def settings_of(section: Any) -> dict[str, Any]:
+    """The options in a part of a configuration, by name, as a mapping or a namespace stores them;
+    empty for anything else."""
+    if isinstance(section, Namespace):
+        return vars(section)
+    return section if isinstance(section, dict) else {}

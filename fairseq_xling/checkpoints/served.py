@@ -17,17 +17,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairseq_xling.checkpoints.layout import Kind
 from fairseq_xling.core.errors import OWN, UserError, shown
 from fairseq_xling.core.ranges import BELOW_ONE, SHARE, Range
-
-
-@dataclass(frozen=True)
-class Declared:
-    """What an option may be, in words, and the test of a value."""
-
-    words: str
-    holds: Callable[[Any], bool]
-
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PATH = re.compile(r"[\w./~ +=@,:-]+")
@@ -46,18 +38,18 @@ def _is_plain(value: Any) -> bool:
     return value is None or isinstance(value, bool)
 
 
-PLAIN = Declared("a plain name (letters, digits, `_`, `.` and `-`) or a flag", _is_plain)
+PLAIN = Kind("a plain name (letters, digits, `_`, `.` and `-`) or a flag", _is_plain)
 # The folders of data, with a colon between; as a text it may still not mean more than that.
-PATHS = Declared(
+PATHS = Kind(
     "a path of letters, digits, spaces and any of `. / ~ + = @ , : _ -`",
     lambda value: value is None or _PATH.fullmatch(value) is not None,
 )
-UNSET = Declared("unset", lambda value: not value)
+UNSET = Kind("unset", lambda value: not value)
 
 
-def _numbers(allowed: Range, *names: str) -> dict[str, Declared]:
+def _numbers(allowed: Range, *names: str) -> dict[str, Kind]:
     """The options ``names``, which are numbers in a range: the weights do not show all of them."""
-    rule = Declared(
+    rule = Kind(
         f"a number {allowed.words}",
         lambda v: v is None or (isinstance(v, int | float) and v in allowed),
     )
@@ -66,10 +58,6 @@ def _numbers(allowed: Range, *names: str) -> dict[str, Declared]:
 
 def _rise(value: Any) -> bool:
     return value is None or all(a < b for a, b in itertools.pairwise([0, *value]))
-
-
-def _one_of(*choices: str) -> Declared:
-    return Declared(f"one of {', '.join(choices)}", lambda v: v is None or v in choices)
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ class Served:
     """
 
     why: str
-    allowed: Mapping[str, Declared] = field(default_factory=dict)
+    allowed: Mapping[str, Kind] = field(default_factory=dict)
     left: tuple[str, ...] = ()
 
 
@@ -94,6 +82,7 @@ def _both(name: str) -> tuple[str, str]:
 
 
 _SIZE = Range(1, 1 << 16)
+_FORMATS = ("mmap", "cached", "lazy", "raw", "huffman")
 _PEER = "the autoregressive model that TreLM's generation is compared with"
 SERVED: dict[str, dict[str, Served]] = {
     "task": {
@@ -102,7 +91,10 @@ SERVED: dict[str, dict[str, Served]] = {
             # What is not listed: fairseq passes the name of a file of proteins to a shell.
             allowed={
                 "data": PATHS,
-                "dataset_impl": _one_of("mmap", "cached", "lazy", "raw", "huffman"),
+                "dataset_impl": Kind(
+                    f"one of {', '.join(_FORMATS)}",
+                    lambda value: value is None or value in _FORMATS,
+                ),
                 **_numbers(_SIZE, "max_source_positions", "max_target_positions"),
                 **_numbers(Range(1, 128), "required_seq_len_multiple"),
             },
@@ -123,7 +115,7 @@ SERVED: dict[str, dict[str, Served]] = {
                 # The weights would be others than those that are saved.
                 **dict.fromkeys(_both("layers_to_keep"), UNSET),
                 **dict.fromkeys(("base_layers", "quant_noise_scalar"), UNSET),
-                "adaptive_softmax_cutoff": Declared("a list of numbers that rise from 1", _rise),
+                "adaptive_softmax_cutoff": Kind("a list of numbers that rise from 1", _rise),
                 **_numbers(Range(1, 64), "adaptive_softmax_factor"),
                 **_numbers(_SIZE, *_both("embed_dim"), *_both("ffn_embed_dim")),
                 **_numbers(_SIZE, "decoder_output_dim", "decoder_input_dim"),
@@ -183,7 +175,7 @@ def check_served(state: dict[str, Any], path: Any) -> None:
         if not isinstance(values, dict):
             raise UserError(f"{path}: `cfg.{part}` must be a mapping, got {shown(section)}")
         place = f"{path}: `cfg.{part}"
-        _check_options(part, _chosen(part, values, place, tuple(SERVED[part])), values, place)
+        _check_options(part, values, place, *_chosen(part, values, place, SERVED[part]))
 
 
 def check_architecture(settings: Mapping[str, Any], place: str) -> type:
@@ -194,8 +186,8 @@ def check_architecture(settings: Mapping[str, Any], place: str) -> type:
         place: where they are from, for the message.
     """
     values, place = dict(settings), f"{place}: `encoder_config"
-    chosen = _chosen("model", values, place, ())
-    _check_options("model", chosen, values, place)
+    chosen, served = _chosen("model", values, place, {})
+    _check_options("model", values, place, chosen, served)
     return chosen
 
 
@@ -219,7 +211,10 @@ def _registered(part: str, name: str) -> tuple[type | None, str]:
     return {"task": TASK_REGISTRY, "criterion": CRITERION_REGISTRY}[part].get(name), name
 
 
-def _chosen(part: str, values: Mapping[str, Any], place: str, served: tuple[str, ...]) -> type:
+def _chosen(
+    part: str, values: Mapping[str, Any], place: str, served: Mapping[str, Served]
+) -> tuple[type, Served | None]:
+    """The class that a part names, and its entry of ``served`` if it is fairseq's."""
     given = [values[key] for key in _NAMES[part] if values.get(key) is not None]
     if not given or any(name != given[0] or not isinstance(name, str) for name in given):
         got = ", ".join(map(shown, given)) or "none"
@@ -231,16 +226,14 @@ def _chosen(part: str, values: Mapping[str, Any], place: str, served: tuple[str,
             f"{place}` must name {_KINDS[part]} of fairseq_xling or of your own{also}, got "
             f"{shown(given[0])}{OWN}"
         )
-    return chosen
+    return chosen, None if is_project(chosen) else served[name]
 
 
-def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) -> None:
+def _check_options(
+    part: str, values: dict[str, Any], place: str, chosen: type, served: Served | None
+) -> None:
     """Compare the options with what they may be, and keep no others where all are declared."""
     declared = declared_types(chosen)
-    served = None
-    if not is_project(chosen):
-        _, name = _registered(part, next(values[k] for k in _NAMES[part] if values.get(k)))
-        served = SERVED[part][name]
     if served is not None or getattr(chosen, "__dataclass", None) is not None:
         for name in [n for n in values if n not in declared and n not in _NAMES[part]]:
             if values.pop(name) and name in _GONE:
@@ -256,7 +249,7 @@ def _check_options(part: str, chosen: type, values: dict[str, Any], place: str) 
                 raise UserError(f"{place}.{name}` must be {rule.words}, got {shown(value)}")
 
 
-def declared_types(chosen: type) -> dict[str, list[Declared]]:
+def declared_types(chosen: type) -> dict[str, list[Kind]]:
     """What options may be that a class declares, by a dataclass or, in older ones, to a parser."""
     options = getattr(chosen, "__dataclass", None)
     if options is not None:
@@ -267,13 +260,11 @@ def declared_types(chosen: type) -> dict[str, list[Declared]]:
     return {action.dest: [_of_action(action)] for action in parser._actions}
 
 
-def _of_field(option: "dataclasses.Field[Any]") -> list[Declared]:
+def _of_field(option: "dataclasses.Field[Any]") -> list[Kind]:
     """The declared type of an option of a dataclass, and its range where it is `ranged`."""
-    rules = [Declared(_words(option.type), _holder(option.type, option.default))]
+    rules = [Kind(_words(option.type), _holder(option.type, option.default))]
     if allowed := option.metadata.get("range"):
-        rules.append(
-            Declared(allowed.words, lambda v: v is None or isinstance(v, str) or v in allowed)
-        )
+        rules.append(Kind(allowed.words, lambda v: v is None or isinstance(v, str) or v in allowed))
     return rules
 
 
@@ -323,16 +314,16 @@ def _words(kind: Any) -> str:
     return f"of type {getattr(kind, '__name__', None) or str(kind).replace('typing.', '')}"
 
 
-def _of_action(action: argparse.Action) -> Declared:
+def _of_action(action: argparse.Action) -> Kind:
     """The declared type of an option of a parser: None is always possible."""
     if action.nargs == 0:
-        return Declared("a flag", lambda v: v is None or isinstance(v, bool))
+        return Kind("a flag", lambda v: v is None or isinstance(v, bool))
     if action.choices is not None:
         listed = list(action.choices)
-        return Declared("one of its choices", lambda v: v is None or v in listed)
+        return Kind("one of its choices", lambda v: v is None or v in listed)
     if action.type in (None, str, int, float):
         kind = action.type or typing.Union[str, int, float]
-        return Declared(_words(kind), lambda v: v is None or fits(v, kind))
+        return Kind(_words(kind), lambda v: v is None or fits(v, kind))
     # A function that reads a list from text; what it has read is no text any more.
     numbers = list[typing.Union[int, float]]
-    return Declared("a list of numbers", lambda v: v is None or fits(v, numbers))
+    return Kind("a list of numbers", lambda v: v is None or fits(v, numbers))

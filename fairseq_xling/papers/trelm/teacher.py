@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from fairseq.data import Dictionary
 
-from fairseq_xling.checkpoints.plain import settings_of
+from fairseq_xling.checkpoints.layout import settings_of
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import sha256
 from fairseq_xling.core.sentences import read_sentences

@@ -290,7 +290,7 @@ guard("fairseq's reader", _original_torch)(lambda tools: tools.loaded(_not_finit
 
 # ---- what a checkpoint has built
 
-ANY = served.Declared("anything", lambda value: True)
+ANY = served.Kind("anything", lambda value: True)
 
 
 guard("check_served, our reader", put(trained, "check_served"))(
