@@ -82,5 +82,3 @@ class Ordering:
     def __call__(self, sources: Sources) -> Candidates:
         """The candidates for a batch; ``models`` and ``sources.middles`` are in the same order."""
 
-
-# By ordering, the rows of the specification that it implements.

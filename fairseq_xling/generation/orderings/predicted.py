@@ -41,7 +41,11 @@ class Predicted(Ordering):
     def __call__(self, sources: Sources) -> Candidates:
         langs = torch.full_like(sources.lengths, sources.target_lang)
         padding = sources.src.get("padding_mask")
-        shifts = [_shift(number) for number in range(self.candidates)]
+        # Words more than expected: 0, -1, 1, -2, 2, ... Fewer first: on multi30k the second
+        # candidate gains 0.5 (valid) and 1.1 BLEU (test) this way, nothing with one word more
+        # instead, and further candidates gain at most 0.1.
+        numbers = range(self.candidates)
+        shifts = [(number + 1) // 2 * (-1 if number % 2 else 1) for number in numbers]
         found = self.propose(sources.middles[0], padding, langs, shifts)
         width = max(proposal.order.shape[1] for proposal in found)
         orders = [F.pad(p.order, (0, width - p.order.shape[1]), value=-1) for p in found]
@@ -77,15 +81,3 @@ class Relative(Predicted):
     ) -> list[Proposal]:
         head = self.models[0].auxiliary[self.head]
         return head.propose(middle, src_padding, langs, shifts, self.cfg.order_beam)
-
-
-def _shift(number: int) -> int:
-    """How many words more than expected candidate ``number`` has: 0, -1, 1, -2, 2, ...
-
-    Fewer first: on multi30k the second candidate gains 0.5 (valid) and 1.1 BLEU (test) this way,
-    nothing with one word more instead, and further candidates gain at most 0.1. Which sentences
-    gain cannot be told beforehand: a second candidate for the 70 % whose first has the lowest score
-    gains 1.0 (valid) and 0.8 (test) of 1.1 BLEU, little more than for 70 % drawn at random, and
-    neither the length's expected fraction nor its variance says more.
-    """
-    return (number + 1) // 2 * (-1 if number % 2 else 1)
