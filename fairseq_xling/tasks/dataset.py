@@ -34,7 +34,20 @@ from fairseq_xling.tasks.items import Item
 _WINDOW = 64  # batches whose items are sorted by length together in training
 
 
-class ItemDataset(FairseqDataset):
+class EpochDataset(FairseqDataset):
+    """Samples by number, whose order and batches may differ between epochs."""
+
+    epoch = 1
+    can_reuse_epoch_itr_across_epochs = False
+
+    def __getitem__(self, index: int) -> int:
+        return int(index)
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+
+class ItemDataset(EpochDataset):
     """Items of one or more languages.
 
     Args:
@@ -51,7 +64,7 @@ class ItemDataset(FairseqDataset):
         shuffle: bool = False,
         seed: int = 1,
     ):
-        self.head, self.shuffle, self.seed, self.epoch = head, shuffle, seed, 1
+        self.head, self.shuffle, self.seed = head, shuffle, seed
         self.items: list[Item] = []
         self.encoded: list[Encoded] = []
         langs, self._numbers = [], []
@@ -82,21 +95,10 @@ class ItemDataset(FairseqDataset):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, index: int) -> int:
-        return int(index)
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        return False  # the order differs between epochs
-
     def num_tokens(self, index: int) -> int:
         return int(self.sizes[index])
 
-    def size(self, index: int) -> int:
-        return int(self.sizes[index])
+    size = num_tokens
 
     def ordered_indices(self) -> np.ndarray:
         if not self.shuffle:

@@ -226,7 +226,7 @@ class Trained:
         order = np.argsort(pairs.sizes, kind="stable")
         found = [
             self.network(*pairs.inputs(chosen, self.device)).float().cpu()
-            for chosen in _batches(order, self.batch_size)
+            for chosen in batches(order, self.batch_size)
         ]
         result = torch.empty(len(pairs), found[0].shape[1])
         result[torch.from_numpy(order)] = torch.cat(found)
@@ -268,9 +268,8 @@ def fit_pairs(
         made = network().to(device)
         trained = Trained(made, options.batch_size, device)
         optimizer = torch.optim.Adam(made.parameters(), lr=options.lr)
-        best = BestPass(
-            made, options.patience, watched=1
-        )  # among equal accuracies the more confident one
+        # Among equal accuracies the more confident one.
+        best = BestPass(made, options.patience, watched=1)
         for _ in range(options.epochs):
             made.train()
             for chosen in shuffled_batches(train.sizes, usable, options.batch_size, shuffle):
@@ -299,10 +298,10 @@ def shuffled_batches(
         sizes: (N,), the sort key; usable: the pairs to use.
     """
     order = usable[generator.permutation(len(usable))]
-    pools = _batches(order, _POOL * batch_size)
+    pools = batches(order, _POOL * batch_size)
     pools = (pool[np.argsort(sizes[pool], kind="stable")] for pool in pools)
-    batches = [batch for pool in pools for batch in _batches(pool, batch_size)]
-    return (batches[number] for number in generator.permutation(len(batches)))
+    found = [batch for pool in pools for batch in batches(pool, batch_size)]
+    return (found[number] for number in generator.permutation(len(found)))
 
 
 def _measure(trained: Trained, dev: LabelledPairs) -> tuple[float, float]:
@@ -313,5 +312,6 @@ def _measure(trained: Trained, dev: LabelledPairs) -> tuple[float, float]:
     return float((logits.argmax(1) == gold).float().mean()), float(likelihood)
 
 
-def _batches(rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+def batches(rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
+    """``rows`` in their order, ``size`` at a time."""
     return (rows[start : start + size] for start in range(0, len(rows), size))

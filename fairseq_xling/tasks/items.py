@@ -187,12 +187,6 @@ def read_rows(
         raise UserError(f"{path}: contains no rows")
 
 
-def strings_of(where: str, row: Mapping[str, Any], column: str) -> list[str]:
-    """The texts of a list."""
-    texts = check_kind(where, row[column], f"`{column}`", list)
-    return [check_kind(where, text, f"each of `{column}`", str) for text in texts]
-
-
 def _of_objects(
     path: Path, needed: Sequence[str], further: Sequence[str]
 ) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset
 from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
@@ -24,7 +23,7 @@ from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.sampling import permute
 from fairseq_xling.models.tagging.model import FIRST, PAD, UNKNOWN, Part
-from fairseq_xling.tasks.dataset import ItemDataset
+from fairseq_xling.tasks.dataset import EpochDataset, ItemDataset
 from fairseq_xling.tasks.encode import Encoded
 from fairseq_xling.tasks.formats.conll import TaggedItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, find_labels, heads
@@ -45,15 +44,13 @@ class Spelling:
 
     def numbers(self, words: Iterable[str]) -> list[int]:
         """The number of each word among those seen so far."""
-        return [self._number(word) for word in words]
-
-    def _number(self, word: str) -> int:
-        number = self._numbers.get(word)
-        if number is None:
-            number = self._numbers[word] = len(self._forms)
-            letters = [self._letters.get(letter, UNKNOWN) for letter in word[:LONGEST]]
-            self._forms.append(np.array(letters, dtype=np.int64))
-        return number
+        words = list(words)
+        for word in words:
+            if word not in self._numbers:
+                self._numbers[word] = len(self._forms)
+                letters = [self._letters.get(letter, UNKNOWN) for letter in word[:LONGEST]]
+                self._forms.append(np.array(letters, dtype=np.int64))
+        return [self._numbers[word] for word in words]
 
     def forms(self, numbers: np.ndarray) -> torch.Tensor:
         """The letters (T, C) of words by number."""
@@ -233,7 +230,7 @@ class Stream(Protocol):
         """These sentences."""
 
 
-class Together(FairseqDataset):
+class Together(EpochDataset):
     """Batches of as many sentences of each stream; the smaller ones repeat.
 
     An epoch is the larger stream once, or ``epoch_sentences`` of each. Which sentences, and in
@@ -242,28 +239,17 @@ class Together(FairseqDataset):
     """
 
     def __init__(self, streams: Sequence[Stream], seed: int, epoch_sentences: int = 0):
-        self.streams, self.seed, self.epoch = streams, seed, 1
+        self.streams, self.seed = streams, seed
         self.length = epoch_sentences or max(map(len, streams))
         self._rows: list[np.ndarray] = []
 
     def __len__(self) -> int:
         return self.length
 
-    def __getitem__(self, index: int) -> int:
-        return int(index)
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        return False  # the order differs between epochs
-
     def num_tokens(self, index: int) -> int:
         return 1  # of fairseq's own batches, which are not used
 
-    def size(self, index: int) -> int:
-        return 1
+    size = num_tokens
 
     def ordered_indices(self) -> np.ndarray:
         return np.arange(self.length)

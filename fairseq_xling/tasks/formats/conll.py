@@ -26,7 +26,6 @@ from fairseq_xling.tasks.items import (
     column_number,
     one_row,
     read_rows,
-    strings_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -115,7 +114,12 @@ class Conll(Format):
         """See `Format`. Consecutive blank lines count as one."""
         check_fields(columns, FIELDS)
         found: list[TaggedItem] = []
-        tabs, places = _has_tabs(path), None
+        tabs = any(
+            "\t" in line
+            and not (is_blank(line) or _begins_document(line) or _is_comment(line, False))
+            for line in read_lines(path)
+        )
+        places = None
         left: list[str] = []
         for line, before, rows in _sentences(path, tabs):
             if not rows:
@@ -166,14 +170,6 @@ def without_language(path: Path, items: Sequence[TaggedItem]) -> Iterator[Tagged
                 yield replace(item, words=words, language=mark)
     else:
         yield from items
-
-
-def _has_tabs(path: Path) -> bool:
-    """Whether the rows of a file have tabs."""
-    return any(
-        "\t" in line and not (is_blank(line) or _begins_document(line) or _is_comment(line, False))
-        for line in read_lines(path)
-    )
 
 
 def _sentences(path: Path, tabs: bool) -> Iterator[tuple[int, list[str], list[str]]]:
@@ -336,7 +332,8 @@ class TaggedRows(Format):
         for line, row in read_rows(path, needed, further):
             with one_row():
                 where = f"{path}:{line}"
-                words = tuple(strings_of(where, row, token))
+                texts = check_kind(where, row[token], f"`{token}`", list)
+                words = tuple(check_kind(where, x, f"each of `{token}`", str) for x in texts)
                 if not words:
                     raise UserError(f"{where}: `{token}` is empty")
                 refuse_withheld(where, words)

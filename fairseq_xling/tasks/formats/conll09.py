@@ -157,13 +157,10 @@ def _item(path: Path, first: int, lines: Sequence[str], annotated: bool | None) 
     )
     words, chosen = tuple(row[_FORM] for row in rows), [rows[number] for number in predicates]
     given = roles if annotated or not predicates else None
-    lemmas, senses = tuple(map(_lemma, chosen)), tuple(row[_PRED] for row in chosen)
-    return FramesItem(str(path), first, words, predicates, given, lemmas, senses, tuple(lines))
-
-
-def _lemma(row: Sequence[str]) -> str:
     # The predicted lemma is what a system has at test time; some files have the gold one alone.
-    return row[_LEMMA] if row[_PLEMMA] == NONE else row[_PLEMMA]
+    lemmas = tuple(row[_LEMMA] if row[_PLEMMA] == NONE else row[_PLEMMA] for row in chosen)
+    senses = tuple(row[_PRED] for row in chosen)
+    return FramesItem(str(path), first, words, predicates, given, lemmas, senses, tuple(lines))
 
 
 @formats.register("conll09_trees")

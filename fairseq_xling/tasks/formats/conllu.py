@@ -209,7 +209,8 @@ def _word_rows(path: Path, first: int, lines: Sequence[str]) -> list[int]:
         number, following = cells[0], len(rows) + 1
         if "-" in number:
             start, _, end = number.partition("-")
-            if start != str(max(following, covered + 1)) or not _is_after(end, start):
+            begins = start == str(max(following, covered + 1))
+            if not (begins and is_number(end) and int(end) > int(start)):
                 raise UserError(
                     f"{place}: ID must be {following} or a range that begins with it, and no "
                     f"range may overlap another, got {number!r}"
@@ -243,10 +244,6 @@ def is_number(text: str) -> bool:
     (True, False, False)
     """
     return text.isascii() and text.isdigit() and len(text) < 10
-
-
-def _is_after(end: str, start: str) -> bool:
-    return is_number(end) and int(end) > int(start)
 
 
 def tree_fault(heads: Sequence[int]) -> tuple[int, str] | None:

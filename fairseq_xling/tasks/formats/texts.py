@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -220,7 +220,7 @@ class JsonLines(Format):
         for line, text in numbered_lines(path, "objects"):
             with one_row():
                 given = parse_json(path, text, line)
-                yield _object_item(path, line, given, keys, _text)
+                yield _object_item(path, line, given, keys)
 
     @staticmethod
     def write(
@@ -248,17 +248,11 @@ def keys_of(columns: Columns) -> dict[str, str]:
     return keys
 
 
-def _object_item(
-    path: Path, line: int, given: Any, keys: Mapping[str, str], read: Callable[[str, Any, str], str]
-) -> ObjectItem:
+def _object_item(path: Path, line: int, given: Any, keys: Mapping[str, str]) -> ObjectItem:
     where = f"{path}:{line}"
-    texts = tuple(read(where, given, keys[f]) for f in ("text", "pair") if f in keys)
+    texts = tuple(_text(where, given, keys[f]) for f in ("text", "pair") if f in keys)
     label = label_of(where, given.get(keys["label"]), keys["label"])
     return ObjectItem(str(path), line, texts, label, (), None, None, given)
-
-
-def _plain_text(where: str, given: Any, key: str) -> str:
-    return get_value(where, given, key, str)
 
 
 def _text(where: str, given: Any, key: str) -> str:
@@ -310,21 +304,17 @@ class Table(JsonLines):
         labelled = "label" in columns or keys["label"] in schema.names
         wanted = [*texts, keys["label"]] if labelled else texts
         if labelled:
-            _check_label(path, keys["label"], schema)
+            from pyarrow import types
+
+            kind = column_type(path, keys["label"], schema)
+            if not (types.is_integer(kind) or types.is_null(kind)):
+                check_text(path, keys["label"], schema)
         line = 0
         for line, given in table_rows(path, wanted, schema):
             with one_row():
-                yield _object_item(path, line, given, keys, _plain_text)
+                yield _object_item(path, line, given, keys)
         if not line:
             raise UserError(f"{path}: contains no rows")
-
-
-def _check_label(path: Path, column: str, schema: object) -> None:
-    from pyarrow import types
-
-    found = column_type(path, column, schema)
-    if not (types.is_integer(found) or types.is_null(found)):
-        check_text(path, column, schema)
 
 
 _MARKS = {"span1": ("_", "_"), "span2": ("[", "]")}

@@ -213,6 +213,14 @@ def label_loss(logits: Tensor, gold: Tensor) -> tuple[Tensor, Tensor]:
     return total, (gold != IGNORE).sum()
 
 
+class LinearScores(nn.Module):
+    """The parts of a network whose scores are linear in states, with dropout on these."""
+
+    def __init__(self, dim: int, size: int, dropout: float):
+        super().__init__()
+        self.dropout, self.out = nn.Dropout(dropout), nn.Linear(dim, size)
+
+
 def ratio(part: float, whole: float) -> float:
     """A percentage; 0 of nothing.
 

@@ -23,7 +23,16 @@ from torch import Tensor, nn
 from fairseq_xling.tasks.encode import Codec, Encoded, on_one_line
 from fairseq_xling.tasks.formats.choices import ChoiceItem
 from fairseq_xling.tasks.formats.texts import TextItem
-from fairseq_xling.tasks.heads import IGNORE, DropoutOptions, Fields, Head, heads, label_loss, ratio
+from fairseq_xling.tasks.heads import (
+    IGNORE,
+    DropoutOptions,
+    Fields,
+    Head,
+    LinearScores,
+    heads,
+    label_loss,
+    ratio,
+)
 from fairseq_xling.tasks.options import at_test
 
 
@@ -69,11 +78,7 @@ class Classification(OneLabel):
         return [names[number] for number in outputs["logits"].argmax(-1).tolist()]
 
 
-class _First(nn.Module):
-    def __init__(self, dim: int, size: int, dropout: float):
-        super().__init__()
-        self.dropout, self.out = nn.Dropout(dropout), nn.Linear(dim, size)
-
+class _First(LinearScores):
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
         return {"logits": self.out(self.dropout(states[:, 0]))}
 
@@ -133,17 +138,13 @@ class MultipleChoice(OneLabel):
         return Encoded(rows, segments, fields)
 
     def network(self, dim: int) -> nn.Module:
-        return _Candidates(dim, self.options.dropout)
+        return _Candidates(dim, 1, self.options.dropout)
 
     def decode(self, outputs: Fields, fields: Fields) -> list[int]:
         return outputs["logits"].argmax(-1).tolist()
 
 
-class _Candidates(nn.Module):
-    def __init__(self, dim: int, dropout: float):
-        super().__init__()
-        self.dropout, self.out = nn.Dropout(dropout), nn.Linear(dim, 1)
-
+class _Candidates(LinearScores):
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
         """``logits`` (B, C): -inf where a question has fewer candidates."""
         scores, rows = self.out(self.dropout(states[:, 0]))[:, 0], fields["rows"]

@@ -25,7 +25,7 @@ from fairseq_xling.tasks.arcs import Perceptron, best_trees, chosen_scores, new_
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conllu import TaggedTree, Tree, TreeItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, label_loss, ratio
-from fairseq_xling.tasks.heads.tagging import word_rows, word_states
+from fairseq_xling.tasks.heads.tagging import encode_words, word_states
 from fairseq_xling.tasks.options import HeadOptions, at_test, setting
 
 
@@ -85,7 +85,6 @@ class Parsing(Head):
         return item.upos
 
     def encode(self, item: TreeItem, codec: Codec) -> Encoded:
-        rows, row, place = word_rows(item, codec)
         gold, relations = [IGNORE] * len(item.words), [IGNORE] * len(item.words)
         if item.tree:
             gold = list(item.tree.heads)
@@ -94,16 +93,10 @@ class Parsing(Head):
                 raise UserError(
                     f"{item.place}: dropping punctuation requires parts of speech, got '_'"
                 )
-        fields = {
-            # The first row begins with a special symbol: the root.
-            "row": np.concatenate(([0], row)),
-            "place": np.concatenate(([0], place)),
-            "head": np.array(gold),
-            "relation": np.array(relations),
-            "rows": np.array(len(rows)),
-            "words": np.array(len(item.words)),
-        }
-        return Encoded(rows, [np.zeros_like(ids) for ids in rows], fields)
+        found = encode_words(item, codec, head=np.array(gold), relation=np.array(relations))
+        for name in ("row", "place"):  # the first row begins with a special symbol: the root
+            found.fields[name] = np.concatenate(([0], found.fields[name]))
+        return found
 
     def network(self, dim: int) -> nn.Module:
         return _Arcs(dim, len(self.labels["relation"]), self.options)
@@ -130,7 +123,7 @@ class Parsing(Head):
             return (0.0, 0.0, 0.0)
         dropped = self.options.dropped
         right = [
-            (head == other, head == other and universal(name) == universal(given))
+            (head == other, head == other and _universal(name) == _universal(given))
             for upos, head, name, other, given in zip(
                 item.upos, *item.tree, *prediction, strict=True
             )
@@ -184,12 +177,7 @@ def _relation_scores(outputs: Fields, chosen: Tensor) -> Tensor:
     return chosen_scores(x, outputs["weight"], y).unflatten(0, chosen.shape)
 
 
-def universal(relation: str) -> str:
-    """The part before the colon.
-
-    >>> universal("acl:relcl")
-    'acl'
-    """
+def _universal(relation: str) -> str:
     return relation.partition(":")[0]
 
 

@@ -38,7 +38,7 @@ from fairseq_xling.core.ranges import BELOW_ONE, COUNT
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.tasks.encode import PIECES, Codec, Encoded, encode_located, on_one_line
 from fairseq_xling.tasks.formats.squad import QuestionItem
-from fairseq_xling.tasks.heads import IGNORE, Fields, Head, heads, ratio
+from fairseq_xling.tasks.heads import IGNORE, Fields, Head, LinearScores, heads, ratio
 from fairseq_xling.tasks.options import HeadOptions, at_test, setting
 
 _ASCII_MARKS = str.maketrans("", "", string.punctuation)
@@ -73,22 +73,6 @@ def mixed(text: str) -> list[str]:
 SEGMENTATIONS: Mapping[str, Callable[[str], list[str]]] = {"words": words, "mixed": mixed}
 
 
-def check_segmentation(name: str) -> None:
-    """Reject a name that is not in `SEGMENTATIONS`."""
-    if name not in SEGMENTATIONS:
-        message = unknown_name("segmentation of answers", name, list(SEGMENTATIONS))
-        raise UserError(f"`--head-options`: {message}")
-
-
-def exact(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """1 if the words are the same in the same order, else 0.
-
-    >>> exact(words("a red house"), words("Red house."))
-    1.0
-    """
-    return float(list(predicted) == list(gold))
-
-
 def overlap(predicted: Sequence[str], gold: Sequence[str]) -> float:
     """F1 = 2 c / (p + g) of p and g words with c in common, counted as multisets.
 
@@ -116,7 +100,7 @@ def compare(
     cut = SEGMENTATIONS[segmentation]
     predicted, golds = cut(prediction), [cut(answer) for answer in answers]
     return (
-        max(exact(predicted, gold) for gold in golds),
+        float(predicted in golds),
         max(overlap(predicted, gold) for gold in golds),
     )
 
@@ -148,7 +132,10 @@ class SpanQaOptions(HeadOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_segmentation(self.segmentation)
+        if self.segmentation not in SEGMENTATIONS:
+            known = list(SEGMENTATIONS)
+            message = unknown_name("segmentation of answers", self.segmentation, known)
+            raise UserError(f"`--head-options`: {message}")
 
 
 @heads.register("span_qa")
@@ -223,7 +210,7 @@ class SpanQa(Head):
         return Encoded(list(rows), list(segments), fields)
 
     def network(self, dim: int) -> nn.Module:
-        return _Ends(dim, self.options.dropout)
+        return _Ends(dim, 2, self.options.dropout)
 
     def loss(self, outputs: Fields, fields: Fields) -> tuple[Tensor, Tensor]:
         """The mean of both cross-entropies over a row's candidates: its context, and ``<s>``."""
@@ -273,11 +260,7 @@ class SpanQa(Head):
         return {name: ratio(sums[name], sums["questions"]) for name in ("f1", "em")}
 
 
-class _Ends(nn.Module):
-    def __init__(self, dim: int, dropout: float):
-        super().__init__()
-        self.dropout, self.out = nn.Dropout(dropout), nn.Linear(dim, 2)
-
+class _Ends(LinearScores):
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
         """``first`` and ``last`` (R, T): scores, -inf where no answer can start or end."""
         question, number = row_owners(fields["rows"], len(states))

@@ -17,7 +17,7 @@ a lemma and a PRED, C pairs of the lemma that has most, D width.
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,40 +33,10 @@ from fairseq_xling.tasks.arcs import Perceptron, new_weight, pair_scores
 from fairseq_xling.tasks.encode import Codec, Encoded
 from fairseq_xling.tasks.formats.conll09 import NONE, Frames, FramesItem
 from fairseq_xling.tasks.heads import IGNORE, Fields, Head, f1, heads, label_loss
-from fairseq_xling.tasks.heads.tagging import word_rows, word_states
+from fairseq_xling.tasks.heads.tagging import encode_words, word_states
 from fairseq_xling.tasks.options import HeadOptions, setting
 
 _ROOT = -1
-
-
-def inventory(items: Iterable[FramesItem]) -> dict[str, list[str]]:
-    """What is kept of the training items: two kinds of labels.
-
-    Returns:
-        ``sense``: the S pairs, a tab between, sorted; ``number``: the most frequent sense number.
-    """
-    pairs: set[tuple[str, str]] = set()
-    numbers: Counter[str] = Counter()
-    for item in items:
-        check_senses(item)
-        pairs.update(zip(item.lemmas, item.senses, strict=True))
-        numbers.update(map(sense_number, item.senses))
-    # Of equally frequent ones the first in the alphabet, whatever the order of the file.
-    common = sorted(numbers, key=lambda number: (-numbers[number], number))[:1]
-    return {"sense": ["\t".join(pair) for pair in sorted(pairs)], "number": common}
-
-
-def by_lemma(pairs: Sequence[str]) -> dict[str, dict[str, int]]:
-    """The numbers of each lemma's PRED values among the pairs of `inventory`.
-
-    >>> by_lemma(["go\\tgo.01", "see\\tsee.01", "see\\tsee.02"])
-    {'go': {'go.01': 0}, 'see': {'see.01': 1, 'see.02': 2}}
-    """
-    found: dict[str, dict[str, int]] = {}
-    for number, pair in enumerate(pairs):
-        lemma, sense = pair.split("\t")
-        found.setdefault(lemma, {})[sense] = number
-    return found
 
 
 class Senses(nn.Module):
@@ -90,7 +60,7 @@ class Senses(nn.Module):
 def arguments(frames: Frames) -> set[tuple[int, int, str]]:
     """The labelled dependencies of a sentence: predicate, word, role; root, predicate, sense.
 
-    Senses are compared by their numbers, as the shared task does.
+    Senses are compared by their numbers, without zeros before them, as the shared task does.
 
     >>> sorted(arguments(Frames((("A0", "_"), ("_", "A1")))))
     [(0, 0, 'A0'), (1, 1, 'A1')]
@@ -103,8 +73,10 @@ def arguments(frames: Frames) -> set[tuple[int, int, str]]:
         for word, role in enumerate(row)
         if role != NONE
     }
-    senses = enumerate(map(sense_number, frames.senses))
-    return found | {(_ROOT, predicate, plain_number(number)) for predicate, number in senses}
+    for predicate, number in enumerate(map(sense_number, frames.senses)):
+        plain = number.isascii() and number.isdigit()
+        found.add((_ROOT, predicate, number.lstrip("0") or "0" if plain else number))
+    return found
 
 
 def sense_number(pred: str) -> str:
@@ -114,15 +86,6 @@ def sense_number(pred: str) -> str:
     ('01', 'v-w41f1')
     """
     return pred.rpartition(".")[2]
-
-
-def plain_number(number: str) -> str:
-    """A sense number without zeros before it; other names of senses are left unchanged.
-
-    >>> plain_number("01"), plain_number("0x")
-    ('1', '0x')
-    """
-    return number.lstrip("0") or "0" if number.isascii() and number.isdigit() else number
 
 
 def check_senses(item: FramesItem) -> None:
@@ -165,11 +128,27 @@ class SemanticRoles(Head):
     def inventory(
         cls, items: Sequence[FramesItem], options: RolesOptions
     ) -> Mapping[str, Sequence[str]]:
-        return inventory(filter(cls.annotated, items)) if options.senses == "yes" else {}
+        """``sense``: the S pairs, a tab between, sorted; ``number``: the most frequent number."""
+        if options.senses == "no":
+            return {}
+        pairs: set[tuple[str, str]] = set()
+        numbers: Counter[str] = Counter()
+        for item in filter(cls.annotated, items):
+            check_senses(item)
+            pairs.update(zip(item.lemmas, item.senses, strict=True))
+            numbers.update(map(sense_number, item.senses))
+        # Of equally frequent ones the first in the alphabet, whatever the order of the file.
+        common = sorted(numbers, key=lambda number: (-numbers[number], number))[:1]
+        return {"sense": ["\t".join(pair) for pair in sorted(pairs)], "number": common}
 
     @functools.cached_property
     def _by_lemma(self) -> dict[str, dict[str, int]]:
-        return by_lemma(self.labels["sense"])
+        """The numbers of each lemma's PRED values among the pairs of `inventory`."""
+        found: dict[str, dict[str, int]] = {}
+        for number, pair in enumerate(self.labels["sense"]):
+            lemma, sense = pair.split("\t")
+            found.setdefault(lemma, {})[sense] = number
+        return found
 
     @classmethod
     def annotated(cls, item: FramesItem) -> bool:
@@ -180,22 +159,17 @@ class SemanticRoles(Head):
         return item.tags
 
     def encode(self, item: FramesItem, codec: Codec) -> Encoded:
-        rows, row, place = word_rows(item, codec)
         roles = np.full((len(item.predicates), len(item.words)), IGNORE)
         for number, given in enumerate(item.roles or ()):
             roles[number] = [self._label(role) for role in given]
         fields = {
-            "row": row,
-            "place": place,
             "predicate": np.array(item.predicates, dtype=np.int64),
             "role": roles,
-            "rows": np.array(len(rows)),
-            "words": np.array(len(item.words)),
             "predicates": np.array(len(item.predicates)),
         }
         if self.options.senses == "yes":
             fields |= self._sense_fields(item)
-        return Encoded(rows, [np.zeros_like(ids) for ids in rows], fields)
+        return encode_words(item, codec, **fields)
 
     def _sense_fields(self, item: FramesItem) -> dict[str, np.ndarray]:
         """``candidates`` (P, C), numbers of `_by_lemma`, and ``sense`` (P,), the gold place there.

@@ -20,6 +20,7 @@ from fairseq_xling.tasks.heads import (
     DropoutOptions,
     Fields,
     Head,
+    LinearScores,
     f1,
     heads,
     label_loss,
@@ -47,18 +48,10 @@ class Tagger(Head):
 
     def encode(self, item: TaggedItem, codec: Codec) -> Encoded:
         self.check(item)
-        rows, row, place = word_rows(item, codec)
         tags = [IGNORE] * len(item.words)
         if item.tags is not None:
             tags = [self.number("tag", tag) for tag in item.tags]
-        fields = {
-            "row": row,
-            "place": place,
-            "tag": np.array(tags),
-            "rows": np.array(len(rows)),
-            "words": np.array(len(item.words)),
-        }
-        return Encoded(rows, [np.zeros_like(ids) for ids in rows], fields)
+        return encode_words(item, codec, tag=np.array(tags))
 
     def network(self, dim: int) -> nn.Module:
         return _Words(dim, len(self.labels["tag"]), self.options.dropout)
@@ -82,11 +75,7 @@ def scored(item: TaggedItem, prediction: Sequence[str]) -> tuple[list[str], list
     return [gold for gold, _ in pairs], [found for _, found in pairs]
 
 
-class _Words(nn.Module):
-    def __init__(self, dim: int, size: int, dropout: float):
-        super().__init__()
-        self.dropout, self.out = nn.Dropout(dropout), nn.Linear(dim, size)
-
+class _Words(LinearScores):
     def forward(self, states: Tensor, fields: Fields) -> dict[str, Tensor]:
         """``logits`` (B, W, K)."""
         return {"logits": self.out(self.dropout(word_states(states, fields)))}
@@ -132,6 +121,14 @@ def word_rows(item: TaggedItem, codec: Codec) -> tuple[list[np.ndarray], np.ndar
         used += len(ids)
     framed = [np.concatenate(([CLS], *row, [SEP])) for row in rows]
     return framed, np.array(number), np.array(place)
+
+
+def encode_words(item: Any, codec: Codec, **fields: np.ndarray) -> Encoded:
+    """A sentence of ``words``; its fields have the place of each word, and these ``fields``."""
+    rows, row, place = word_rows(item, codec)
+    sizes = {"rows": np.array(len(rows)), "words": np.array(len(item.words))}
+    segments = [np.zeros_like(ids) for ids in rows]
+    return Encoded(rows, segments, {"row": row, "place": place, **sizes, **fields})
 
 
 @heads.register("pos")

@@ -53,9 +53,9 @@ from fairseq_xling.core.files import atomic_write, blank_separated, read_lines
 from fairseq_xling.core.json_fields import check_columns
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.tasks.formats import refuse_withheld
-from fairseq_xling.tasks.formats.conll import Conll, TaggedItem
+from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.formats.conll09 import NONE, Conll09
-from fairseq_xling.tasks.formats.conllu import Conllu, Tree, TreeItem
+from fairseq_xling.tasks.formats.conllu import Conllu, Tree
 from fairseq_xling.tasks.items import heading_number
 from fairseq_xling.tasks.spans import check_bio, check_tags, spans
 
@@ -194,27 +194,18 @@ def entities(sentence: Sentence) -> list[dict[str, Any]]:
 def _sentences(path: Path, bio: bool, columns: Mapping[str, str]) -> Iterator[Sentence]:
     if ".conllu" in path.suffixes:
         for tree in Conllu.read(path, columns):
-            found = _of_tree(tree)
+            # A sentence without entities looks like one without annotation of entities.
+            entity = tuple(_entity(tree.lines[row]) for row in tree.rows)
             if bio:
-                check_tags(found.entities or (), tree.place_of)
-            yield found
+                check_tags(entity, tree.place_of)
+            upos = None if all(tag == "_" for tag in tree.upos) else tree.upos
+            yield Sentence(tree.place, tree.words, upos, entity, tree.tree)
         return
     for tagged in Conll.read(path, columns):
         if bio:
             check_bio(tagged)
-        yield _of_tags(tagged)
-
-
-def _of_tree(item: TreeItem) -> Sentence:
-    # A sentence without entities looks like one without annotation of entities.
-    entity = tuple(_entity(item.lines[row]) for row in item.rows)
-    upos = None if all(tag == "_" for tag in item.upos) else item.upos
-    return Sentence(item.place, item.words, upos, entity, item.tree)
-
-
-def _of_tags(item: TaggedItem) -> Sentence:
-    # One column of tags: whichever the task reads.
-    return Sentence(item.place, item.words, item.every_tag, item.every_tag)
+        # One column of tags: whichever the task reads.
+        yield Sentence(tagged.place, tagged.words, tagged.every_tag, tagged.every_tag)
 
 
 def _entity(line: str) -> str:
@@ -243,7 +234,9 @@ def consts(path: Path, columns: Mapping[str, str]) -> Rows:
     labels: dict[tuple[int, int], list[str]] = {}
     stack: list[_Open] = []
     place = str(path)
-    for place, piece in _pieces(path):
+    lines = enumerate(read_lines(path), start=1)
+    pieces = ((f"{path}:{n}", piece) for n, line in lines for piece in _PIECE.findall(line))
+    for place, piece in pieces:
         if piece == "(":
             if stack and stack[-1].word:
                 raise UserError(f"{place}: a word and a bracket must not be in one bracket")
@@ -288,12 +281,6 @@ class _Open:
         self.place, self.start, self.type, self.word, self.filled = place, start, "", "", False
 
 
-def _pieces(path: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(read_lines(path), start=1):
-        for piece in _PIECE.findall(line):
-            yield f"{path}:{number}", piece
-
-
 def _plain(name: str) -> str:
     """The type without functions and indices.
 
@@ -321,19 +308,6 @@ LABEL = "coreferent"
 def coref(path: Path, columns: Mapping[str, str]) -> Rows:
     """See `Converter`."""
     check_columns(tuple(columns), "CoNLL-2012")
-    for first, rows in _coref_sentences(path):
-        pairs = itertools.combinations(_mentions(path, first, [row[-1] for row in rows]), 2)
-        yield (
-            [row[_WORD] for row in rows],
-            [
-                {"span1": list(one), "span2": list(two), "label": LABEL if entity == other else []}
-                for (*one, entity), (*two, other) in pairs
-            ],
-        )
-
-
-def _coref_sentences(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
-    """The number of the first line of each sentence, and the columns of its lines."""
     for first, lines in groups(path, ("#begin", "#end")):
         rows = [blank_separated(line) for line in lines]
         for number, cells in enumerate(rows, start=first):
@@ -342,7 +316,14 @@ def _coref_sentences(path: Path) -> Iterator[tuple[int, list[list[str]]]]:
                     f"{path}:{number}: must have at least {_COLUMNS} columns, got {len(cells)}"
                 )
         refuse_withheld(f"{path}:{first}", [cells[_WORD] for cells in rows])
-        yield first, rows
+        pairs = itertools.combinations(_mentions(path, first, [row[-1] for row in rows]), 2)
+        yield (
+            [row[_WORD] for row in rows],
+            [
+                {"span1": list(one), "span2": list(two), "label": LABEL if entity == other else []}
+                for (*one, entity), (*two, other) in pairs
+            ],
+        )
 
 
 def _mentions(path: Path, first: int, column: Sequence[str]) -> list[tuple[int, int, str]]:

@@ -11,7 +11,7 @@ spans, C labels. Scores are micro precision, recall and F1 over all examples and
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ from fairseq_xling.analysis.best_pass import BestPass
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import SEEDS, check_fields, numbers
 from fairseq_xling.core.registry import Registry
+from fairseq_xling.tasks.esim import batches
 from fairseq_xling.tasks.probing.examples import FitOptions
 from fairseq_xling.tasks.probing.states import Spans, label_matrix, label_names
 
@@ -192,7 +193,7 @@ class Probe:
         """(N, C) natural-log odds on the CPU; -inf for an example without vectors."""
         self.network.eval()
         found = torch.full((len(spans), len(self.names)), -torch.inf)
-        for chosen in _batches(np.flatnonzero(spans.usable), self.batch_size):
+        for chosen in batches(np.flatnonzero(spans.usable), self.batch_size):
             inputs = [(x.to(self.device), m.to(self.device)) for x, m in spans.gather(chosen)]
             found[torch.from_numpy(chosen)] = self.network(inputs).float().cpu()
         return found
@@ -246,7 +247,7 @@ def fit_probe(
         for _ in range(options.epochs):
             network.train()
             order = usable[torch.randperm(len(usable)).numpy()]
-            for chosen in _batches(order, options.batch_size):
+            for chosen in batches(order, options.batch_size):
                 inputs = [(x.to(device), m.to(device)) for x, m in train.gather(chosen)]
                 target = gold[torch.from_numpy(chosen)].to(device)
                 loss = F.binary_cross_entropy_with_logits(
@@ -291,7 +292,3 @@ def _check(train: Spans, dev: Spans) -> list[str]:
     if not names:
         raise UserError("a probe needs at least 1 labelled example with vectors, got 0")
     return names
-
-
-def _batches(rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
-    return (rows[start : start + size] for start in range(0, len(rows), size))
