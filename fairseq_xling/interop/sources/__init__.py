@@ -1,4 +1,4 @@
-"""Pretrained encoders as the start of a migration, one file per family.
+"""Pretrained encoders as the start of a migration, one file per family or some relatives.
 
 `read_source` reads a Hugging Face folder, whose ``config.json`` names its family, or a fairseq
 checkpoint, whose contents reveal it, into a `SourceModel`: the weights under our names, the sizes,
@@ -72,45 +72,41 @@ def read_source(
         UserError: if something is missing or damaged, or if our encoders cannot represent the
             architecture (the message names it).
     """
-    source = _read(Path(path), data, language)
+    path = Path(path)
+    source = _of_folder(path) if path.is_dir() else _of_checkpoint(path, data, language)
     if not (source.tied or untied):
         raise UserError(f"{path}: its softmax must be tied to its embeddings, got one that is not")
     return source
 
 
-def _read(path: Path, data: str | Path | None, language: str | None) -> SourceModel:
-    if path.is_dir():
-        folder = Folder.open(path)
-        if folder.model_type not in folder_families:
-            reason = DIFFERENCES.get(folder.model_type, "")
-            kinds = f"Hugging Face folders of {', '.join(folder_families)}"
-            raise _unsupported(path, folder.model_type, kinds, reason and f" ({reason})")
-        return folder_families[folder.model_type](folder)
-    state = _load(path)
+def _of_folder(path: Path) -> SourceModel:
+    folder = Folder.open(path)
+    if folder.model_type not in folder_families:
+        reason = DIFFERENCES.get(folder.model_type, "")
+        raise UserError(
+            f"{path}: unsupported architecture {folder.model_type!r}{reason and f' ({reason})'}; "
+            f"supported: Hugging Face folders of {', '.join(folder_families)}"
+        )
+    return folder_families[folder.model_type](folder)
+
+
+def _of_checkpoint(path: Path, data: str | Path | None, language: str | None) -> SourceModel:
+    from fairseq_xling.checkpoints.files import load_plain
+
+    if not path.is_file():
+        raise UserError(f"{path}: no such source checkpoint")
+    state = load_plain(path, ("model",))
     for name in checkpoint_families:
         if checkpoint_families[name].matches(state["model"]):
             return checkpoint_families[name].read(path, state, data, language)
-    kinds = f"fairseq checkpoints of {', '.join(checkpoint_families)}"
-    raise _unsupported(path, _architecture(state), kinds)
+    values = settings_of((state.get("cfg") or {}).get("model") or state.get("args"))
+    found = str(values.get("_name") or values.get("arch") or "unknown")
+    raise UserError(
+        f"{path}: unsupported architecture {found!r}; supported: fairseq checkpoints of "
+        f"{', '.join(checkpoint_families)}"
+    )
 
 
 def folder_family(path: str | Path) -> str:
     """The family of the encoder in a Hugging Face folder; empty if ``path`` is no folder."""
     return Folder.open(Path(path)).model_type if Path(path).is_dir() else ""
-
-
-def _unsupported(path: Path, found: str, supported: str, reason: str = "") -> UserError:
-    return UserError(f"{path}: unsupported architecture {found!r}{reason}; supported: {supported}")
-
-
-def _load(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        raise UserError(f"{path}: no such source checkpoint")
-    from fairseq_xling.checkpoints.files import load_plain
-
-    return load_plain(path, ("model",))
-
-
-def _architecture(state: dict[str, Any]) -> str:
-    values = settings_of((state.get("cfg") or {}).get("model") or state.get("args"))
-    return str(values.get("_name") or values.get("arch") or "unknown")

@@ -1,14 +1,14 @@
-"""BERT and multilingual BERT in Hugging Face folders (Devlin et al., 2019)."""
+"""BERT and its relatives in Hugging Face folders.
 
-from collections.abc import Mapping
+BERT and multilingual BERT (Devlin et al., 2019); the discriminator and the generator of ELECTRA
+(Clark et al., 2020), whose encoders have BERT's names.
+"""
 
-from torch import Tensor
-
-from fairseq_xling.core.errors import about
+from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.interop.sources import folder_families
-from fairseq_xling.interop.sources.folder import Folder, without_prefix
+from fairseq_xling.interop.sources.folder import EXACT_GELU, Folder
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.interop.sources.table import KeyRow, convert, row
+from fairseq_xling.interop.sources.table import row
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, read_vocabulary
@@ -68,35 +68,53 @@ def shape_of(folder: Folder, positions: int, norm_eps: float) -> EncoderShape:
 def read(folder: Folder) -> SourceModel:
     """The BERT in ``folder``."""
     folder.require_plain_bert(untied=True)
-    layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
     shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
-    vocabulary = read_vocabulary(folder.path, size, BERT_SPECIALS)
-    tensors = without_prefix(folder.tensors(), "bert.")
+    vocabulary = read_vocabulary(folder.path, folder.size("vocab_size"), BERT_SPECIALS)
+    tensors = folder.tensors("bert.")
     for old, new in _OLD:
         tensors = {name.replace(old, new): tensor for name, tensor in tensors.items()}
-    head = _head(folder, tensors)
-    found = convert(tensors, TABLE, head, layers, str(folder.path), r"encoder\.")
+    head = list(HEAD)
+    if not folder.get("tie_word_embeddings", True):
+        # A decoder that is not tied has a matrix, and today a bias, of its own.
+        if (bias := "cls.predictions.decoder.bias") in tensors:
+            head[2] = row("softmax.shared.bias", bias)
+        head.append(row("output_tokens.shared.weight", "cls.predictions.decoder.weight"))
+    # An export of ours names the segmentation of its model.
+    name = str(folder.get(SEGMENTATION, "basic"))
+    with about(f"{folder.file}: `{SEGMENTATION}`"):
+        segmentations.check(name)
     return SourceModel.of_folder(
-        folder, shape, vocabulary, found, segmentation=_segmentation(folder)
+        *(folder, shape, vocabulary, tensors, TABLE, head, r"encoder\."), segmentation=name
     )
 
 
-def _head(folder: Folder, tensors: Mapping[str, Tensor]) -> tuple[KeyRow, ...]:
-    """The rows of its output layer: a decoder that is not tied has a matrix, and today a bias, of
-    its own."""
-    if folder.config.get("tie_word_embeddings", True):
-        return HEAD
-    bias = "cls.predictions.decoder.bias"
-    return (
-        *HEAD[:2],
-        row("softmax.shared.bias", bias) if bias in tensors else HEAD[2],
-        row("output_tokens.shared.weight", "cls.predictions.decoder.weight"),
-    )
+# A discriminator has no LM head: what it predicts of each token, whether it was replaced, is left
+# out.
+ELECTRA_HEAD = (
+    row("softmax.shared.dense", "generator_predictions.dense"),
+    row("softmax.shared.norm", "generator_predictions.LayerNorm"),
+    row("softmax.shared.bias", "generator_lm_head.bias"),
+)
 
 
-def _segmentation(folder: Folder) -> str:
-    """BERT's own, unless the folder is an export of ours, which names its model's."""
-    name = folder.config.get(SEGMENTATION, "basic")
-    with about(f"{folder.path / 'config.json'}: `{SEGMENTATION}`"):
-        segmentations.check(str(name))
-    return str(name)
+@folder_families.register("electra")
+def read_electra(folder: Folder) -> SourceModel:
+    """The ELECTRA in ``folder``.
+
+    Raises:
+        UserError: as `read_source`; also for embeddings of another width than the layers, which
+            a linear layer projects: those of all published models but discriminators from base on.
+    """
+    folder.require_plain_bert()
+    # The generator's head has GELU whatever the layers have, and ours has one activation for both.
+    folder.require("hidden_act", "gelu", *EXACT_GELU)
+    width = folder.size("hidden_size")
+    if (embedded := folder.size("embedding_size")) != width:
+        raise UserError(
+            f"{folder.file}: unsupported architecture: `embedding_size` must be `hidden_size`, "
+            f"{width}, got {embedded}"
+        )
+    shape = shape_of(folder, folder.size("max_position_embeddings"), norm_eps=1e-12)
+    vocabulary = read_vocabulary(folder.path, folder.size("vocab_size"), BERT_SPECIALS)
+    given = folder, shape, vocabulary, folder.tensors("electra."), TABLE, ELECTRA_HEAD
+    return SourceModel.of_folder(*given, r"encoder\.", segmentation="basic")

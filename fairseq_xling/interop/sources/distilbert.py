@@ -1,9 +1,9 @@
 """DistilBERT in Hugging Face folders (Sanh et al., 2019)."""
 
 from fairseq_xling.interop.sources import folder_families
-from fairseq_xling.interop.sources.folder import Folder, without_prefix
+from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.interop.sources.table import convert, row
+from fairseq_xling.interop.sources.table import row
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, read_vocabulary
 
@@ -50,6 +50,5 @@ def read(folder: Folder) -> SourceModel:
         activation=folder.activation("activation"),
     )
     vocabulary = read_vocabulary(folder.path, folder.size("vocab_size"), BERT_SPECIALS)
-    tensors = without_prefix(folder.tensors(), "distilbert.")
-    found = convert(tensors, TABLE, HEAD, shape.layers, str(folder.path), r"transformer\.")
-    return SourceModel.of_folder(folder, shape, vocabulary, found, segmentation="basic")
+    given = folder, shape, vocabulary, folder.tensors("distilbert."), TABLE, HEAD
+    return SourceModel.of_folder(*given, r"transformer\.", segmentation="basic")

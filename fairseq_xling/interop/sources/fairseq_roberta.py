@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from fairseq_xling.checkpoints import fits, settings_of
+from fairseq_xling.checkpoints import settings_of
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.interop.sources import checkpoint_families
+from fairseq_xling.interop.sources.folder import Settings
 from fairseq_xling.interop.sources.model import SourceModel
 from fairseq_xling.interop.sources.table import convert, row
 from fairseq_xling.models.encoder import EncoderShape
@@ -67,8 +68,14 @@ class FairseqRoberta:
     def read(
         path: Path, state: dict[str, Any], data: str | Path | None, language: str | None
     ) -> SourceModel:
-        settings = _Settings(path, state)
-        settings.require_plain()
+        settings = _Options(path, state)
+        for name, only in (
+            ("encoder_learned_pos", True),
+            ("no_token_positional_embeddings", False),
+            ("encoder_layers_to_keep", ""),
+            ("adaptive_input", False),
+        ):
+            settings.require(name, only, only)
         tensors = _todays_names(state["model"])
         if "sentence_encoder.layer_norm.weight" in tensors:
             raise UserError(f"{path}: unsupported architecture: LayerNorm before its sublayers")
@@ -89,7 +96,13 @@ class FairseqRoberta:
             lm_head="bert",
             activation=settings.activation(),
         )
-        symbols, counts, mask = _symbols(_dictionary(path, data, settings), len(table), path)
+        places = [path.parent, *settings.data.split(":")[:1]] if data is None else [data]
+        files = [Path(place) / "dict.txt" for place in places]
+        file = next(filter(Path.is_file, files), None)
+        if file is None:
+            looked = " and ".join(map(str, files))
+            raise UserError(f"{path}: no dictionary; looked for {looked}")
+        symbols, counts, mask = _symbols(file, len(table), path)
         model = SourceModel(
             "fairseq roberta",
             str(path),
@@ -103,62 +116,28 @@ class FairseqRoberta:
         return model.checked(found.theirs, "the checkpoint's settings")
 
 
-class _Settings:
+class _Options(Settings):
     """A checkpoint's options, whether saved as today or as an ``argparse.Namespace``."""
 
     def __init__(self, path: Path, state: dict[str, Any]):
-        self.path = path
-        cfg = state.get("cfg") or {}
-        self._model, self._task = settings_of(cfg.get("model")), settings_of(cfg.get("task"))
-        self._old = settings_of(state.get("args"))
+        self.file = path
+        cfg, old = state.get("cfg") or {}, settings_of(state.get("args"))
+        self._parts = settings_of(cfg.get("model")), old
+        # The folders that it was trained on.
+        self.data = str(settings_of(cfg.get("task")).get("data") or old.get("data") or "")
 
-    def get(self, name: str, default: Any) -> Any:
-        for values in (self._model, self._old):
-            if values.get(name) is not None:
-                return values[name]
-        return default
-
-    @property
-    def data(self) -> str:
-        """The folders that it was trained on."""
-        return str(self._task.get("data") or self._old.get("data") or "")
-
-    def size(self, name: str, default: int) -> int:
-        value = self.get(name, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise UserError(
-                f"{self.path}: `{name}` must be an integer of at least 1, got {shown(value)}"
-            )
-        return value
-
-    def rate(self, name: str, default: float) -> float:
-        value = self.get(name, default)
-        if not (fits(value, float) and 0 <= value <= 1):
-            raise UserError(f"{self.path}: `{name}` must lie in [0, 1], got {shown(value)}")
-        return float(value)
+    def get(self, name: str, default: Any = None) -> Any:
+        given = (part[name] for part in self._parts if part.get(name) is not None)
+        return next(given, default)
 
     def activation(self) -> str:
         name = self.get("activation_fn", "gelu")
         if not isinstance(name, str) or name not in _ACTIVATIONS:
             raise UserError(
-                f"{self.path}: unsupported architecture: `activation_fn` must be one of "
+                f"{self.file}: unsupported architecture: `activation_fn` must be one of "
                 f"{', '.join(_ACTIVATIONS)}, got {shown(name)}"
             )
         return _ACTIVATIONS[name]
-
-    def require_plain(self) -> None:
-        for name, only in (
-            ("encoder_learned_pos", True),
-            ("no_token_positional_embeddings", False),
-            ("encoder_layers_to_keep", ""),
-            ("adaptive_input", False),
-        ):
-            value = self.get(name, only)
-            if value != only:
-                raise UserError(
-                    f"{self.path}: unsupported architecture: `{name}` must be {only!r}, got "
-                    f"{value!r}"
-                )
 
 
 def _todays_names(weights: dict[str, Any]) -> dict[str, Any]:
@@ -174,15 +153,6 @@ def _todays_names(weights: dict[str, Any]) -> dict[str, Any]:
         else:
             tensors[name] = tensor
     return tensors
-
-
-def _dictionary(path: Path, data: str | Path | None, settings: _Settings) -> Path:
-    places = [Path(data)] if data is not None else [path.parent, *settings.data.split(":")[:1]]
-    files = [Path(place) / "dict.txt" for place in places]
-    for file in files:
-        if file.is_file():
-            return file
-    raise UserError(f"{path}: no dictionary; looked for {' and '.join(map(str, files))}")
 
 
 def _symbols(file: Path, size: int, path: Path) -> tuple[list[str], tuple[int, ...], int]:

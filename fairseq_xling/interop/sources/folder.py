@@ -2,7 +2,6 @@
 
 import pickle
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fairseq_xling.checkpoints import check_archive, check_tensors, unwrapped
+from fairseq_xling.checkpoints import check_archive, check_tensors, fits, unwrapped
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.files import read_json
 
@@ -29,12 +28,56 @@ EXACT_GELU = ("gelu", "gelu_python")
 PUBLISHED = {"gelu": "gelu", "gelu_tanh": "gelu_pytorch_tanh", "relu": "relu"}
 
 
+class Settings:
+    """A model's settings in ``file``; a UserError names the file and one that cannot be."""
+
+    file: Path
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The setting ``name``."""
+        raise NotImplementedError
+
+    def size(self, name: str, default: int | None = None, least: int = 1) -> int:
+        """The whole number ``name``."""
+        value = self.get(name, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UserError(
+                f"{self.file}: `{name}` must be an integer of at least {least}, got {shown(value)}"
+            )
+        if value >= _MOST:
+            raise UserError(f"{self.file}: `{name}` must be below {_MOST}, got {shown(value)}")
+        return value
+
+    def rate(self, name: str, default: float) -> float:
+        """The number ``name``."""
+        value = self.get(name, default)
+        if not (fits(value, float) and 0 <= value <= 1):
+            raise UserError(f"{self.file}: `{name}` must lie in [0, 1], got {shown(value)}")
+        return float(value)
+
+    def require(self, name: str, default: Any, *allowed: Any) -> None:
+        """Refuse a model whose setting ``name`` is none of ``allowed``."""
+        value = self.get(name, default)
+        if value not in allowed:
+            raise UserError(
+                f"{self.file}: unsupported architecture: `{name}` must be "
+                f"{' or '.join(map(repr, allowed))}, got {value!r}"
+            )
+
+
 @dataclass(frozen=True)
-class Folder:
+class Folder(Settings):
     """A folder with ``config.json`` and weights."""
 
     path: Path
     config: dict[str, Any]
+
+    @property
+    def file(self) -> Path:  # type: ignore[override]
+        return self.path / "config.json"
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.config.get(name, default)
 
     @classmethod
     def open(cls, path: Path) -> "Folder":
@@ -54,46 +97,10 @@ class Folder:
     def model_type(self) -> str:
         return self.config["model_type"]
 
-    def size(self, name: str, least: int = 1) -> int:
-        """The whole number ``name`` of the configuration."""
-        value = self.config.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            file = self.path / "config.json"
-            raise UserError(f"{file}: `{name}` must be an integer of at least {least}, got {value}")
-        if value >= _MOST:
-            file = self.path / "config.json"
-            raise UserError(f"{file}: `{name}` must be below {_MOST}, got {shown(value)}")
-        return value
-
-    def rate(self, name: str, default: float) -> float:
-        """The number ``name`` of the configuration."""
-        value = self.config.get(name, default)
-        if not isinstance(value, int | float) or not 0 <= value <= 1:
-            file = self.path / "config.json"
-            raise UserError(f"{file}: `{name}` must lie in [0, 1], got {value!r}")
-        return float(value)
-
-    def require(self, name: str, default: Any, *allowed: Any) -> None:
-        """Refuse a model whose setting ``name`` is none of ``allowed``.
-
-        Raises:
-            UserError: naming both.
-        """
-        value = self.config.get(name, default)
-        if value not in allowed:
-            raise UserError(
-                f"{self.path / 'config.json'}: unsupported architecture: `{name}` must be "
-                f"{' or '.join(map(repr, allowed))}, got {value!r}"
-            )
-
     def activation(self, name: str = "hidden_act") -> str:
-        """Our name of the activation that the setting ``name`` gives.
-
-        Raises:
-            UserError: if our layers have no such activation.
-        """
+        """Our name of the activation that the setting ``name`` gives, if our layers have it."""
         self.require(name, "gelu", *ACTIVATIONS)
-        return ACTIVATIONS[self.config.get(name, "gelu")]
+        return ACTIVATIONS[self.get(name, "gelu")]
 
     def require_plain_bert(self, untied: bool = False) -> None:
         """Check what BERT and its relatives share with our layers, unlike their variants.
@@ -108,29 +115,25 @@ class Folder:
         self.require_multiple("hidden_size", "num_attention_heads")
 
     def require_multiple(self, width: str, heads: str) -> None:
-        """Refuse a model whose size ``width`` its number of ``heads`` does not divide.
-
-        Raises:
-            UserError: naming both.
-        """
+        """Refuse a model whose size ``width`` its number of ``heads`` does not divide."""
         if self.size(width) % self.size(heads):
             raise UserError(
-                f"{self.path / 'config.json'}: `{width}` must be a multiple of `{heads}`, got "
-                f"{self.size(width)} and {self.size(heads)}"
+                f"{self.file}: `{width}` must be a multiple of `{heads}`, got {self.size(width)} "
+                f"and {self.size(heads)}"
             )
 
-    def tensors(self) -> Mapping[str, Tensor]:
-        """The weights by name, on the CPU.
+    def tensors(self, prefix: str) -> dict[str, Tensor]:
+        """The weights on the CPU, by the names that they have where the encoder is saved without
+        its head, which puts ``prefix`` before them.
 
         Raises:
             UserError: if there are none, a shard is missing, or a file is damaged.
         """
         for stem, read in (("model.safetensors", _safetensors), ("pytorch_model.bin", _plain)):
             file, index = self.path / stem, self.path / f"{stem}.index.json"
-            if file.is_file():
-                return unwrapped(read(file))
-            if index.is_file():
-                return unwrapped(self._shards(index, read))
+            if file.is_file() or index.is_file():
+                found = unwrapped(read(file) if file.is_file() else self._shards(index, read))
+                return {name.removeprefix(prefix): tensor for name, tensor in found.items()}
         raise UserError(
             f"{self.path}: no weights (it has neither model.safetensors nor pytorch_model.bin)"
         )
@@ -148,11 +151,6 @@ class Folder:
                 raise UserError(f"{self.path / name}: no such file, though {index.name} lists it")
             tensors |= read(self.path / name)
         return tensors
-
-
-def without_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """``tensors`` under the names that they have where the encoder is saved without its head."""
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items()}
 
 
 def _safetensors(file: Path) -> dict[str, Tensor]:

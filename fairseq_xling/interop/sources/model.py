@@ -1,5 +1,6 @@
 """The common form of all families: an encoder's sizes, weights and vocabulary."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources.folder import Folder
-from fairseq_xling.interop.sources.table import Converted
+from fairseq_xling.interop.sources.table import KeyRow, convert
 from fairseq_xling.models.encoder import EncoderShape, SeparableEncoder
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.text.tokenizers.vocabulary import is_placeholder
@@ -55,15 +56,20 @@ class SourceModel:
         folder: Folder,
         shape: EncoderShape,
         vocabulary: tuple[list[str], dict[str, int]],
-        found: Converted,
+        tensors: Mapping[str, Tensor],
+        table: Sequence[KeyRow],
+        head: Sequence[KeyRow],
+        inside: str,
         **more: Any,
     ) -> "SourceModel":
-        """The model in a Hugging Face folder, with the tensors ``found`` there.
+        """The model in a Hugging Face folder.
 
         Args:
             vocabulary: its symbols and special ids.
+            tensors, table, head, inside: as for `convert`.
             more: further attributes.
         """
+        found = convert(tensors, table, head, shape.layers, str(folder.path), inside)
         symbols, special_ids = vocabulary
         model = cls(
             *(folder.model_type, str(folder.path), shape, found.state, symbols, special_ids),

@@ -7,9 +7,9 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources import folder_families
 from fairseq_xling.interop.sources.bert import TABLE as BERT_TABLE
 from fairseq_xling.interop.sources.bert import shape_of
-from fairseq_xling.interop.sources.folder import EXACT_GELU, Folder, without_prefix
+from fairseq_xling.interop.sources.folder import EXACT_GELU, Folder
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.interop.sources.table import KeyRow, convert, row
+from fairseq_xling.interop.sources.table import KeyRow, row
 from fairseq_xling.text.tokenizers.vocabulary import ROBERTA_SPECIALS, read_vocabulary
 
 _POSITIONS = "positions.shared.weight"
@@ -42,16 +42,14 @@ def read(folder: Folder) -> SourceModel:
     folder.require_plain_bert()
     # The head has GELU whatever the layers have, and ours has one activation for both.
     folder.require("hidden_act", "gelu", *EXACT_GELU)
-    layers, size = folder.size("num_hidden_layers"), folder.size("vocab_size")
-    padding_id = folder.size("pad_token_id", 0) if "pad_token_id" in folder.config else 1
+    padding_id = folder.size("pad_token_id", 1, least=0)
     rows = folder.size("max_position_embeddings")
     if rows <= padding_id + 1:
         raise UserError(
-            f"{folder.path / 'config.json'}: `max_position_embeddings` must exceed "
-            f"{padding_id + 1}, the rows of the padding, got {rows}"
+            f"{folder.file}: `max_position_embeddings` must exceed {padding_id + 1}, the rows of "
+            f"the padding, got {rows}"
         )
     shape = shape_of(folder, rows - padding_id - 1, norm_eps=1e-5)
-    vocabulary = read_vocabulary(folder.path, size, ROBERTA_SPECIALS)
-    tensors = without_prefix(folder.tensors(), "roberta.")
-    found = convert(tensors, table(padding_id), HEAD, layers, str(folder.path), r"encoder\.")
-    return SourceModel.of_folder(folder, shape, vocabulary, found)
+    vocabulary = read_vocabulary(folder.path, folder.size("vocab_size"), ROBERTA_SPECIALS)
+    given = folder, shape, vocabulary, folder.tensors("roberta."), table(padding_id), HEAD
+    return SourceModel.of_folder(*given, r"encoder\.")

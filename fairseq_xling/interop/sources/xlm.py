@@ -2,9 +2,9 @@
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.interop.sources import folder_families
-from fairseq_xling.interop.sources.folder import Folder, without_prefix
+from fairseq_xling.interop.sources.folder import Folder
 from fairseq_xling.interop.sources.model import SourceModel
-from fairseq_xling.interop.sources.table import convert, row
+from fairseq_xling.interop.sources.table import row
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.text.tokenizers.vocabulary import read_vocabulary
 
@@ -47,8 +47,8 @@ def read(folder: Folder) -> SourceModel:
     folder.require_multiple("emb_dim", "n_heads")
     layers, width, heads = (folder.size(name) for name in ("n_layers", "emb_dim", "n_heads"))
     size = folder.size("n_words" if "vocab_size" not in folder.config else "vocab_size")
-    count = folder.size("n_langs") if "n_langs" in folder.config else 1
-    embedded = count > 1 and folder.config.get("use_lang_emb", True)
+    count = folder.size("n_langs", 1)
+    embedded = count > 1 and folder.get("use_lang_emb", True)
     languages = _languages(folder, count) if embedded else ("source",)
     shape = EncoderShape(
         layers=layers,
@@ -62,23 +62,22 @@ def read(folder: Folder) -> SourceModel:
         lm_head="linear",
         init_std=folder.rate("init_std", 0.02),
         norm_eps=folder.rate("layer_norm_eps", 1e-12),
-        activation="gelu" if folder.config.get("gelu_activation", True) else "relu",
+        activation="gelu" if folder.get("gelu_activation", True) else "relu",
     )
     vocabulary = read_vocabulary(folder.path, size, _SPECIALS)
-    tensors = without_prefix(folder.tensors(), "transformer.")
     table = (*TABLE, *LANGUAGES) if embedded else TABLE
     inside = r"attentions|encoder_attn|ffns|layer_norm"
-    found = convert(tensors, table, HEAD, layers, str(folder.path), inside)
-    return SourceModel.of_folder(folder, shape, vocabulary, found, languages=languages)
+    given = folder, shape, vocabulary, folder.tensors("transformer."), table, HEAD, inside
+    return SourceModel.of_folder(*given, languages=languages)
 
 
 def _languages(folder: Folder, count: int) -> tuple[str, ...]:
     """The codes of the rows of the language table; numbers where the configuration has none."""
     names = [str(number) for number in range(count)]
-    numbers = folder.config.get("lang2id") or {}
-    for name, number in numbers.items():
+    for name, number in (folder.get("lang2id") or {}).items():
         if not isinstance(number, int) or not 0 <= number < count:
-            file = folder.path / "config.json"
-            raise UserError(f"{file}: ids in `lang2id` must lie below {count}, got {number!r}")
+            raise UserError(
+                f"{folder.file}: ids in `lang2id` must lie below {count}, got {number!r}"
+            )
         names[number] = str(name)
     return tuple(names)
