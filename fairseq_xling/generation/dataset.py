@@ -106,11 +106,10 @@ class TranslationDataset(FairseqDataset):
             ]
             net_input |= {"order": pad_rows(orders, -1), "tgt_lengths": torch.tensor(lengths)}
             if self.further is not None:
+                rows = zip(numbers, targets, sources, lengths, strict=True)
                 tables = [
                     frame_further(self.further[i].reshape(len(row), -1), len(source), length)
-                    for i, row, source, length in zip(
-                        numbers, targets, sources, lengths, strict=True
-                    )
+                    for i, row, source, length in rows
                 ]
                 further = pad_tables(tables, max(lengths))
                 net_input |= {} if further is None else {"further": further}

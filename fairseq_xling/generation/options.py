@@ -47,32 +47,28 @@ class TranslationOptions(FairseqDataclass):
         default="identity",
         metadata={
             "help": "translation: source of the order and the length: identity (the source "
-            "sentence), "
-            "oracle (alignments of the data folder), predicted (the model's --auxiliary order "
-            "head), relative (its --auxiliary relative head, which orders some of the source "
-            "tokens)"
+            "sentence), oracle (alignments of the data folder), predicted (the model's "
+            "--auxiliary order head), relative (its --auxiliary relative head, which orders some "
+            "of the source tokens)"
         },
     )
     length_candidates: int = field(
         default=2,
         metadata=ranged(
-            "translation: lengths to try per sentence with predicted or relative",
-            CANDIDATES,
+            "translation: lengths to try per sentence with predicted or relative", CANDIDATES
         ),
     )
     order_beam: int = field(
         default=10,
         metadata=ranged(
-            "translation: beam width of the search for an order with relative",
-            HYPOTHESES,
+            "translation: beam width of the search for an order with relative", HYPOTHESES
         ),
     )
     length_weight: float = field(
         default=1.0,
         metadata=ranged(
-            "translation: weight of a candidate order's log-probability relative to that "
-            "of "
-            "its tokens",
+            "translation: weight of a candidate order's log-probability relative to that of its "
+            "tokens",
             ANY,
         ),
     )
@@ -166,18 +162,15 @@ def shared_emission(models: Sequence[Any], ordering: str) -> Emission:
 
 
 def check_reading(cfg: Any, emission: Emission) -> None:
-    """Reject options of reading that have no effect on the emission, or only with another option.
-
-    Args:
-        cfg: `TranslationOptions`.
-    """
+    """Reject options of reading that have no effect on the emission or with another option."""
+    said = _as_options(emission.facts())
     for name in ("blank_penalty", "word_bonus", "lookahead"):
         value = getattr(cfg, name)
         given = value is not None and value is not False
         if given and name not in {*emission.tuned, *emission.options}:
             raise UserError(
-                f"`--{option_name(name)}` has no effect on a model with `--emission "
-                f"{_as_options(emission.facts())}`" + ("" if value is True else f", got {value}")
+                f"`--{option_name(name)}` has no effect on a model with `--emission {said}`"
+                + ("" if value is True else f", got {value}")
             )
     if cfg.lookahead:
         if cfg.slot_beam > 1:
@@ -191,22 +184,17 @@ def check_reading(cfg: Any, emission: Emission) -> None:
             )
     if cfg.slot_beam > 1 and not emission.searches:
         raise UserError(
-            "`--slot-beam` must be 1 for a model with `--emission "
-            f"{_as_options(emission.facts())}`, which has no search, got {cfg.slot_beam}"
+            f"`--slot-beam` must be 1 for a model with `--emission {said}`, which has no search, "
+            f"got {cfg.slot_beam}"
         )
     if cfg.shortlist is not None and not emission.lists:
         raise UserError(
-            "`--shortlist` has no effect on a model with `--emission "
-            f"{_as_options(emission.facts())}`, got {cfg.shortlist}"
+            f"`--shortlist` has no effect on a model with `--emission {said}`, got {cfg.shortlist}"
         )
 
 
 def check_candidates(cfg: Any, emission: Emission, candidates: int, nbest: int) -> None:
-    """Reject more hypotheses than there are.
-
-    Args:
-        candidates: hypotheses for each sentence.
-    """
+    """Reject more hypotheses, ``nbest``, than the ``candidates`` for each sentence."""
     if nbest > candidates:
         more = " and a larger `--slot-beam` has more" if emission.searches else ""
         raise UserError(

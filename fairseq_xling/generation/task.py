@@ -177,9 +177,6 @@ class Translates:
         dataset: Any,
         max_tokens: Optional[int] = None,
         max_sentences: Optional[int] = None,
-        num_shards: int = 1,
-        shard_id: int = 0,
-        num_workers: int = 0,
         **kwargs: Any,
     ):
         """Every sentence once for a dataset of translation, even where a batch is not full.
@@ -191,15 +188,8 @@ class Translates:
                 where it has nothing to translate.
         """
         if not isinstance(dataset, TranslationDataset):
-            return super().get_batch_iterator(
-                dataset,
-                max_tokens,
-                max_sentences,
-                num_shards=num_shards,
-                shard_id=shard_id,
-                num_workers=num_workers,
-                **kwargs,
-            )
+            return super().get_batch_iterator(dataset, max_tokens, max_sentences, **kwargs)
+        num_shards = kwargs.get("num_shards", 1)
         batches = list(dataset.batches(Limits(max_tokens, max_sentences)))
         if len(batches) < self.cfg.num_shards * num_shards and self.cfg.num_shards > 1:
             raise UserError(
@@ -210,8 +200,8 @@ class Translates:
             dataset,
             batches,
             num_shards=num_shards * self.cfg.num_shards,
-            shard=shard_id + num_shards * self.cfg.shard_id,
-            num_workers=num_workers,
+            shard=kwargs.get("shard_id", 0) + num_shards * self.cfg.shard_id,
+            num_workers=kwargs.get("num_workers", 0),
         )
 
     @exits_on_user_error

@@ -97,38 +97,11 @@ class Translator:
                 have no effect on it, are of another type or out of their range.
         """
         arguments.path("model", model)
-        return cls.of(
-            Encoder.load(model, data, device),
-            str(model),
-            source=source,
-            target=target,
-            precision=precision,
-            int8=int8,
-            **options,
-        )
-
-    @classmethod
-    def of(
-        cls,
-        encoder: Encoder,
-        name: str,
-        *,
-        source: str | None = None,
-        target: str | None = None,
-        precision: str = AUTO,
-        int8: bool = False,
-        **options: Any,
-    ) -> "Translator":
-        """The same of a model that is loaded; its task gets the options. On a CPU the model can
-        only read from then on.
-
-        Args:
-            name: of the model, for messages.
-        """
+        encoder = Encoder.load(model, data, device)
         task = encoder.task
         if not isinstance(task, Translates) or not getattr(encoder.model, "reorders", False):
             raise UserError(
-                f"{name}: must be a model with a TRILayer, of `--task cdlm`, to translate"
+                f"{model}: must be a model with a TRILayer, of `--task cdlm`, to translate"
             )
         for argument, lang in (("source", source), ("target", target)):
             if lang is not None:
@@ -138,7 +111,7 @@ class Translator:
         number = "fp32" if int8 and precision == AUTO else resolve(precision, kind)
         if number == "fp16":
             encoder.model.half()
-        options.setdefault("ordering", default_ordering(encoder.model))
+        options.setdefault("ordering", _default_ordering(encoder.model))
         settings = {
             **_DEFAULTS,
             "source_lang": source,
@@ -239,12 +212,9 @@ def _raising() -> Iterator[None]:
         raise program_error(error) from None
 
 
-def default_ordering(model: Any) -> str:
+def _default_ordering(model: Any) -> str:
     """The ordering that suits a model: the only one of its emission, or that of its head."""
-    only = model.emission.orderings
-    if only:
+    if only := model.emission.orderings:
         return only[0]
-    suited = [
-        name for name in orderings if getattr(orderings[name], "head", None) in model.auxiliary
-    ]
-    return suited[0] if suited else "identity"
+    heads = ((name, getattr(orderings[name], "head", None)) for name in orderings)
+    return next((name for name, head in heads if head in model.auxiliary), "identity")

@@ -62,7 +62,14 @@ def export(
         trained_by(state),
         {"exported": {"versions": versions(), "sha256": sha256(checkpoint)}},
     )
-    names = write_vocabulary(source, folder)
+    # What cuts the text of each language and numbers it; `TextEncoder` reads it from there.
+    models = map(mode_of(source).model_name, source.languages)
+    pieces = dict.fromkeys(pieces_file(source.path, model).name for model in models)
+    names = [*source.meta["dictionaries"], *pieces]
+    for name in names:
+        shutil.copyfile(source.path / name, folder / name)
+    kept = {name: source.meta[name] for name in _KEPT if name in source.meta}
+    write_json(folder / META, {**kept, "files": describe_files(folder, names)})
     size = sum((folder / name).stat().st_size for name in (MODEL, META, *names)) / 1e6
     return f"{','.join(encoder.languages)}, {size:.1f} MB"
 
@@ -84,26 +91,6 @@ def chosen_language(encoder: SeparableEncoder, language: str | None) -> str:
     if language not in languages:
         raise UserError(f"`--language` must name one of {', '.join(languages)}, got {language!r}")
     return language
-
-
-def write_vocabulary(source: DataFolder, folder: Path) -> list[str]:
-    """Copy what cuts text and numbers it, with a ``meta.json``; `TextEncoder` reads it from there.
-
-    Returns:
-        The names of the copied files.
-    """
-    names = [*source.meta["dictionaries"], *_pieces(source)]
-    for name in names:
-        shutil.copyfile(source.path / name, folder / name)
-    kept = {name: source.meta[name] for name in _KEPT if name in source.meta}
-    write_json(folder / META, {**kept, "files": describe_files(folder, names)})
-    return names
-
-
-def _pieces(folder: DataFolder) -> list[str]:
-    """The files that cut the text of each language, by name."""
-    models = map(mode_of(folder).model_name, folder.languages)
-    return list(dict.fromkeys(pieces_file(folder.path, model).name for model in models))
 
 
 def _without_places(settings: Any) -> Any:

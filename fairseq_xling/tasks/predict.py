@@ -201,18 +201,12 @@ class Parser:
         found: list[ParsedSentence] = []
         with progress(len(sentences), f"parse {lang}", "sentences") as bar:
             for start in range(0, len(sentences), _BLOCK):
-                items = [
-                    _item(number, words)
-                    for number, words in enumerate(sentences[start : start + _BLOCK], start + 1)
-                ]
+                items = []
+                for number, words in enumerate(sentences[start : start + _BLOCK], start + 1):
+                    tags, rows = (_UNKNOWN,) * len(words), tuple(range(len(words)))
+                    items.append(TreeItem("sentence", number, tuple(words), tags, None, (), rows))
                 trees = self._predictor.predict_items(lang, items, max_tokens, bar.update)
                 for heads, relations, *tags in trees:
                     upos = list(tags[0]) if tags else []
                     found.append(ParsedSentence(upos, list(heads), list(relations)))
         return found
-
-
-def _item(number: int, words: Sequence[str]) -> TreeItem:
-    words = tuple(words)
-    tags = (_UNKNOWN,) * len(words)
-    return TreeItem("sentence", number, words, tags, None, (), tuple(range(len(words))))

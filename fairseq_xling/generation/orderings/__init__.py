@@ -81,4 +81,3 @@ class Ordering:
     @abstractmethod
     def __call__(self, sources: Sources) -> Candidates:
         """The candidates for a batch; ``models`` and ``sources.middles`` are in the same order."""
-

@@ -139,7 +139,17 @@ class C3(Format):
             for number, question in enumerate(questions, start=1):
                 found += 1
                 with one_row():
-                    yield _c3_item(path, entry, number, context or None, question, given)
+                    place = f"{where}, question {number}"
+                    text = get_value(place, question, "question", str)
+                    choices = read_choices(place, question, "choice")
+                    answer = question.get("answer")
+                    if answer is not None and answer not in choices:
+                        raise UserError(
+                            f"{place}: `answer` must be one of the choices, got {shown(answer)}"
+                        )
+                    label = None if answer is None else choices.index(answer)
+                    fields = str(path), 0, text, choices, context or None, label, question
+                    yield C3Item(*fields, entry, number, given)
         if not found:
             raise UserError(f"{path}: contains no questions")
 
@@ -160,19 +170,6 @@ class C3(Format):
         with atomic_write(path, "w") as file:
             json.dump(content, file, ensure_ascii=False, indent=1)
             file.write("\n")
-
-
-def _c3_item(
-    path: Path, entry: int, number: int, context: str | None, question: Any, given: Sequence[Any]
-) -> C3Item:
-    where = f"{path}: entry {entry}, question {number}"
-    text = get_value(where, question, "question", str)
-    choices = read_choices(where, question, "choice")
-    answer = question.get("answer")
-    if answer is not None and answer not in choices:
-        raise UserError(f"{where}: `answer` must be one of the choices, got {shown(answer)}")
-    label = None if answer is None else choices.index(answer)
-    return C3Item(str(path), 0, text, choices, context, label, question, entry, number, given)
 
 
 _BLANK = re.compile(r"#idiom\d+#")

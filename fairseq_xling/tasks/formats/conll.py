@@ -217,14 +217,21 @@ class _Places(NamedTuple):
 
 
 def _find_places(path: Path, line: int, cells: Sequence[str], columns: Columns) -> _Places:
-    """The columns of a file whose first row is ``cells``."""
-    token = _place(path, line, len(cells), columns, "token", 0)
-    tag = _place(path, line, len(cells), columns, "tag", -1)
+    """The columns of a file whose first row is ``cells``, not negative."""
+    width, found = len(cells), []
+    for field, default in (("token", 0), ("tag", -1)):
+        place = column_number(columns, field, None, default)
+        if not -width <= place < width:
+            raise UserError(
+                f"{path}:{line}: has no column {place} (`{field}`), only {width} columns"
+            )
+        found.append(place % width)
+    token, tag = found
     if token == tag and "tag" in columns:
         raise UserError(f"`--columns` must give token and tag a column each, got {tag} for both")
     if token != tag:
         refuse_headings(f"{path}:{line}", {"token": cells[token], "tag": cells[tag]}, "remove it")
-    return _Places(len(cells), token, tag)
+    return _Places(width, token, tag)
 
 
 def _item(
@@ -281,14 +288,6 @@ def _refuse_numbers(items: Sequence[TaggedItem]) -> None:
             f"{first.place}: tokens must be words, got the numbers of rows, {first.words[0]}, ...; "
             "name the columns, as by `--columns token=1,tag=2`"
         )
-
-
-def _place(path: Path, line: int, width: int, columns: Columns, field: str, default: int) -> int:
-    """The column of a field, not negative."""
-    place = column_number(columns, field, None, default)
-    if not -width <= place < width:
-        raise UserError(f"{path}:{line}: has no column {place} (`{field}`), only {width} columns")
-    return place % width
 
 
 def _cell(place: str, cell: str, field: str) -> str:

@@ -70,10 +70,10 @@ class Squad(Format):
         """See `Format`; errors name the question's id, or its paragraph."""
         check_columns(list(columns), "SQuAD")
         content = parse_json(path, read_text(path, "json"))
-        found = with_own_ids(_questions(path, content))
+        found = _with_own_ids(_questions(path, content))
         if not found:
             raise UserError(f"{path}: contains no questions")
-        yield from decided(path, found)
+        yield from _decided(path, found)
 
     @staticmethod
     def write(
@@ -95,13 +95,13 @@ def _questions(path: Path, content: Any) -> Iterator[QuestionItem]:
         where = f"{path}: article {a}"
         for p, paragraph in enumerate(get_value(where, article, "paragraphs", list), start=1):
             where = f"{path}: article {a}, paragraph {p}"
-            context = context_of(where, paragraph)
+            context = _context(where, paragraph)
             for q, question in enumerate(get_value(where, paragraph, "qas", list), start=1):
                 with one_row():
-                    yield question_item(path, f"{where}, question {q}", context, question)
+                    yield _question(path, f"{where}, question {q}", context, question)
 
 
-def with_own_ids(items: Iterable[QuestionItem]) -> list[QuestionItem]:
+def _with_own_ids(items: Iterable[QuestionItem]) -> list[QuestionItem]:
     """``items``, all of a file."""
     found: dict[str, QuestionItem] = {}
     for item in items:
@@ -112,7 +112,7 @@ def with_own_ids(items: Iterable[QuestionItem]) -> list[QuestionItem]:
     return list(found.values())
 
 
-def decided(path: Path, items: Sequence[QuestionItem]) -> Iterator[QuestionItem]:
+def _decided(path: Path, items: Sequence[QuestionItem]) -> Iterator[QuestionItem]:
     """``items``; those with an empty list of answers have none, if others of the file have some, as
     in ``squad_v2`` of Hugging Face's datasets, and none is said to be impossible."""
     empty = sum(item.empty for item in items)
@@ -127,28 +127,20 @@ def decided(path: Path, items: Sequence[QuestionItem]) -> Iterator[QuestionItem]
         yield replace(item, impossible=True) if declines and item.empty else item
 
 
-def context_of(where: str, given: Any) -> str:
-    """The context of an object, of bounded length; errors begin with ``where``."""
+def _context(where: str, given: Any) -> str:
     context = get_value(where, given, "context", str)
     check_bound("context", len(context), where)
     return context
 
 
-def question_item(path: Path, where: str, context: str, question: Any) -> QuestionItem:
-    """The item of a question, an object as in SQuAD's files.
-
-    Raises:
-        UserError: for a broken rule; begins with ``where``, or with the question's id.
-    """
+def _question(path: Path, where: str, context: str, question: Any) -> QuestionItem:
+    """The item of an object as in SQuAD's files; errors begin with ``where``, or with its id."""
     name = get_value(where, question, "id", str)
     where = f"{path}: question {name!r}"
     text = get_value(where, question, "question", str)
-    answers = question.get("answers")
-    if answers is None:
-        answers = []
-    check_kind(where, answers, "`answers`", list)
-    impossible = question.get("is_impossible")
-    empty = impossible is None and question.get("answers") == []
+    given, impossible = question.get("answers"), question.get("is_impossible")
+    answers = check_kind(where, [] if given is None else given, "`answers`", list)
+    empty = impossible is None and given == []
     impossible = False if impossible is None else impossible
     if not isinstance(impossible, bool):
         raise UserError(f"{where}: `is_impossible` must be true or false, got {shown(impossible)}")
@@ -177,9 +169,6 @@ def _span(where: str, context: str, answer: Any) -> tuple[int, int]:
     return begin, begin + len(text)
 
 
-_NEEDED, _FURTHER = ("id", "context", "question"), ("answers", "is_impossible")
-
-
 @formats.register("question_rows")
 class QuestionRows(Squad):
     """Rows with a context, a question and its answers, as Hugging Face's datasets has SQuAD.
@@ -195,16 +184,16 @@ class QuestionRows(Squad):
     def read(path: Path, columns: Columns) -> Iterator[QuestionItem]:
         """See `Format`; errors name the row, or the question's id."""
         check_columns(list(columns), "rows of questions as")
-        yield from decided(path, with_own_ids(_questions_of_rows(path)))
 
+        def questions() -> Iterator[QuestionItem]:
+            needed, further = ("id", "context", "question"), ("answers", "is_impossible")
+            for line, row in read_rows(path, needed, further):
+                with one_row():
+                    where = f"{path}:{line}"
+                    context, answers = _context(where, row), _answers(where, row.get("answers"))
+                    yield _question(path, where, context, {**row, "answers": answers})
 
-def _questions_of_rows(path: Path) -> Iterator[QuestionItem]:
-    for line, row in read_rows(path, _NEEDED, _FURTHER):
-        with one_row():
-            where = f"{path}:{line}"
-            context, answers = context_of(where, row), _answers(where, row.get("answers"))
-            question = {**row, "answers": answers}
-            yield question_item(path, where, context, question)
+        yield from _decided(path, _with_own_ids(questions()))
 
 
 def _answers(where: str, given: Any) -> list[dict[str, Any]] | None:

@@ -1,11 +1,16 @@
-"""Text in and out of fairseq's programs, in every kind of vocabulary."""
+"""Text in and out of fairseq's programs, in every kind of vocabulary; references as text."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
+import torch
 from fairseq.data import Dictionary
 
 from fairseq_xling.cli import main
-from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.generation.codec import FolderCodec
+from fairseq_xling.data.folder import PAD, SEP, UNK, DataFolder
+from fairseq_xling.generation.codec import FolderCodec, RawReference, References, difference
+from fairseq_xling.generation.dataset import Sentences, TranslationDataset
 
 ENGLISH = ["a dog runs .", "the cat sees a dog .", "cats run .", "the dog sees the cats ."] * 6
 GERMAN = ["ein Hund läuft .", "die Katze sieht einen Hund .", "Katzen laufen ."] * 8
@@ -46,20 +51,14 @@ def codec_of(folder, source, target, **options):
 
 @pytest.mark.parametrize("mode", ["joint", "union", "prefixed", "separate"])
 def test_raw_text_becomes_symbols_of_the_source_and_comes_back(prepared, mode):
-    codec = codec_of(prepared(mode, "en", "de"), "en", "de")
+    folder = prepared(mode, "en", "de")
+    codec, back = codec_of(folder, "en", "de"), codec_of(folder, "de", "en")
     for line in ("the cat sees a dog .", "a dog runs .", ""):
         symbols = codec.encode(line)
         assert all(symbol in codec.dictionaries[0] for symbol in symbols.split())
         assert codec.decode(symbols) == line
-
-
-@pytest.mark.parametrize("mode", ["joint", "union", "prefixed", "separate"])
-def test_symbols_of_the_target_become_text(prepared, mode):
-    folder = prepared(mode, "en", "de")
-    there, back = codec_of(folder, "en", "de"), codec_of(folder, "de", "en")
-    assert there.decode(back.encode("die Katze sieht einen Hund .")) == (
-        "die Katze sieht einen Hund ."
-    )
+    german = "die Katze sieht einen Hund ."
+    assert codec.decode(back.encode(german)) == german  # symbols of the target
 
 
 def test_an_unknown_word_stays_and_so_does_its_escaped_form(prepared):
@@ -92,3 +91,53 @@ def test_chinese_characters_are_joined_on_either_side(prepared, mode, joined):
             symbols = symbols.replace(" ", "").replace("▁", " ").strip()
             assert " " in symbols
         assert codec.decode(symbols) == "猫看见一只狗。"
+
+
+@pytest.fixture
+def dictionary():
+    found = Dictionary()
+    for word in ("<mask>", "<null>", "dog", "runs"):
+        found.add_symbol(word)
+    return found
+
+
+def rows(*ids):
+    return Sentences([np.array([*row, SEP]) for row in ids])
+
+
+def test_rows_of_the_same_tokens_get_their_own_text(dictionary):
+    references = References(dictionary)
+    target = torch.tensor([[6, UNK, SEP], [6, UNK, SEP], [7, SEP, PAD]])
+    references.expect({"target": target, "references": ["dog a", "dog b", "RUNS"]})
+    asked = [target[0], target[1], target[2, :2]]
+    found = [dictionary.string(row, escape_unk=True) for row in asked]
+    assert found == ["dog a", "dog b", "RUNS"]
+    assert all(type(one) is RawReference for one in found)
+
+
+def test_all_other_text_is_decoded(dictionary):
+    references = References(dictionary)
+    row = torch.tensor([6, UNK, SEP])
+    references.expect({"target": row[None], "references": ["dog a"]})
+    assert dictionary.string(row) == "dog <unk>"
+    assert dictionary.string(torch.tensor([7, UNK, SEP]), escape_unk=True) == "runs <<unk>>"
+
+
+def test_what_differs_is_counted_with_an_example():
+    target, raw = rows([6, 7], [6, UNK]), ["dog runs", "dog Ω"]
+    texts = {6: "dog", 7: "runs", UNK: "<unk>"}
+
+    def load():
+        return SimpleNamespace(decode=lambda ids: " ".join(texts[i] for i in ids[:-1].tolist()))
+
+    line = difference(TranslationDataset(target, 64, target, raw=raw), load)
+    assert line.startswith("1 of 2 references are not what their tokens say, such as 'dog Ω', of ")
+    assert "'dog <unk>'" in line
+    alike = TranslationDataset(target, 64, target, raw=["dog runs", "dog <unk>"])
+    assert difference(alike, load) is None
+
+
+def test_references_of_an_earlier_version_count_unknown_tokens():
+    target = rows([6], [UNK])
+    line = difference(TranslationDataset(target, 64, target), None)
+    assert line.startswith("1 of 2 references have unknown tokens, compared as <<unk>>; prepare")

@@ -6,7 +6,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from fairseq_xling.data.folder import CLS, NULL, PAD, SEP, SPECIALS
 from fairseq_xling.models.ctc_beam import prefix_beam
-from fairseq_xling.models.emissions import Reading
 
 WORDS = ([7, 8, 9], [10], [11, 12, 13, 14, 7, 8], [9, 9])
 
@@ -56,15 +55,6 @@ def test_the_best_token_of_each_slot_is_written_without_blanks_and_repeats(
             assert hypothesis["alignment"] == sorted(links)
             assert hypothesis["positional_scores"][-1] == 0
             assert hypothesis["score"] == pytest.approx(scores.sum().item() / (len(said) + 1), 1e-4)
-
-
-def test_a_sentence_is_translated_alone_as_in_company(translator, make_generator, make_sample):
-    generator = make_generator([translator])
-    together = generator.generate([translator], make_sample(*WORDS))
-    for words, (theirs,) in zip(WORDS, together, strict=True):
-        ((own,),) = generator.generate([translator], make_sample(words))
-        assert own["tokens"].tolist() == theirs["tokens"].tolist()
-        assert own["score"] == pytest.approx(theirs["score"], abs=1e-5)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 2.0])
@@ -187,7 +177,3 @@ def test_a_word_that_is_shown_replaces_the_state(make_model):
     direct = {"langs": torch.ones(1, 4, dtype=torch.long), "positions": order}
     expected = encoder.upper(torch.cat([same, middle[:, -1:]], 1), direct, None)[0]
     assert torch.allclose(found, expected, atol=1e-5)
-
-
-def test_reading_defaults_to_the_models_own_penalty():
-    assert Reading() == Reading(False, 0.0, None, None, False, 1)

@@ -50,10 +50,6 @@ def test_references_come_without_the_frame_they_are_compared_without(folder, tin
     assert "order" not in batch["net_input"]
 
 
-def test_text_without_references_has_no_target(folder):
-    assert TranslationDataset(folder.mono("test", "en"), 64)[np.array([0])]["target"] is None
-
-
 def test_orders_are_those_of_training(folder):
     source, target = folder.parallel("test", "de", "en")
     order = folder.order("test", "de", "en")

@@ -104,15 +104,3 @@ def masked(logits, others):
         return logits(states, pair).index_fill(1, torch.tensor(others), -torch.inf)
 
     return found
-
-
-def test_a_sentence_is_translated_alone_as_in_company(
-    make_model, make_generator, make_sample, shortlist
-):
-    model = make_model(emission="ctc", upsample=3, copy_embeddings=True)
-    generator = make_generator([model], candidate_tokens=CandidateTokens(shortlist))
-    together = generator.generate([model], make_sample(*WORDS))
-    for words, (theirs,) in zip(WORDS, together, strict=True):
-        ((own,),) = generator.generate([model], make_sample(words))
-        assert own["tokens"].tolist() == theirs["tokens"].tolist()
-        assert own["score"] == pytest.approx(theirs["score"], abs=1e-5)

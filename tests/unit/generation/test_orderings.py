@@ -9,6 +9,7 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import source_side
 from fairseq_xling.generation.orderings import Sources, orderings
 from fairseq_xling.models.auxiliary.order import Proposal
+from fairseq_xling.models.auxiliary.relative import first_place
 
 LIMIT = 24
 
@@ -22,12 +23,8 @@ def sources_of(models, sample, limit=LIMIT):
     return Sources(src, net_input["src_lengths"], middles, 1, limit, net_input)
 
 
-def options(count=1):
-    return SimpleNamespace(length_candidates=count)
-
-
-def test_the_orderings_are_found_by_name():
-    assert list(orderings) == ["identity", "oracle", "predicted", "relative"]
+def options(count=1, beam=10):
+    return SimpleNamespace(length_candidates=count, order_beam=beam)
 
 
 def test_the_identity_has_the_lengths_of_the_sources(make_model, make_sample):
@@ -47,12 +44,8 @@ def test_the_oracle_gives_back_what_the_data_folder_says(make_model, make_sample
 
 def test_the_oracle_says_where_there_is_nothing_to_read(make_model, make_sample):
     models = [make_model()]
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=r"^`--ordering oracle` reads the word alignments of a dat"):
         orderings["oracle"](options(), models)(sources_of(models, make_sample([7])))
-    assert str(error.value) == (
-        "`--ordering oracle` reads the word alignments of a data folder, but typed text has "
-        "none; use identity or predicted"
-    )
 
 
 @pytest.mark.parametrize("count", [1, 4])
@@ -101,20 +94,60 @@ def test_a_proposal_longer_than_the_positions_is_cut_and_still_ends(make_model, 
     assert found.order.tolist() == [[0, 1, 1, 4], [0, 1, 2, -1]]
 
 
-@pytest.mark.parametrize(("heads", "named"), [("", "none"), ("nsp", "nsp")])
-def test_a_model_without_the_head_is_refused(make_model, heads, named):
-    with pytest.raises(UserError) as error:
-        orderings["predicted"](options(), [make_model(heads)])
-    assert str(error.value) == (
-        "`--ordering predicted` needs a model trained with `--auxiliary order`, got one with "
-        f"{named}"
-    )
+@pytest.mark.parametrize("count", [1, 4])
+def test_orders_are_permutations_of_a_part_of_the_source_inside_the_frame(
+    make_model, make_sample, count
+):
+    model = make_model("relative")
+    sources = sources_of([model], make_sample(list(range(10, 20)), [7], []))
+    with torch.no_grad():
+        found = orderings["relative"](options(count), [model])(sources)
+    assert found.lengths.shape == (3 * count,)
+    for row, length in enumerate(found.lengths.tolist()):
+        order, last = found.order[row, :length].tolist(), int(sources.lengths[row // count]) - 1
+        assert (order[0], order[-1]) == (0, last)
+        assert len(set(order)) == length <= last + 1
+        assert all(0 < place < last for place in order[1:-1])
+        assert (found.order[row, length:] == -1).all()
+    assert len(set(found.lengths.tolist())) > 1
 
 
-def test_an_order_comes_from_one_model(make_model):
-    with pytest.raises(UserError) as error:
-        orderings["predicted"](options(), [make_model("order"), make_model("order")])
-    assert (
-        str(error.value)
-        == "`--ordering predicted` reads the order from one model, so `--path` must name one, got 2"
-    )
+def test_what_is_kept_and_how_it_is_ordered_are_the_head_s(make_model, make_sample):
+    """Token 3 is dropped for sure, and every pair turns round by habit."""
+    model = make_model("relative")
+    head = model.auxiliary["relative"]
+    with torch.no_grad():
+        for module in (head.order.query, head.order.key, head.target_language):
+            for parameter in module.parameters():
+                parameter.zero_()
+        head.order.habit.fill_(-1.0)
+    sources = sources_of([model], make_sample([10, 11, 12, 13], [14, 15]))
+    keep = torch.tensor([[-9.0, 9.0]]).repeat(2, 6, 1)
+    keep[0, 3] = torch.tensor([9.0, -9.0])
+    head.keep.forward = lambda words: keep
+    with torch.no_grad():
+        found = orderings["relative"](options(2, beam=1), [model])(sources)
+    assert found.order.tolist()[0] == [0, 4, 2, 1, 5]
+    assert found.order.tolist()[2] == [0, 2, 1, 3, -1]
+    assert found.lengths.tolist() == [5, 4, 4, 3]  # and with one token less
+    assert found.log_scores[0] == pytest.approx(0.0, abs=1e-4)
+    assert found.log_scores[1] == pytest.approx(-18.0, abs=1e-4)
+
+
+def test_a_source_token_stands_where_its_first_target_token_stands():
+    order = torch.tensor([[0, 3, 1, 3, -1, 4], [0, 2, 2, -1, -1, -1]])
+    real = torch.tensor([[True] * 6, [True, True, True, False, False, False]])
+    assert first_place(order, real, 5).tolist() == [[0, 2, -1, 1, 5], [0, -1, 1, -1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("ordering", "head", "other"),
+    [("predicted", "order", ""), ("predicted", "order", "nsp"), ("relative", "relative", "order")],
+)
+def test_models_that_cannot_be_ordered_so_are_refused(make_model, ordering, head, other):
+    rule = f"`--ordering {ordering}` needs a model trained with `--auxiliary {head}`, got one with "
+    with pytest.raises(UserError, match=f"^{rule}{other or 'none'}$"):
+        orderings[ordering](options(), [make_model(other)])
+    rule = f"`--ordering {ordering}` reads the order from one model, so `--path` must name one, got"
+    with pytest.raises(UserError, match=f"^{rule} 2$"):
+        orderings[ordering](options(), [make_model(head)] * 2)
