@@ -12,7 +12,7 @@ A BiLSTM baseline reads sentences as ids of words and of parts of speech, withou
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,6 @@ class ItemDataset(EpochDataset):
         if codec.vectors:
             words = pad_rows([row for i in samples for row in self._words[i]], 0)
             src["vectors"] = torch.from_numpy(codec.vectors.table)[words]
-        name = codec.lang
         return {
             "id": torch.tensor(list(samples)),
             "nsentences": len(samples),
@@ -154,7 +153,7 @@ class ItemDataset(EpochDataset):
             "items": [self.items[i] for i in samples],
             "net_input": {
                 "src": src,
-                "pair": (name, name),
+                "pair": (codec.lang, codec.lang),
                 "fields": pad_fields([e.fields for e in encoded], self.head.fills),
             },
         }
@@ -208,8 +207,8 @@ class WordTagCodec:
 
     def __init__(self, lang: str, words: Iterable[str], tags: Iterable[str]):
         self.lang = lang
-        self._words = _numbers(words, SPECIALS)
-        self._tags = _numbers(tags, FIRST_TAG)
+        self._words = {word: number for number, word in enumerate(words, start=SPECIALS)}
+        self._tags = {tag: number for number, tag in enumerate(tags, start=FIRST_TAG)}
 
     def words(self, words: Sequence[str]) -> list[np.ndarray]:
         """The id of each word, (1,)."""
@@ -232,7 +231,3 @@ class WordTagDataset(ItemDataset):
         found = self.head.encode(item, codec)
         found.fields["tags"] = codec.tags(given_tags(type(self.head), item))
         return found
-
-
-def _numbers(names: Iterable[str], first: int) -> Mapping[str, int]:
-    return {name: number for number, name in enumerate(names, start=first)}

@@ -140,13 +140,8 @@ class Codec:
     def report(self) -> None:
         """Warn once about everything that was too long since the last report."""
         for (how, limit), places in self._long.items():
-            logger.warning(
-                "%d items are longer than %s and were %s; the first is %s",
-                len(places),
-                limit,
-                how,
-                places[0],
-            )
+            line = "%d items are longer than %s and were %s; the first is %s"
+            logger.warning(line, len(places), limit, how, places[0])
         self._long = {}
 
 
@@ -198,7 +193,11 @@ def locate(units: Sequence[str], text: str) -> tuple[np.ndarray, np.ndarray]:
         match = np.arange(len(letters))
     else:
         spelt, (letters, places) = [_plain(unit) for unit in units], _letters(text, _plain)
-        match = _matches("".join(spelt), letters)
+        # The letter that each of the units' matches, by longest blocks, or -1.
+        match = np.full(sum(map(len, spelt)), -1)
+        blocks = SequenceMatcher(None, "".join(spelt), letters, autojunk=False)
+        for ours, theirs, size in blocks.get_matching_blocks():
+            match[ours : ours + size] = np.arange(theirs, theirs + size)
     sizes = np.array([len(unit) for unit in spelt])
     found = _fill(np.array(places), match, sizes, text)
     # Without letters: as the next unit that has some or, at the end of the text, the last.
@@ -218,14 +217,6 @@ def _letters(text: str, form: Callable[[str], str]) -> tuple[str, list[int]]:
     """The letters of ``text`` in that form, and the character that each comes from."""
     parts = [form(letter) if not letter.isspace() else "" for letter in text]
     return "".join(parts), [place for place, part in enumerate(parts) for _ in part]
-
-
-def _matches(ours: str, theirs: str) -> np.ndarray:
-    """The letter of ``theirs`` that each of ``ours`` matches, by longest blocks, or -1: (l,)."""
-    match = np.full(len(ours), -1)
-    for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
-        match[block.a : block.a + block.size] = np.arange(block.b, block.b + block.size)
-    return match
 
 
 def _fill(

@@ -14,7 +14,8 @@ from fairseq_xling.core.registry import unknown_name
 
 def setting(default: Any, range: Range = ANY, choices: tuple[str, ...] = ()) -> Any:
     """A field that determines training; ``range`` and ``choices`` as in `core.options`."""
-    return dataclasses.field(default=default, metadata={"range": range, "choices": choices})
+    about = {"range": range, "choices": choices}
+    return dataclasses.field(default=default, metadata=about)
 
 
 def at_test(default: Any, range: Range = ANY, choices: tuple[str, ...] = ()) -> Any:
@@ -29,67 +30,63 @@ class HeadOptions:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            value, choices = getattr(self, field.name), field.metadata["choices"]
-            rule = f"must be {' or '.join(choices)}" if choices else field.metadata["range"].rule
-            kept = (
-                value in choices
-                if choices
-                else isinstance(value, str) or (value in field.metadata["range"])
-            )
-            if not kept:
-                got = repr(value) if choices else value
-                raise UserError(f"`--head-options`: {field.name} {rule}, got {got}")
+            value, place = getattr(self, field.name), f"`--head-options`: {field.name}"
+            choices, range = field.metadata["choices"], field.metadata["range"]
+            if choices and value not in choices:
+                raise UserError(f"{place} must be {' or '.join(choices)}, got {value!r}")
+            if not isinstance(value, str) and value not in range:
+                raise UserError(f"{place} {range.rule}, got {value}")
 
 
-def parse_options(option: str, text: str, kind: type) -> Any:
+def parse_options(text: str, kind: type) -> Any:
     """A dataclass ``kind`` from ``name=value`` items separated by commas.
 
     >>> @dataclasses.dataclass
     ... class Sizes:
     ...     width: int = 4
     ...     rate: float = at_test(0.5)
-    >>> parse_options("--head-options", "width=8", Sizes)
+    >>> parse_options("width=8", Sizes)
     Sizes(width=8, rate=0.5)
     """
-    return kind(**_values(option, text, kind))
+    return kind(**_values(text, kind))
 
 
-def change_options(option: str, text: str, trained: Any) -> Any:
+def change_options(text: str, trained: Any) -> Any:
     """The settings of a trained head, with those in ``text`` replaced.
 
     >>> @dataclasses.dataclass
     ... class Sizes:
     ...     width: int = 4
     ...     rate: float = at_test(0.5)
-    >>> change_options("--head-options", "rate=0", Sizes(width=8))
+    >>> change_options("rate=0", Sizes(width=8))
     Sizes(width=8, rate=0.0)
     """
-    values = _values(option, text, type(trained))
+    values = _values(text, type(trained))
     free = [field.name for field in dataclasses.fields(trained) if field.metadata.get("at_test")]
     for name in values:
         if name not in free:
             known = ", ".join(free) or "none of this head's"
             raise UserError(
-                f"`{option}` of a trained model must be among those for reading and counting "
+                "`--head-options` of a trained model must be among those for reading and counting "
                 f"({known}), got {name!r}"
             )
     return dataclasses.replace(trained, **values)
 
 
-def _values(option: str, text: str, kind: type) -> dict[str, Any]:
+def _values(text: str, kind: type) -> dict[str, Any]:
     fields = {field.name: field.type for field in dataclasses.fields(kind)}
     values = {}
     for piece in _pieces(text, fields):
         name, _, value = piece.partition("=")
         if name not in fields:
-            raise UserError(f"`{option}`: {unknown_name('setting', name, list(fields))}")
+            raise UserError(f"`--head-options`: {unknown_name('setting', name, list(fields))}")
         if name in values:
-            raise UserError(f"`{option}` must name {name!r} once, got it twice")
+            raise UserError(f"`--head-options` must name {name!r} once, got it twice")
         try:
             values[name] = fields[name](value)
         except ValueError:
             raise UserError(
-                f"`{option}`: {name} must be of type {fields[name].__name__}, got {value!r}"
+                f"`--head-options`: {name} must be of type {fields[name].__name__}, got {value!r}"
             ) from None
     return values
 

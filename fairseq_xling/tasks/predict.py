@@ -91,7 +91,7 @@ class Predictor:
                 "bilstm_baseline"
             )
         head = task.head
-        head.options = change_options("--head-options", head_options, head.options)
+        head.options = change_options(head_options, head.options)
         if format:  # not among the overrides: an older checkpoint has no such option
             task.format = find_format(head.format, format)
         task.skip_bad = skip_bad

@@ -18,8 +18,6 @@ from fairseq_xling.mapping.normalize import normalize, parse_steps
 from fairseq_xling.mapping.text_vectors import WORD_MARK, read_first_words
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 
-OURS = ".safetensors"  # ending of the files of `fairseq-xling embed` and `map`
-
 
 @dataclass(frozen=True)
 class WordVectors:
@@ -37,10 +35,6 @@ class WordVectors:
         """D."""
         return self.vectors.shape[1]
 
-    def as_file(self) -> Vectors:
-        """The same as `fairseq-xling map` reads it."""
-        return Vectors(self.vectors, self.counts, list(self.words))
-
 
 def read_word_vectors(path: str | Path, most: int) -> WordVectors:
     """The vectors of the ``most`` frequent words of a file of `fairseq-xling embed`, or ``.vec``.
@@ -48,15 +42,13 @@ def read_word_vectors(path: str | Path, most: int) -> WordVectors:
     Subwords inside a word, and words that never occur, are left out.
     """
     path = Path(path)
-    if path.name.endswith(OURS):
+    if path.suffix == ".safetensors":  # of `fairseq-xling embed` and `map`
         found = read_vectors(path)
         if found.symbols is None:
             raise UserError(f"{path}: its vectors have no words; make it from a data folder")
+        marked = np.array([symbol.startswith(WORD_MARK) for symbol in found.symbols], dtype=bool)
         order = np.argsort(-found.counts, kind="stable")
-        order = np.array(
-            [i for i in order if found.counts[i] > 0 and found.symbols[i].startswith(WORD_MARK)],
-            dtype=np.int64,
-        )[:most]
+        order = order[(marked & (found.counts > 0))[order]][:most]
         words = [found.symbols[i].removeprefix(WORD_MARK) for i in order]
         vectors, counts = found.vectors[order], found.counts[order]
     else:
@@ -171,7 +163,7 @@ def _learn(read: Mapping[str, WordVectors], work: Path, seed: int) -> np.ndarray
         work.mkdir(parents=True, exist_ok=True)
         moving, fixed = (work / f"{side}.safetensors" for side in ("moving", "fixed"))
         for path, vectors in zip((moving, fixed), read.values(), strict=True):
-            write_vectors(path, vectors.as_file())
+            write_vectors(path, Vectors(vectors.vectors, vectors.counts, list(vectors.words)))
         options = MapOptions(str(fixed), str(moving), str(output), (seed, seed + 1, seed + 2))
         map_vectors("adversarial", options, METHODS["adversarial"].options())
     width = next(iter(read.values())).width

@@ -70,7 +70,7 @@ class HeadTask(ItemTask):
         self.columns = parse_columns(cfg.columns)
         self.kind = heads[cfg.head]
         self.format = find_format(self.kind.format, cfg.format)
-        self._options = parse_options("--head-options", cfg.head_options, self.kind.Options)
+        self._options = parse_options(cfg.head_options, self.kind.Options)
         # Part of a checkpoint, which restores it before the head is requested: a model's labels
         # must not depend on what the training file contains later.
         self.state.add_factory("labels", self._labels)

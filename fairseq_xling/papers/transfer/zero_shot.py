@@ -358,7 +358,7 @@ class ZeroShot(Study):
         if o.head != meant:
             raise UserError(f"`--head` must be {meant} with `--preset {o.preset}`, got {o.head}")
         head = heads[o.head]
-        parse_options("--head-options", o.head_options, head.Options)
+        parse_options(o.head_options, head.Options)
         known = list(head.scores(dict.fromkeys(head.count_names, 0.0)))
         if o.figure not in known:
             raise unknown_name("`--metric`", o.metric, known)

@@ -8,7 +8,7 @@ B items, R rows (R = B where an item has one row), T tokens, D width.
 
 import logging
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +78,7 @@ class Head(ABC):
         """The labels of an item, by kind, in the order of `Item.place_of`; unannotated, none."""
 
     @classmethod
-    def inventory(cls, items: Sequence[Item], options: Any) -> Mapping[str, Sequence[str]]:
+    def inventory(cls, items: Sequence[Item], options: Any) -> Mapping[str, list[str]]:
         """What else a head keeps of the training items, by kind, in the order that numbers it.
 
         Unlike the labels of `labels_of`, those of other files need not be among these.
@@ -139,11 +139,11 @@ def find_labels(
         UserError: for an item that lacks what the head's ``options`` need; names file and line.
             Also where most labels occur once, so that another column was read as labels.
     """
-    items, found = list(items), {}
+    items, found = list(items), defaultdict(set)
     totals: Counter[str] = Counter()
     for item in items:
         for kind, names in head.labels_of(item).items():
-            found.setdefault(kind, set()).update({*names} - {UNTAGGED})
+            found[kind] |= {*names} - {UNTAGGED}
             totals[kind] += len(names)
     for kind, total in totals.items():
         if total >= _TELLING and 2 * len(found[kind]) > total:
@@ -153,8 +153,7 @@ def find_labels(
                 "column with `--columns`"
             )
     labels = {kind: sorted(names) for kind, names in sorted(found.items())}
-    more = head.inventory(items, options or head.Options())
-    return {**labels, **{kind: list(names) for kind, names in more.items()}}
+    return {**labels, **head.inventory(items, options or head.Options())}
 
 
 def check_labels(head: Head, items: Iterable[Item]) -> None:
@@ -187,13 +186,8 @@ def count_items(head: type[Head], option: str, path: Path, items: Iterable[Item]
     if bare == count:
         raise UserError(f"`{option}` {path}: nothing in it is annotated")
     if bare:
-        logger.warning(
-            "%s: %d of %d items have no annotation to learn or count; the first is %s",
-            path,
-            bare,
-            count,
-            first,
-        )
+        line = "%s: %d of %d items have no annotation to learn or count; the first is %s"
+        logger.warning(line, path, bare, count, first)
     return count
 
 

@@ -204,7 +204,9 @@ def keep_states(
             rows: list[np.ndarray] = [np.zeros(0)] * len(block)
             for indices, states, _ in encoder.states(block, lang, max_tokens):
                 for number, index in enumerate(indices):
-                    rows[index] = _inner(states[:, number], len(block[index]), layers)
+                    # Of <s>, the subwords, </s>; a row as long as the batch may have been cut.
+                    kept = min(len(block[index]) - 1, states.shape[2] - 2)
+                    rows[index] = states[list(layers), number, 1 : 1 + kept].cpu().numpy()
             whole = np.concatenate(rows, axis=1)
             found = {names[layer]: whole[n] for n, layer in enumerate(layers)}
             found["sizes"] = np.array([one.shape[1] for one in rows])
@@ -212,15 +214,6 @@ def keep_states(
             bar.update(len(block))
     arrays.finish()
     write_json(meta, {"settings": wanted, "done": True})
-
-
-def _inner(states: Tensor, size: int, layers: Sequence[int]) -> np.ndarray:
-    """(L, n, D): the subwords of a text of ``size`` ids, from the states (L+1, T, D) of its row.
-
-    The row is ``<s>``, the subwords, ``</s>``; a row as long as the batch may have been cut.
-    """
-    kept = min(size - 1, states.shape[1] - 2)
-    return states[list(layers), 1 : 1 + kept].cpu().numpy()
 
 
 def open_spans(

@@ -86,7 +86,7 @@ def prepared(name, tmp_path, count=160):
         path = tmp_path / split
         path.write_text("".join(write(draw) + "\n" for _ in range(count)))
         sets.append(list(find_format(kind.format, "").read(path, {})))
-    settings = parse_options("--head-options", options, kind.Options)
+    settings = parse_options(options, kind.Options)
     head = kind(find_labels(kind, sets[0], settings), settings)
     contents = count_contents(kind, sets[0], 2)
     codec = WordTagCodec("en", *contents)

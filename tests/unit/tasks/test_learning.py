@@ -156,7 +156,7 @@ def prepared(name, codec, tmp_path):
         path.write_text(write(draw), encoding="utf-8")
         sets.append(list(find_format(head_class.format, chosen).read(path, fields)))
     options = ",".join(filter(None, (options, "dropout=0")))
-    settings = parse_options("--head-options", options, head_class.Options)
+    settings = parse_options(options, head_class.Options)
     head = head_class(find_labels(head_class, sets[0], settings), settings)
     return head, *(ItemDataset([(codec, 0, items)], head) for items in sets)
 

@@ -9,10 +9,10 @@ from fairseq_xling.tasks.options import change_options, parse_options
 
 def test_what_counts_can_be_changed_after_training_and_the_rest_stays():
     trained = ParsingOptions(arc_dim=7, dropout=0.2)
-    changed = change_options("--head-options", "punctuation=drop", trained)
+    changed = change_options("punctuation=drop", trained)
     assert changed == ParsingOptions(arc_dim=7, dropout=0.2, punctuation="drop")
-    assert change_options("--head-options", "", trained) == trained
-    changed = change_options("--head-options", "null_threshold=2,stride=9", SpanQaOptions())
+    assert change_options("", trained) == trained
+    changed = change_options("null_threshold=2,stride=9", SpanQaOptions())
     assert changed == SpanQaOptions(null_threshold=2.0, stride=9)
 
 
@@ -28,7 +28,7 @@ def test_what_counts_can_be_changed_after_training_and_the_rest_stays():
 )
 def test_what_is_part_of_the_model_cannot(head, text, message):
     with pytest.raises(UserError) as error:
-        change_options("--head-options", text, heads[head].Options())
+        change_options(text, heads[head].Options())
     assert message in str(error.value)
 
 
@@ -51,5 +51,5 @@ def test_what_is_part_of_the_model_cannot(head, text, message):
 )
 def test_settings_that_cannot_be_are_one_line(head, text, message):
     with pytest.raises(UserError) as error:
-        parse_options("--head-options", text, heads[head].Options)
+        parse_options(text, heads[head].Options)
     assert str(error.value).startswith(f"`--head-options`{message}")

@@ -62,7 +62,7 @@ def test_accuracy_is_the_share_of_right_labels(head):
 
 @pytest.mark.parametrize("head", [Classification, MultipleChoice])
 def test_its_dropout_is_a_setting(head):
-    options = parse_options("--head-options", "dropout=0.5", head.Options)
+    options = parse_options("dropout=0.5", head.Options)
     assert head({"label": ["a"]}, options).network(3).dropout.p == 0.5
 
 
@@ -112,7 +112,7 @@ def test_question_and_answer_come_first_and_the_passage_second(chooser, codec):
 
 
 def test_the_passage_comes_first_on_request(codec):
-    options = parse_options("--head-options", "first=passage", MultipleChoice.Options)
+    options = parse_options("first=passage", MultipleChoice.Options)
     one, ids = codec(), codec().text
     encoded = MultipleChoice({}, options).encode(choice(1, "cat", "the", context="he sees"), one)
     assert encoded.rows[0].tolist() == [CLS, *ids("he sees"), SEP, *ids("who ran cat"), SEP]

@@ -156,7 +156,7 @@ def test_words_with_the_tags_that_are_named_are_not_counted():
         ("drop:PU, PUNCT", 2.0, 2.0),
         ("drop:PU,NN,PUNCT,dropout=0", 1.0, 1.0),
     ):
-        options = parse_options("--head-options", f"punctuation={text}", ParsingOptions)
+        options = parse_options(f"punctuation={text}", ParsingOptions)
         sums = total_counts(Parsing(LABELS, options), gold, found)
         assert (sums["heads"], sums["words"]) == (heads, words)
 

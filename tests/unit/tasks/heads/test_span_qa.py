@@ -100,7 +100,7 @@ def item(context=LONG, *answers, question="the house", name="q", impossible=Fals
 
 
 def head(text="", labels=()):
-    return SpanQa(dict(labels), parse_options("--head-options", text, SpanQa.Options))
+    return SpanQa(dict(labels), parse_options(text, SpanQa.Options))
 
 
 DECLINES = {"answer": ["none"]}
