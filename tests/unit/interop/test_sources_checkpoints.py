@@ -80,25 +80,31 @@ def test_numbers_of_byte_pieces_are_spelt_out_where_their_list_is_beside_them(tm
         read_from(tmp_path)
 
 
+NOT_OURS = "unsupported architecture: "
+
+
 @pytest.mark.parametrize(
-    ("name", "value", "rule"),
+    ("option", "value", "rule"),
     [
         (
             "activation_fn",
             "tanh",
-            "must be one of gelu, gelu_accurate, gelu_fast, relu, got 'tanh'",
+            f"{NOT_OURS}`activation_fn` must be one of gelu, gelu_accu",
         ),
-        ("encoder_learned_pos", False, "must be True, got False"),
-        ("encoder_layers_to_keep", "0", "must be '', got '0'"),
+        ("encoder_learned_pos", False, f"{NOT_OURS}`encoder_learned_pos` must be True, got False"),
+        ("encoder_layers_to_keep", "0", f"{NOT_OURS}`encoder_layers_to_keep` must be '', got '0'"),
+        ("encoder_layers", "2", "`encoder_layers` must be an integer of at least 1, got '2'"),
+        ("encoder_layers", 10**9, "must have tensors of its 1000000000 layers, got "),
+        ("encoder_attention_heads", 0, "`encoder_attention_heads` must be an integer of at least"),
+        ("dropout", "0.1", "`dropout` must lie in [0, 1], got '0.1'"),
     ],
 )
-def test_variants_that_our_layers_cannot_represent_are_refused(name, value, rule, tmp_path):
+def test_options_that_our_layers_cannot_represent_are_refused(tmp_path, option, value, rule):
     write_fairseq_roberta(tmp_path)
     checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
-    setattr(checkpoint["cfg"]["model"], name, value)
+    setattr(checkpoint["cfg"]["model"], option, value)
     torch.save(checkpoint, tmp_path / "model.pt")
-    line = re.escape(f"{tmp_path}/model.pt: unsupported architecture: `{name}` {rule}")
-    with pytest.raises(UserError, match=f"^{line}$"):
+    with pytest.raises(UserError, match=f"^{re.escape(f'{tmp_path}/model.pt: {rule}')}.*$"):
         read_from(tmp_path)
 
 
@@ -132,21 +138,3 @@ def test_missing_and_wrong_dictionaries_and_checkpoints_of_other_models_are_name
     assert message().startswith(f"{path}: unsupported architecture 'transformer'; supported: fai")
     torch.save({"weights": torch.ones(1)}, path)
     assert message() == f"{path}: not a fairseq checkpoint (it contains no model)"
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "rule"),
-    [
-        ("encoder_layers", "2", "`encoder_layers` must be an integer of at least 1, got '2'"),
-        ("encoder_layers", 10**9, "must have tensors of its 1000000000 layers, got "),
-        ("encoder_attention_heads", 0, "`encoder_attention_heads` must be an integer of at least"),
-        ("dropout", "0.1", r"`dropout` must lie in \[0, 1\], got '0.1'"),
-    ],
-)
-def test_options_of_a_wrong_kind_are_refused_in_one_line(tmp_path, option, value, rule):
-    write_fairseq_roberta(tmp_path)
-    checkpoint = torch.load(tmp_path / "model.pt", weights_only=False)
-    setattr(checkpoint["cfg"]["model"], option, value)
-    torch.save(checkpoint, tmp_path / "model.pt")
-    with pytest.raises(UserError, match=f"model.pt: {rule}"):
-        read_from(tmp_path)

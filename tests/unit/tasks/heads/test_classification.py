@@ -1,16 +1,13 @@
 """A label for texts, and one of several candidates."""
 
-import numpy as np
 import pytest
 import torch
-from torch import nn
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP
-from fairseq_xling.tasks.dataset import ItemDataset
 from fairseq_xling.tasks.formats.choices import ChoiceItem
 from fairseq_xling.tasks.formats.texts import TextItem
-from fairseq_xling.tasks.heads import IGNORE, find_labels
+from fairseq_xling.tasks.heads import IGNORE, find_labels, total_counts
 from fairseq_xling.tasks.heads.classification import Classification, MultipleChoice
 from fairseq_xling.tasks.options import parse_options
 
@@ -38,14 +35,21 @@ def test_a_pair_is_one_row_of_two_segments(head, codec):
     assert head.encode(item(None), codec()).fields["label"] == IGNORE
 
 
-def test_only_the_first_state_counts_and_the_loss_skips_what_is_not_annotated(head):
-    torch.manual_seed(0)
-    network = head.network(5).eval()
-    states = torch.randn(3, 4, 5)
-    outputs = network(states, {})
-    changed = states.clone()
-    changed[:, 1:] = 7
-    assert torch.equal(outputs["logits"], network(changed, {})["logits"])
+CANDIDATES = {"rows": torch.tensor([3]), "choice": torch.arange(3)[None]}
+
+
+@pytest.mark.parametrize(
+    ("head", "fields"),
+    [(Classification({"label": ["no", "yes"]}), {}), (MultipleChoice({}), CANDIDATES)],
+)
+def test_only_the_first_state_counts(head, fields):
+    network, states = head.network(5).eval(), torch.randn(3, 4, 5)
+    changed = torch.cat([states[:, :1], torch.full((3, 3, 5), 7.0)], 1)
+    assert torch.equal(network(states, fields)["logits"], network(changed, fields)["logits"])
+
+
+def test_the_loss_skips_what_is_not_annotated(head):
+    outputs = head.network(5).eval()(torch.randn(3, 4, 5), {})
     gold = torch.tensor([1, IGNORE, 0])
     total, count = head.loss(outputs, {"label": gold})
     expected = sum(-outputs["logits"][b].log_softmax(-1)[gold[b]] for b in (0, 2))
@@ -53,11 +57,6 @@ def test_only_the_first_state_counts_and_the_loss_skips_what_is_not_annotated(he
     torch.testing.assert_close(total, expected)
     best = outputs["logits"].argmax(-1)
     assert head.decode(outputs, {}) == [["no", "yes"][k] for k in best]
-
-
-def test_accuracy_is_the_share_of_right_labels(head):
-    sums = np.sum([head.counts(item("yes"), guess) for guess in ("yes", "no", "yes", "yes")], 0)
-    assert head.scores(dict(zip(head.count_names, sums, strict=True))) == {"accuracy": 75.0}
 
 
 @pytest.mark.parametrize("head", [Classification, MultipleChoice])
@@ -84,19 +83,6 @@ ITEMS = [
 @pytest.fixture
 def chooser():
     return MultipleChoice({})
-
-
-def run(chooser, network, dataset, indices):
-    """Outputs over states that depend on the row's tokens, as an encoder's do."""
-    batch = dataset.collater(indices)
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        words = nn.Embedding(100, 6)
-    tokens = batch["net_input"]["src"]["tokens"]
-    weights = torch.arange(1.0, tokens.shape[1] + 1)[:, None] * (tokens != 1)[..., None]
-    states = words(tokens)
-    states = torch.cat([(states * weights).sum(1, keepdim=True).tanh(), states[:, 1:]], 1)
-    return batch["net_input"]["fields"], network(states, batch["net_input"]["fields"])
 
 
 def test_question_and_answer_come_first_and_the_passage_second(chooser, codec):
@@ -147,11 +133,9 @@ def test_an_item_that_is_cut_counts_once(chooser, codec, caplog):
     assert "1 items are longer than the model's 12 positions" in caplog.text
 
 
-def test_the_loss_is_a_softmax_over_the_questions_own_candidates(chooser, codec):
-    network = chooser.network(6).eval()
-    dataset = ItemDataset([(codec(), 0, ITEMS)], chooser)
-    fields, outputs = run(chooser, network, dataset, range(4))
-    expected = 0.0
+def test_the_loss_is_a_softmax_over_the_questions_own_candidates(chooser, batch, make_network):
+    network, fields, expected = make_network(chooser), batch(chooser, ITEMS), 0.0
+    outputs = network(torch.randn(sum(len(one.choices) for one in ITEMS), 3, 8), fields)
     for number, one in enumerate(ITEMS):
         scores = outputs["logits"][number, : len(one.choices)]
         if one.label is not None:
@@ -166,18 +150,10 @@ def test_the_loss_is_a_softmax_over_the_questions_own_candidates(chooser, codec)
     assert all(p.grad.isfinite().all() for p in network.parameters())
 
 
-def test_only_first_states_count(chooser):
-    network = chooser.network(5).eval()
-    states = torch.randn(3, 4, 5)
-    fields = {"rows": torch.tensor([3]), "choice": torch.arange(3)[None]}
-    changed = states.clone()
-    changed[:, 1:] = 7
-    assert torch.equal(network(states, fields)["logits"], network(changed, fields)["logits"])
-
-
-def test_accuracy_is_the_share_of_annotated_questions_that_are_right(chooser):
-    pairs = [(choice(gold), guess) for gold, guess in ((1, 1), (0, 1), (None, 1), (0, 0), (1, 0))]
-    sums = np.sum([chooser.counts(one, guess) for one, guess in pairs], 0)
-    assert chooser.scores(dict(zip(chooser.count_names, sums, strict=True))) == {"accuracy": 50.0}
+def test_accuracy_is_the_share_of_annotated_items_that_are_right(head, chooser):
+    right = total_counts(head, [item("yes")] * 4, ["yes", "no", "yes", "yes"])
+    assert head.scores(right) == {"accuracy": 75.0}
+    right = total_counts(chooser, map(choice, (1, 0, None, 0, 1)), [1, 1, 1, 0, 0])
+    assert chooser.scores(right) == {"accuracy": 50.0}
     assert chooser.annotated(choice(0)) and not chooser.annotated(choice(None))
     assert find_labels(MultipleChoice, [choice(1)]) == {}

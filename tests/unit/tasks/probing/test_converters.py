@@ -228,28 +228,20 @@ def made(source, tmp_path, task, columns=None):
     return found
 
 
-def test_parts_of_speech_of_every_word(trees, tmp_path):
-    assert made(trees, tmp_path, "pos") == [
-        ["It", "PRON"],
-        ["rains", "VERB"],
-        ["in", "ADP"],
-        ["New", "PROPN"],
-        ["York", "PROPN"],
-        ["10000", "NUM"],  # a token holds no white space
-    ]
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [
+        # A token holds no white space.
+        ("pos", "It PRON, rains VERB, in ADP, New PROPN, York PROPN, 10000 NUM"),
+        ("deps", "It rains expl, in York case, New York compound, York rains obl"),  # no root
+        ("entities", "New York LOC"),
+    ],
+)
+def test_words_trees_and_entities_of_a_treebank(trees, tmp_path, task, expected):
+    assert ", ".join(" ".join(target) for target in made(trees, tmp_path, task)) == expected
 
 
-def test_words_and_their_heads_but_not_the_root(trees, tmp_path):
-    assert made(trees, tmp_path, "deps") == [
-        ["It", "rains", "expl"],
-        ["in", "York", "case"],
-        ["New", "York", "compound"],
-        ["York", "rains", "obl"],
-    ]
-
-
-def test_entities_of_treebanks_and_tagged_files(trees, tmp_path):
-    assert made(trees, tmp_path, "entities") == [["New York", "LOC"]]
+def test_entities_and_tags_of_a_tagged_file(tmp_path):
     tagged = tmp_path / "a.tsv"
     tagged.write_text(TAGS)
     assert made(tagged, tmp_path, "entities") == [["Ann", "PER"], ["Bob", "PER"]]
