@@ -78,7 +78,7 @@ class Head(ABC):
         """The labels of an item, by kind, in the order of `Item.place_of`; unannotated, none."""
 
     @classmethod
-    def inventory(cls, items: Sequence[Item], options: Any) -> Mapping[str, list[str]]:
+    def inventory(cls, items: Sequence[Item], options: Any) -> Mapping[str, Sequence[str]]:
         """What else a head keeps of the training items, by kind, in the order that numbers it.
 
         Unlike the labels of `labels_of`, those of other files need not be among these.
@@ -153,7 +153,8 @@ def find_labels(
                 "column with `--columns`"
             )
     labels = {kind: sorted(names) for kind, names in sorted(found.items())}
-    return {**labels, **head.inventory(items, options or head.Options())}
+    more = head.inventory(items, options or head.Options())
+    return {**labels, **{kind: list(names) for kind, names in more.items()}}
 
 
 def check_labels(head: Head, items: Iterable[Item]) -> None:

@@ -127,7 +127,7 @@ class SemanticRoles(Head):
     @classmethod
     def inventory(
         cls, items: Sequence[FramesItem], options: RolesOptions
-    ) -> Mapping[str, list[str]]:
+    ) -> Mapping[str, Sequence[str]]:
         """``sense``: the S pairs, a tab between, sorted; ``number``: the most frequent number."""
         if options.senses == "no":
             return {}
