@@ -8,7 +8,6 @@ import unicodedata
 
 import pytest
 import torch
-from torch import nn
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import CLS, SEP
@@ -106,19 +105,11 @@ def head(text="", labels=()):
 DECLINES = {"answer": ["none"]}
 
 
-def states_of(batch, dim=6):
-    """States that depend on the token and its place in the row, as an encoder's do."""
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        words, places = nn.Embedding(100, dim), nn.Embedding(64, dim)
-    src = batch["net_input"]["src"]
-    return words(src["tokens"]) + places(src["positions"])
-
-
 def run(head, network, dataset, indices):
     batch = dataset.collater(indices)
-    fields = batch["net_input"]["fields"]
-    return batch, fields, network(states_of(batch), fields)
+    fields, shape = batch["net_input"]["fields"], batch["net_input"]["src"]["tokens"].shape
+    states = torch.randn(*shape, 6, generator=torch.Generator().manual_seed(1))
+    return batch, fields, network(states, fields)
 
 
 def make(head, items, codec):
