@@ -4,7 +4,7 @@ B sentences, T source length, U target length.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,23 +12,13 @@ from fairseq.data import FairseqDataset
 
 from fairseq_xling.data.batch import pad_rows, pad_tables
 from fairseq_xling.data.folder import PAD
-from fairseq_xling.data.mmap import RawText
+from fairseq_xling.data.mmap import RawText, TokenFile
 from fairseq_xling.data.plan import Limits, cut
 from fairseq_xling.data.sources import frame, frame_further, frame_order
 
 
-class Items(Protocol):
-    """The interface of a `TokenFile`: arrays of ids by index, and all their sizes (n,)."""
-
-    sizes: np.ndarray
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, index: int) -> np.ndarray: ...
-
-
 class Sentences:
-    """`Items` in memory."""
+    """As a `TokenFile`, in memory: arrays of ids by index, and all their sizes (n,)."""
 
     def __init__(self, items: Sequence[np.ndarray]):
         self.items = list(items)
@@ -39,6 +29,9 @@ class Sentences:
 
     def __getitem__(self, index: int) -> np.ndarray:
         return self.items[index]
+
+
+Items = TokenFile | Sentences
 
 
 class TranslationDataset(FairseqDataset):

@@ -11,7 +11,7 @@ B sentences, N words or positions, T different words among them, C letters, D wi
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -219,17 +219,6 @@ class Sentences(ItemDataset):
         }
 
 
-class Stream(Protocol):
-    """Sentences of one language to train on."""
-
-    sizes: np.ndarray
-
-    def __len__(self) -> int: ...
-
-    def part(self, indices: Sequence[int]) -> Part:
-        """These sentences."""
-
-
 class Together(EpochDataset):
     """Batches of as many sentences of each stream; the smaller ones repeat.
 
@@ -238,7 +227,7 @@ class Together(EpochDataset):
     its own order, those near each other sorted by length.
     """
 
-    def __init__(self, streams: Sequence[Stream], seed: int, epoch_sentences: int = 0):
+    def __init__(self, streams: Sequence[Text | Sentences], seed: int, epoch_sentences: int = 0):
         self.streams, self.seed = streams, seed
         self.length = epoch_sentences or max(map(len, streams))
         self._rows: list[np.ndarray] = []

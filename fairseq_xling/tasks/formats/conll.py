@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, blank_separated, is_blank, read_lines
@@ -208,16 +207,11 @@ def _cells(row: str, tabs: bool) -> list[str]:
     return row.split("\t") if tabs else blank_separated(row)
 
 
-class _Places(NamedTuple):
-    """The number of columns, and those of token and tag; one for both means no tags."""
-
-    width: int
-    token: int
-    tag: int
-
-
-def _find_places(path: Path, line: int, cells: Sequence[str], columns: Columns) -> _Places:
-    """The columns of a file whose first row is ``cells``, not negative."""
+def _find_places(
+    path: Path, line: int, cells: Sequence[str], columns: Columns
+) -> tuple[int, int, int]:
+    """How many columns a file has whose first row is ``cells``, and those of token and tag, not
+    negative; one for both means no tags."""
     width, found = len(cells), []
     for field, default in (("token", 0), ("tag", -1)):
         place = column_number(columns, field, None, default)
@@ -231,7 +225,7 @@ def _find_places(path: Path, line: int, cells: Sequence[str], columns: Columns) 
         raise UserError(f"`--columns` must give token and tag a column each, got {tag} for both")
     if token != tag:
         refuse_headings(f"{path}:{line}", {"token": cells[token], "tag": cells[tag]}, "remove it")
-    return _Places(width, token, tag)
+    return width, token, tag
 
 
 def _item(
@@ -240,7 +234,7 @@ def _item(
     before: Sequence[str],
     rows: Sequence[str],
     tabs: bool,
-    places: _Places,
+    places: tuple[int, int, int],
 ) -> TaggedItem:
     width, token, tag = places
     words, tags = [], []
