@@ -8,7 +8,7 @@ not change are hard links.
 import itertools
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +40,12 @@ def keep_pairs(
         raise UserError(f"`{option}` must be at most the {total} pairs of {data}, got {count}")
     kept = _drawn(total, count, seed)
     name = _name(folder, pair)
-    changed = [f"train.{name}.{lang}" for lang in pair]
-    changed += [x for x in _links(pair) if (data / "parallel" / f"{x}.idx").is_file()]
-    _link(data, output, [f"parallel/{stem}" for stem in changed])
-    for stem in changed:
-        file = TokenFile(data / "parallel" / stem)
-        write_items(output / "parallel" / stem, (file[i] for i in kept.tolist()), file.dtype)
-    meta = read_json(data / "meta.json")
+    stems = [f"parallel/train.{name}.{lang}" for lang in pair]
+    stems += [stem for stem in _links(pair) if (data / f"{stem}.idx").is_file()]
+    files = {stem: TokenFile(data / stem) for stem in stems}
+    meta = _derive(data, output, {stem: _rows(file, kept) for stem, file in files.items()})
     tokens = {lang: int(side.sizes[kept].sum()) for lang, side in zip(pair, sides, strict=True)}
     meta["parallel"]["train"][name] |= {"pairs": count, "tokens": tokens}
-    _describe(meta, output, [f"parallel/{stem}" for stem in changed])
     write_json(output / "meta.json", {**meta, "derived": {"pairs": count, "seed": seed}})
 
 
@@ -74,14 +70,12 @@ def keep_sentences(
                 f"`{option}` must be at most the {len(file)} sentences of {lang!r} in {data}, got "
                 f"{count}; 0 is all"
             )
-    stems = {lang: f"mono/train.{lang}" for lang in languages}
-    _link(data, output, list(stems.values()))
-    meta = read_json(data / "meta.json")
+    kept = {lang: _drawn(len(file), count, seed) for lang, file in files.items()}
+    written = {f"mono/train.{lang}": _rows(file, kept[lang]) for lang, file in files.items()}
+    meta = _derive(data, output, written)
     for lang, file in files.items():
-        kept = _drawn(len(file), count, seed)
-        write_items(output / stems[lang], (file[i] for i in kept.tolist()), file.dtype)
-        meta["mono"]["train"][lang] |= {"sentences": count, "tokens": int(file.sizes[kept].sum())}
-    _describe(meta, output, list(stems.values()))
+        tokens = int(file.sizes[kept[lang]].sum())
+        meta["mono"]["train"][lang] |= {"sentences": count, "tokens": tokens}
     write_json(output / "meta.json", {**meta, "derived": {"sentences": count, "seed": seed}})
 
 
@@ -95,13 +89,9 @@ def pairs_into_mono(data: Path | str, output: Path | str, pair: Sequence[str], l
     data, output, folder = Path(data), Path(output), DataFolder(data)
     mono = folder.mono("train", lang)
     side = folder.parallel("train", *pair)[list(pair).index(lang)]
-    stem = f"mono/train.{lang}"
-    _link(data, output, [stem])
     items = (file[i] for file in (mono, side) for i in range(len(file)))
-    write_items(output / stem, items, mono.dtype)
-    meta = read_json(data / "meta.json")
+    meta = _derive(data, output, {f"mono/train.{lang}": (items, mono.dtype)})
     meta["mono"]["train"][lang]["sentences"] = len(mono) + len(side)
-    _describe(meta, output, [stem])
     write_json(output / "meta.json", {**meta, "derived": {"pairs in mono": lang}})
 
 
@@ -123,53 +113,52 @@ def with_translations(
     source, target = folder.parallel("train", *pair)
     name = _name(folder, pair)
     stems = [f"parallel/train.{name}.{lang}" for lang in pair]
-    orders = [f"parallel/{stem}" for stem in _links(pair)]
-    _link(data, output, [*stems, *orders])
-    items = (
+    translations = (
         one if len(one) > 1 else target[i]
         for i, one in zip(range(len(target)), written, strict=True)
     )
     times = 2 if original else 1
     sides = (source[i] for _ in range(times) for i in range(len(source)))
     more = (target[i] for i in range(len(target))) if original else ()
-    write_items(output / stems[0], sides, source.dtype)
-    write_items(output / stems[1], itertools.chain(items, more), target.dtype)
-    meta = read_json(data / "meta.json")
-    for stem in orders:
-        for end in ("bin", "idx"):
-            meta.get("files", {}).pop(f"{stem}.{end}", None)
+    items = (sides, source.dtype), (itertools.chain(translations, more), target.dtype)
+    meta = _derive(data, output, dict(zip(stems, items, strict=True)), without=_links(pair))
     tokens = {
         lang: int(TokenFile(output / stem).sizes.sum())
         for lang, stem in zip(pair, stems, strict=True)
     }
     found = {"pairs": len(target) * times, "tokens": tokens, "orders": []}
     meta["parallel"]["train"][name] |= found
-    _describe(meta, output, stems)
     write_json(output / "meta.json", {**meta, "derived": {"translations of": list(pair)}})
 
 
 def _links(pair: Sequence[str]) -> list[str]:
     """The files that word alignments of training text are in, if there are any."""
     ways = (tuple(pair), tuple(pair)[::-1])
-    return [f"train.{a}-{b}.{name}" for a, b in ways for name in ("order", "further")]
+    return [f"parallel/train.{a}-{b}.{name}" for a, b in ways for name in ("order", "further")]
 
 
 def _name(folder: DataFolder, pair: Sequence[str]) -> str:
-    found = {frozenset(known): "-".join(known) for known in folder.pairs("train")}
-    return found[frozenset(pair)]
+    """How the training text of ``pair`` is named, in either order."""
+    return next("-".join(known) for known in folder.pairs("train") if set(known) == set(pair))
 
 
-def _describe(meta: dict[str, Any], output: Path, changed: Sequence[str]) -> None:
-    """Record the token files ``changed``, if the folder that they are derived from does so."""
-    if "files" in meta:
-        names = [f"{stem}.{end}" for stem in changed for end in ("bin", "idx")]
-        meta["files"] |= describe_files(output, names)
+def _rows(file: TokenFile, kept: np.ndarray) -> tuple[Iterator[np.ndarray], np.dtype]:
+    """The ``kept`` items of a file, and their type."""
+    return (file[i] for i in kept.tolist()), file.dtype
 
 
-def _link(data: Path, output: Path, changed: Sequence[str]) -> None:
-    """Everything of ``data`` in ``output``, but meta.json and the token files ``changed``."""
-    left_out = {data / "meta.json"}
-    left_out |= {data / f"{stem}.{end}" for stem in changed for end in ("bin", "idx")}
+def _derive(
+    data: Path,
+    output: Path,
+    files: Mapping[str, tuple[Iterable[np.ndarray], np.dtype]],
+    without: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Everything of ``data`` in ``output``, but with other token ``files``, items and type by name,
+    and ``without`` some; returns what is still to be written into its meta.json."""
+    changed, gone = (
+        [f"{stem}.{end}" for stem in stems for end in ("bin", "idx")] for stems in (files, without)
+    )
+    left_out = {data / name for name in ("meta.json", *changed, *gone)}
     shutil.copytree(
         data,
         output,
@@ -177,6 +166,13 @@ def _link(data: Path, output: Path, changed: Sequence[str]) -> None:
         ignore=lambda folder, names: [n for n in names if Path(folder) / n in left_out],
         dirs_exist_ok=True,
     )
+    for stem, (items, dtype) in files.items():
+        write_items(output / stem, items, dtype)
+    meta = read_json(data / "meta.json")
+    if "files" in meta:  # the digests of all token files
+        kept = {name: value for name, value in meta["files"].items() if name not in gone}
+        meta["files"] = kept | describe_files(output, changed)
+    return meta
 
 
 def _hard_link(source: str, target: str) -> None:
