@@ -5,30 +5,31 @@ A method declares the kind of its vectors, and the command that makes them.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from fairseq_xling.core.registry import Registry
-from fairseq_xling.data.folder import DataFolder, read_dictionary
-from fairseq_xling.mapping.vectors_file import Vectors, count_ids, write_vectors
+from fairseq_xling.mapping.vectors_file import write_vectors
 from fairseq_xling.papers.trelm.config import TrelmConfig
+from fairseq_xling.papers.trelm.vectors import TrainingText
 from fairseq_xling.workflow import call
 
 _SEED = 1
 VECTORS = "vectors/{name}.safetensors"  # of a step, in the folder of the run
 
 
-class EmbeddingInit(Protocol):
+class EmbeddingInit:
     """One method."""
 
     # Vectors know nothing: unless they are to be mapped, `init` draws embeddings itself.
-    drawn: bool
-    at_source: bool  # vectors are in the source's embedding space, and the method reads it
-    resumable: bool  # the command resumes, and notes what it has done in a JSON beside the vectors
+    drawn = False
+    at_source = False  # vectors are in the source's embedding space, and the method reads it
+    resumable = False  # the command notes what it has done in a JSON beside the vectors
 
+    @classmethod
     def command(
-        self,
+        cls,
         config: TrelmConfig,
         data: Path,
         pair: tuple[str, str],
@@ -44,9 +45,10 @@ class EmbeddingInit(Protocol):
             width: of the source encoder.
             fixed: file of the source's embeddings, for methods that are ``at_source``.
         """
+        raise NotImplementedError(cls.__name__)
 
 
-embedding_inits: Registry[EmbeddingInit] = Registry("`--embeddings`")
+embedding_inits: Registry[type[EmbeddingInit]] = Registry("`--embeddings`")
 
 
 def trained_init(chosen: str) -> str:
@@ -57,10 +59,10 @@ def trained_init(chosen: str) -> str:
 
 
 @embedding_inits.register("skip-gram")
-class SkipGram:
+class SkipGram(EmbeddingInit):
     """Trained on the text (TreLM, Appendix A.5), or given: `fairseq-xling embed train`."""
 
-    drawn, at_source, resumable = False, False, True
+    resumable = True
     method: tuple[str, ...] = ()
 
     @classmethod
@@ -83,13 +85,13 @@ class FastText(SkipGram):
 
 
 @embedding_inits.register("linked")
-class Linked:
+class Linked(EmbeddingInit):
     """Means of the source's embeddings of aligned words: `fairseq-xling embed link`."""
 
-    drawn, at_source, resumable = False, True, False
+    at_source = True
 
-    @staticmethod
-    def command(config, data, pair, languages, width, fixed) -> list[Any]:
+    @classmethod
+    def command(cls, config, data, pair, languages, width, fixed) -> list[Any]:
         return [
             *("fairseq-xling", "embed", "link", data, "--output", "{out}"),
             *("--pair", "-".join(pair), "--language", languages[-1], "--source-vectors", fixed),
@@ -97,13 +99,13 @@ class Linked:
 
 
 @embedding_inits.register("random")
-class Random:
+class Random(EmbeddingInit):
     """Drawn, each from N(0, 1/D) (TreLM, Table 5: a row that maps random vectors)."""
 
-    drawn, at_source, resumable = True, False, False
+    drawn = True
 
-    @staticmethod
-    def command(config, data, pair, languages, width, fixed) -> list[Any]:
+    @classmethod
+    def command(cls, config, data, pair, languages, width, fixed) -> list[Any]:
         values = {"data": data, "output": "{out}", "languages": languages, "dim": width}
         return call.command(write_random_vectors, {**values, "seed": _SEED})
 
@@ -112,11 +114,8 @@ def write_random_vectors(
     data: str | Path, output: str | Path, languages: Sequence[str], dim: int, seed: int
 ) -> None:
     """A file of vectors for the subwords of ``languages``, each drawn from N(0, 1/dim)."""
-    folder = DataFolder(data)
-    size = folder.vocab_sizes[languages[0]]
-    counts = count_ids([folder.mono("train", lang) for lang in languages], size)
-    drawn = np.random.default_rng(seed).standard_normal((size, dim)) / np.sqrt(dim)
+    text = TrainingText(data, languages)
+    shape = len(text.counts), dim
+    drawn = np.random.default_rng(seed).standard_normal(shape) / np.sqrt(dim)
     settings = {"method": "random", "languages": list(languages), "dim": dim, "seed": seed}
-    digests = {lang: folder.dictionary_digest(lang) for lang in languages}
-    symbols = read_dictionary(folder.dictionary_path(languages[0]))
-    write_vectors(output, Vectors(drawn.astype(np.float32), counts, symbols, digests, settings))
+    write_vectors(output, text.vectors(drawn.astype(np.float32), settings))

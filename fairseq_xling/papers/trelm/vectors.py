@@ -13,7 +13,7 @@ Symbols: ``V`` ids of the vocabulary, ``T`` and ``S`` of the target's and the so
 import dataclasses
 import importlib.metadata
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,21 +61,17 @@ def train_vectors(
     """
     from fairseq_xling.papers.trelm.skipgram import embedders  # imports gensim, which is slow
 
-    folder = DataFolder(data)
-    languages = _checked(folder, languages)
-    started = time.monotonic()
-    files = [folder.mono("train", lang) for lang in languages]
-    counts = count_ids(files, folder.vocab_sizes[languages[0]])
-    symbols = read_dictionary(folder.dictionary_path(languages[0]))
-    model = embedders[method].model(files, counts, options, symbols)
-    settings = {"method": method, "languages": languages, **dataclasses.asdict(options)}
-    with work_folder(output, [settings, folder.meta]) as work:
+    text, started = TrainingText(data, languages), time.monotonic()
+    tokens = int(text.counts.sum())
+    model = embedders[method].model(text.files, text.counts, options, text.symbols)
+    settings = {"method": method, "languages": text.languages, **dataclasses.asdict(options)}
+    with work_folder(output, [settings, text.folder.meta]) as work:
         found = work.find("training")
         resumed = found[1]["epochs"] if found else 0
         if found:
             model.restore(found[0], found[1]["random"])
-        with progress(int(counts.sum()) * options.epochs, method, "ids") as bar:
-            bar.update(int(counts.sum()) * resumed)
+        with progress(tokens * options.epochs, method, "ids") as bar:
+            bar.update(tokens * resumed)
             for epoch in range(resumed, options.epochs):
                 model.train_epoch(epoch, bar.update)
                 arrays, random = model.state()
@@ -84,74 +80,76 @@ def train_vectors(
         table = fill_missing(table, known, options.seed)
         report = {
             "settings": settings,
-            "tokens": int(counts.sum()),
+            "tokens": tokens,
             "trained_ids": len(model.ids),
             "composed_ids": int(known.sum()) - len(model.ids),
             "untrained_ids": int((~known[SPECIALS:]).sum()),
             "resumed_after_epochs": resumed,
             "seconds": round(time.monotonic() - started, 1),
         }
-        return _write(output, folder, languages, table, counts, settings, report)
+        return _write(output, text, table, report)
 
 
 def import_vectors(
     data: str | Path,
     output: str | Path,
     languages: Sequence[str],
-    text: str | Path,
+    file: str | Path,
     seed: int = 1,
 ) -> dict[str, Any]:
     """The same from a text file in word2vec's or fastText's format, for ids it has a word for.
 
     Ids whose word is missing from the file are drawn by `fill_missing`, counted and reported.
     """
-    folder = DataFolder(data)
-    languages = _checked(folder, languages)
-    files = [folder.mono("train", lang) for lang in languages]
-    counts = count_ids(files, folder.vocab_sizes[languages[0]])
-    symbols = read_dictionary(folder.dictionary_path(languages[0]))
-    table, known = read_text_vectors(text, symbols, SPECIALS)
+    text = TrainingText(data, languages)
+    counts, symbols = text.counts, text.symbols
+    table, known = read_text_vectors(file, symbols, SPECIALS)
     missing = np.flatnonzero(~known)[SPECIALS:]
     missing = missing[np.argsort(-counts[missing], kind="stable")]
-    settings = {"method": "text", "languages": languages, "file": Path(text).name, "seed": seed}
+    settings = {"method": "text", "languages": text.languages, "file": Path(file).name}
     report = {
-        "settings": settings,
+        "settings": {**settings, "seed": seed},
         "tokens": int(counts.sum()),
         "found_ids": int(known.sum()),
         "missing_ids": len(missing),
         "missing_share_of_text": float(counts[missing].sum() / max(counts.sum(), 1)),
         "most_frequent_missing": [symbols[i] for i in missing[:20]],
     }
-    table = fill_missing(table, known, seed)
-    return _write(output, folder, languages, table, counts, settings, report, {"text": text})
+    return _write(output, text, fill_missing(table, known, seed), report, {"text": file})
 
 
-def _checked(folder: DataFolder, languages: Sequence[str]) -> list[str]:
-    chosen = list(languages) or folder.languages
-    for lang in chosen:
-        folder.dictionary_path(lang)
-    if folder.separate_vocabularies and len(chosen) != 1:
-        raise UserError(
-            f"{folder.path}: each language has its own vocabulary, so `--languages` must name one "
-            f"of {', '.join(folder.languages)}, got {','.join(chosen)}"
-        )
-    return chosen
+class TrainingText:
+    """The training text of some languages, or all, that have one dictionary."""
+
+    def __init__(self, data: str | Path, languages: Sequence[str]):
+        self.folder = folder = DataFolder(data)
+        self.languages = list(languages) or folder.languages
+        paths = [folder.dictionary_path(lang) for lang in self.languages]
+        if folder.separate_vocabularies and len(paths) != 1:
+            raise UserError(
+                f"{folder.path}: each language has its own vocabulary, so `--languages` must name "
+                f"one of {', '.join(folder.languages)}, got {','.join(self.languages)}"
+            )
+        self.files = [folder.mono("train", lang) for lang in self.languages]
+        self.counts = count_ids(self.files, folder.vocab_sizes[self.languages[0]])
+        self.symbols = read_dictionary(paths[0])
+
+    def vectors(self, table: np.ndarray, settings: Mapping[str, Any]) -> Vectors:
+        """A row for each symbol, (V, D), as vectors of these languages."""
+        digests = {lang: self.folder.dictionary_digest(lang) for lang in self.languages}
+        return Vectors(table, self.counts, self.symbols, digests, settings)
 
 
 def _write(
     output: str | Path,
-    folder: DataFolder,
-    languages: list[str],
+    text: TrainingText,
     table: np.ndarray,
-    counts: np.ndarray,
-    settings: dict[str, Any],
     report: dict[str, Any],
-    inputs: dict[str, str | Path] | None = None,
+    inputs: Mapping[str, str | Path] | None = None,
 ) -> dict[str, Any]:
-    digests = {lang: folder.dictionary_digest(lang) for lang in languages}
-    symbols = read_dictionary(folder.dictionary_path(languages[0]))
-    write_vectors(output, Vectors(table, counts, symbols, digests, settings))
-    report["provenance"] = provenance({"data": folder.path / "meta.json", **(inputs or {})})
+    """Write the vectors, and the report with what it was made from; returns the report."""
+    write_vectors(output, text.vectors(table, report["settings"]))
+    report["provenance"] = provenance({"data": text.folder.path / "meta.json", **(inputs or {})})
     report["provenance"]["versions"]["gensim"] = importlib.metadata.version("gensim")
     write_json(f"{output}.json", report)
     return report
@@ -182,7 +180,12 @@ def link_vectors(
     if theirs.symbols is None:
         raise UserError(f"{source_vectors}: has no symbols; make it with `init --source-vectors`")
     source, target = pair
-    symbols = {lang: _symbols(folder, lang) for lang in pair}
+    written = {lang: read_dictionary(folder.dictionary_path(lang)) for lang in pair}
+    piece = mode_of(folder).piece
+    symbols = {
+        lang: [*entries[:SPECIALS], *map(piece, entries[SPECIALS:])]
+        for lang, entries in written.items()
+    }
     shared = not folder.separate_vocabularies
     links = count_links(folder, source, target)
     # The embedding of a source-language subword: its own, or else that of its translations.
@@ -205,8 +208,8 @@ def link_vectors(
         counts += count_ids([folder.mono("train", lang)], len(rows))
     settings = {"method": "linked", "pair": list(pair), "language": language}
     digests = {lang: folder.dictionary_digest(lang) for lang in (pair if shared else [language])}
-    written = read_dictionary(folder.dictionary_path(language))
-    write_vectors(output, Vectors(rows.astype(np.float32), counts, written, digests, settings))
+    table = rows.astype(np.float32)
+    write_vectors(output, Vectors(table, counts, written[language], digests, settings))
     share = counts[~known].sum() / max(counts.sum(), 1)
     return (
         f"{output}: {int(known.sum()):,} of {len(rows) - SPECIALS:,} subwords found, the others "
@@ -262,12 +265,6 @@ def mean_of_linked(
     means = np.zeros((links.shape[0], rows.shape[1]))
     means[found] = (weights @ rows)[found] / mass[found, None]
     return means, found
-
-
-def _symbols(folder: DataFolder, lang: str) -> list[str]:
-    mode = mode_of(folder)
-    entries = read_dictionary(folder.dictionary_path(lang))
-    return [*entries[:SPECIALS], *map(mode.piece, entries[SPECIALS:])]
 
 
 def _spelt_alike(symbols: Sequence[str], theirs: Vectors) -> tuple[np.ndarray, np.ndarray]:
