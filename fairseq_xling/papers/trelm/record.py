@@ -31,11 +31,10 @@ from fairseq_xling.reports.pivot import Contrast, Table
 from fairseq_xling.reports.record import Chart, Record, Section, made
 from fairseq_xling.reports.rows import GIVEN, Row, distinct, figures, select, told
 from fairseq_xling.reports.tables import text_table
-from fairseq_xling.workflow.recipe import ONE_FIGURE, with_steps
+from fairseq_xling.workflow.recipe import with_steps
 from fairseq_xling.workflow.step import Step
 
 RUN_FILES = ("report.html", "results.json", "summary.txt", "table.csv")
-STUDY_FILES = ONE_FIGURE
 _OF = {"target": "target", "seeds": "seeds"}
 _SCORED = {
     **dict.fromkeys(PRECISIONS, 1),
@@ -169,14 +168,11 @@ def _chance(rows: Sequence[Row]) -> list[str]:
     return [f"{value:.2f} ({lang})" for lang, value in found.items()]
 
 
-def _scores(rows: Mapping[str, str], where: Mapping[str, Any], order: Sequence[str]) -> Table:
-    where = {"kind": "translation", **where}
-    return Table(rows, where=where, order=order, digits=_SCORED)
-
-
-def translations_table() -> Table:
+def _scores(
+    rows: Mapping[str, str], order: Sequence[str] = (*PRECISIONS, *SCORES), **where: Any
+) -> Table:
     """n-gram precisions, BLEU and where it is lost, of every ordering."""
-    return _scores({**_OF, "ordering": "ordering"}, {}, [*PRECISIONS, *SCORES])
+    return Table(rows, where={"kind": "translation", **where}, order=order, digits=_SCORED)
 
 
 def _translations(rows: Sequence[Row]) -> Iterator[Section]:
@@ -187,7 +183,7 @@ def _translations(rows: Sequence[Row]) -> Iterator[Section]:
     both = "backward" in distinct(samples, "direction")
     yield Section(
         f"Translation with the forward {'and backward ' * both}model",
-        translations_table(),
+        _scores({**_OF, "ordering": "ordering"}),
         Chart(
             *("bars", {"kind": "translation", "measure": [*PRECISIONS, "BLEU"]}, "measure"),
             series="ordering",
@@ -199,7 +195,7 @@ def _translations(rows: Sequence[Row]) -> Iterator[Section]:
             "Precisions as printed by sacrebleu, in percent, without smoothing; BLEU is their "
             "geometric mean times the brevity penalty. References are the data folder's subwords "
             "joined again.",
-            *decodings_notes(rows),
+            *_decodings_notes(rows),
         ],
         "All words are predicted at once; the orderings differ in the source position of each "
         "target word.",
@@ -216,7 +212,7 @@ def _translations(rows: Sequence[Row]) -> Iterator[Section]:
         yield Section(f"Translations {where}", table)
 
 
-def decodings_notes(rows: Sequence[Row]) -> list[str]:
+def _decodings_notes(rows: Sequence[Row]) -> list[str]:
     """What the columns of scores are, and sacrebleu's signatures."""
     signatures = sorted(set(distinct(part(rows, "translation"), "signature")))
     return [FAULTS, f"sacrebleu {'; '.join(signatures)}"]
@@ -232,13 +228,12 @@ def write_study(
     migrations: Sequence[tuple[Variation, list[Migration]]],
     steps: Sequence[Step],
 ) -> None:
-    """Write `STUDY_FILES` into ``run``."""
+    """Write the files of `ONE_FIGURE` into ``run``."""
     every = ((row.code, one) for row, many in migrations for one in many)
     rows, places = measure(every, study.title)
     variations = [dataclasses.asdict(dataclasses.replace(row, add=None)) for row, _ in migrations]
     if study.axis:
-        sizes = {row.code: study.size(row) for row, _ in migrations}
-        variations = [{**one, "size": sizes[one["code"]]} for one in variations]
+        variations = [{**one, "size": one["changes"][study.size]} for one in variations]
     source = f"{PAPER}, {study.help.rpartition('TreLM, ')[2]}"
     record = study_record(
         *(study.title, source, study.lead, study.notes, study.axis),
@@ -261,19 +256,19 @@ def study_record(
     """The record of a study, whose ``variations`` have the fields of `Variation`, and ``size``."""
     shown = _shown_rows(title, variations, rows)
     names = {one["code"]: one["name"] for one in variations}
-    first = [_setting_row(title, one) for one in variations]
+    settings = [
+        {
+            **{"paper": "trelm", "study": title, "kind": "setting"},
+            **{"row": one["code"], "name": one["name"]},
+            "changes": ", ".join(f"{name} = {value}" for name, value in one["changes"].items()),
+        }
+        for one in variations
+    ]
     every = [
         {**row, "name": names[row["row"]]} for row in (*_size_rows(title, names, rows), *shown)
     ]
     sections = tuple(_study_sections(every, variations, config, notes, axis))
-    lines = [*first, *every]
-    return Record(title, lines, sections, source, [lead], places, config)
-
-
-def _setting_row(title: str, one: Mapping[str, Any]) -> Row:
-    changes = ", ".join(f"{name} = {value}" for name, value in one["changes"].items())
-    about = {"paper": "trelm", "study": title, "kind": "setting", "row": one["code"]}
-    return {**about, "name": one["name"], "changes": changes}
+    return Record(title, [*settings, *every], sections, source, [lead], places, config)
 
 
 def _size_rows(title: str, names: Mapping[str, str], rows: Sequence[Row]) -> Iterator[Row]:
@@ -388,14 +383,14 @@ def _study_sections(
         headings_of = {"row": "of", **_OF, "translation": "ordering"}
         yield Section(
             "Translations",
-            _scores(headings_of, {"of": GIVEN}, _SHORT),
+            _scores(headings_of, _SHORT, of=GIVEN),
             Chart(
                 *("dots", {"kind": "translation", "measure": "BLEU", "of": GIVEN}, line),
                 panel="target",
                 title="{target}",
                 xlabel="BLEU",
             ),
-            decodings_notes(rows),
+            _decodings_notes(rows),
             name=name,
         )
         name = ""
@@ -410,8 +405,8 @@ def _study_sections(
         yield Section(title, chart=chart, name=name)
         name = ""
     if part(rows, "translation") and not decoded:
-        table = _scores({"row": "row", **_OF, "ordering": "ordering"}, {}, [*PRECISIONS, *SCORES])
-        yield Section("Translations", table, notes=decodings_notes(rows))
+        table = _scores({"row": "row", **_OF, "ordering": "ordering"})
+        yield Section("Translations", table, notes=_decodings_notes(rows))
     headings = {"row": "row", "what it is": "name", "changes": "changes"}
     yield Section(
         "Settings of the rows",

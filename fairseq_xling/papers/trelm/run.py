@@ -16,7 +16,12 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.models.encoder import EncoderShape
 from fairseq_xling.papers.trelm.autoregressive import add_autoregressive
-from fairseq_xling.papers.trelm.config import AUTOREGRESSIVE, TrelmConfig, result_settings
+from fairseq_xling.papers.trelm.config import (
+    AUTOREGRESSIVE,
+    TrelmConfig,
+    names_in,
+    result_settings,
+)
 from fairseq_xling.papers.trelm.inputs import (
     InputSummary,
     check_config,
@@ -25,16 +30,11 @@ from fairseq_xling.papers.trelm.inputs import (
     summarize_inputs,
 )
 from fairseq_xling.papers.trelm.migration import Migration
-from fairseq_xling.papers.trelm.record import (
-    RUN_FILES,
-    STUDY_FILES,
-    write_migrations,
-    write_study,
-)
+from fairseq_xling.papers.trelm.record import RUN_FILES, write_migrations, write_study
 from fairseq_xling.papers.trelm.study import Study, Variation
 from fairseq_xling.papers.trelm.teacher import add_translator
 from fairseq_xling.workflow.launcher import Launch, launch_of, run_steps
-from fairseq_xling.workflow.recipe import Run
+from fairseq_xling.workflow.recipe import ONE_FIGURE, Run
 from fairseq_xling.workflow.settled import settle_config
 from fairseq_xling.workflow.step import Step
 
@@ -126,7 +126,7 @@ def study_steps(
             "rows": [[row.code, row.name, dict(row.changes), row.paper] for row in chosen],
         },
         inputs=results,
-        outputs=[folder / name for name in STUDY_FILES],
+        outputs=[folder / name for name in ONE_FIGURE],
     )
     return [*steps, table]
 
@@ -167,13 +167,12 @@ def choose_rows(rows: Sequence[Variation], asked: str | None, ready_data: bool) 
     if not asked:
         return [row for row in rows if not (row.needs_text and ready_data)]
     by_code = {row.code: row for row in rows}
-    chosen = []
-    for code in filter(None, (piece.strip() for piece in asked.split(","))):
+    codes = names_in(asked)
+    for code in codes:
         if code not in by_code:
             raise UserError(f"`--rows`: {unknown_name('row', code, list(by_code))}")
         if by_code[code].needs_text and ready_data:
             raise UserError(
                 f"`--rows` {code} needs its own vocabulary: give `--text` instead of `--data`"
             )
-        chosen.append(by_code[code])
-    return chosen
+    return [by_code[code] for code in codes]

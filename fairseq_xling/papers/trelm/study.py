@@ -46,18 +46,14 @@ class Study:
     title: str
     lead: str
     notes: Sequence[str] = ()
-    translates: bool = False  # whether its rows have translators unless the settings say so
-    heads: bool = True  # whether CdLM trains heads to translate unless the settings say so
+    translates = False  # whether its rows have translators unless the settings say so
+    heads = True  # whether CdLM trains heads to translate unless the settings say so
+    axis = ""  # if the study draws a curve, what is on its horizontal axis
+    size = ""  # and the setting of a row that says where on it the row is
 
     def rows(self, config: "TrelmConfig", args: argparse.Namespace) -> list[Variation]:
         """All variations of the settings ``config``; the others are compared with the first."""
         raise NotImplementedError(type(self).__name__)
-
-    def size(self, row: Variation) -> float | None:
-        """The row's position on the horizontal axis, in a study that draws a curve."""
-        return None
-
-    axis: str = ""  # what `size` is
 
     @property
     def settings(self) -> type["TrelmConfig"]:

@@ -30,9 +30,9 @@ def budget(config: TrelmConfig) -> int:
 def add_scratch(
     one: Migration,
     *,
-    task: str,
     objectives: str,
-    languages: Sequence[str] | None = None,
+    task: str = "cdlm",
+    of_target: bool = False,
     model: Sequence[str] | None = None,
     times: float = 1,
     limited: bool = True,
@@ -40,12 +40,12 @@ def add_scratch(
     """Steps that train an encoder on the migration's text for as many updates.
 
     Args:
-        languages: those of the monolingual text (default: both).
+        of_target: whether its monolingual text is the target's alone.
         model: its options (default: those of the migrated one without a TRILayer).
         times: its updates by the migration's.
         limited: whether the limits of the migration's text hold for it, too.
     """
-    config, mono = one.config, languages or one.pair()
+    config, mono = one.config, [one.target] if of_target else one.pair()
     stage = Stage(round(times * budget(config)), config.commonality_lr, objectives, ())
     plain = dataclasses.replace(config, trilayer=False)
     one.train_phase(
@@ -195,13 +195,9 @@ def _texts(one: Migration) -> Path:
                 f"there is no parallel {split!r} text of {name} to measure the distance of "
                 f"aligned words in; give `--parallel {split}.{name}=FILE,FILE`"
             )
-    values = {part: one.inputs.parallel[split] for part, split in splits.items()}
-    return one.run.function(
-        f"pairs-{one.target}",
-        write_pairs,
-        values={"output": "{out}", "pair": pair, "sentences": one.map_sentences, "texts": values},
-        to="text/{name}",
-    )
+    texts = {part: one.inputs.parallel[split] for part, split in splits.items()}
+    values = {"output": "{out}", "pair": pair, "sentences": one.map_sentences, "texts": texts}
+    return one.run.function(f"pairs-{one.target}", write_pairs, values=values, to="text/{name}")
 
 
 def _links(one: Migration, part: str) -> Path:

@@ -9,8 +9,6 @@ from fairseq_xling.papers.trelm.ablations.tables import TLM
 from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.studies.ablations import STUDIES
 
-# ---- The contribution of a migration's two main parts (TreLM, sections 3.1 and 3.2).
-
 
 @STUDIES.register("trelm-parts")
 class TrelmParts(TrelmStudy):
@@ -32,23 +30,13 @@ class TrelmParts(TrelmStudy):
         from fairseq_xling.papers.trelm.embedding_init import trained_init
 
         alone = {"autoregressive": False, "translator_steps": 0}
+        trained = trained_init(config.embeddings)
+        unmapped = {"embeddings": trained, "mapping": "none", "copy_shared": False, **alone}
         return [
             Variation("full", "the full migration"),
             Variation("no-cdlm", "without CdLM", {**TLM, **alone}),
-            Variation(
-                "no-alignment",
-                "without alignment of the embeddings",
-                {
-                    "embeddings": trained_init(config.embeddings),
-                    "mapping": "none",
-                    "copy_shared": False,
-                    **alone,
-                },
-            ),
+            Variation("no-alignment", "without alignment of the embeddings", unmapped),
         ]
-
-
-# ---- Translators with slots, which are trained from a migration's forward model.
 
 
 @STUDIES.register("trelm-translators")
@@ -86,27 +74,20 @@ class TrelmTranslators(TrelmStudy):
         }
         ctc = {**own, "emission": "ctc"}
         # A path leaves slots out, so a lattice gets more of them.
-        lattice = {
-            **own,
-            "emission": "lattice",
-            "upsample": min(2 * config.upsample, int(SLOTS.most)),
-        }
+        slots = min(2 * config.upsample, int(SLOTS.most))
+        lattice = {**own, "emission": "lattice", "upsample": slots}
         glancing, teacher = {"glancing": 0.5}, {"teacher": config.teacher or AUTOREGRESSIVE}
-        return [
-            Variation("ctc", "CTC", ctc),
-            Variation("ctc-scratch", "CTC, from scratch", {**ctc, "translator_start": SCRATCH}),
-            Variation("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
-            Variation("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
-            Variation("ctc-all", "CTC, glancing, teacher", {**ctc, **glancing, **teacher}),
-            Variation(
-                "ctc-both",
-                "CTC, teacher and references",
-                {**ctc, **teacher, "teacher_original": True},
-            ),
-            Variation("lattice", "lattice", lattice),
-            Variation("lattice-glancing", "lattice, glancing", {**lattice, **glancing}),
-            Variation("lattice-teacher", "lattice, teacher", {**lattice, **teacher}),
-            Variation(
-                "lattice-all", "lattice, glancing, teacher", {**lattice, **glancing, **teacher}
-            ),
+        both = {**teacher, "teacher_original": True}
+        rows = [
+            ("ctc", "CTC", ctc),
+            ("ctc-scratch", "CTC, from scratch", {**ctc, "translator_start": SCRATCH}),
+            ("ctc-glancing", "CTC, glancing", {**ctc, **glancing}),
+            ("ctc-teacher", "CTC, teacher", {**ctc, **teacher}),
+            ("ctc-all", "CTC, glancing, teacher", {**ctc, **glancing, **teacher}),
+            ("ctc-both", "CTC, teacher and references", {**ctc, **both}),
+            ("lattice", "lattice", lattice),
+            ("lattice-glancing", "lattice, glancing", {**lattice, **glancing}),
+            ("lattice-teacher", "lattice, teacher", {**lattice, **teacher}),
+            ("lattice-all", "lattice, glancing, teacher", {**lattice, **glancing, **teacher}),
         ]
+        return [Variation(*row) for row in rows]

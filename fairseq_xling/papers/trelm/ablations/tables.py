@@ -2,6 +2,7 @@
 
 import argparse
 import functools
+import itertools
 import shlex
 from typing import Any
 
@@ -9,8 +10,6 @@ from fairseq_xling.core.ranges import Number, Range
 from fairseq_xling.papers.trelm.ablations import TrelmStudy
 from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.studies.ablations import STUDIES
-
-# ---- Encoders trained from scratch, to compare with migration (TreLM, Tables 1, 2, 4 and A.5).
 
 
 @STUDIES.register("trelm-baselines")
@@ -54,28 +53,22 @@ class TrelmBaselines(TrelmStudy):
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.papers.trelm.transfers import add_scratch
 
-        def scratch(**how: Any) -> Any:
-            return functools.partial(add_scratch, **how)
+        def scratch(code: str, name: str, objectives: str = "mlm", **how: Any) -> Variation:
+            add = functools.partial(add_scratch, objectives=objectives, **how)
+            return Variation(code, name, add=add)
 
-        def of_target(**how: Any) -> Any:
-            return lambda one: add_scratch(one, objectives="mlm", languages=[one.target], **how)
-
-        small = of_target(
-            task="bilingual_mlm", model=shlex.split(args.small_model), times=args.small_steps
-        )
-        large = of_target(task="cdlm", times=args.large_steps, limited=False)
+        small = {"model": shlex.split(args.small_model), "times": args.small_steps}
+        large = {"times": args.large_steps, "limited": False, "of_target": True}
         return [
             Variation("migrated", "migrated from the source encoder"),
-            Variation("small-bert", "small BERT of the target language", add=small),
-            Variation("mlm", "multilingual, MLM", add=scratch(task="cdlm", objectives="mlm")),
-            Variation(
-                "mlm-tlm", "multilingual, MLM + TLM", add=scratch(task="cdlm", objectives="mlm,tlm")
+            scratch(
+                *("small-bert", "small BERT of the target language"),
+                **{"task": "bilingual_mlm", "of_target": True, **small},
             ),
-            Variation("large-bert", "large BERT of the target language", add=large),
+            scratch("mlm", "multilingual, MLM"),
+            scratch("mlm-tlm", "multilingual, MLM + TLM", "mlm,tlm"),
+            scratch("large-bert", "large BERT of the target language", **large),
         ]
-
-
-# ---- Whether more monolingual text and steps compensate for CdLM (TreLM, Table 3).
 
 
 @STUDIES.register("trelm-compensated")
@@ -107,23 +100,13 @@ class TrelmCompensated(TrelmStudy):
         ]
 
 
-# ---- How the embeddings of the new words are initialised (TreLM, Table 5).
-
-# code: (what it is, settings, bits per word in the paper after 20K steps); {trained} is what
-# `--embeddings` names, or skip-gram.
-_INITS: dict[str, tuple[str, dict[str, Any], float]] = {
-    "random": ("random", {"embeddings": "random", "mapping": "none"}, 6.99),
-    "random-adv": (
-        "random, mapped adversarially",
-        {"embeddings": "random", "mapping": "adversarial"},
-        6.77,
-    ),
-    "skipgram": ("{trained}", {"embeddings": "{trained}", "mapping": "none"}, 6.53),
-    "skipgram-adv": (
-        "{trained}, mapped adversarially",
-        {"embeddings": "{trained}", "mapping": "adversarial"},
-        5.93,
-    ),
+# code: (embeddings, their map, bits per word in the paper after 20K steps); trained ones are by the
+# method that `--embeddings` names, or skip-gram.
+_INITS = {
+    "random": ("random", "none", 6.99),
+    "random-adv": ("random", "adversarial", 6.77),
+    "skipgram": ("trained", "none", 6.53),
+    "skipgram-adv": ("trained", "adversarial", 5.93),
 }
 
 
@@ -144,28 +127,20 @@ class TrelmInit(TrelmStudy):
     def rows(self, config: Any, args: argparse.Namespace) -> list[Variation]:
         from fairseq_xling.papers.trelm.embedding_init import trained_init
 
-        trained = trained_init(config.embeddings)
-        return [
-            Variation(
-                code if factor == 1 else f"{code}-{factor}x",
-                name.format(trained=trained),
-                {
-                    **{key: value.format(trained=trained) for key, value in changes.items()},
-                    "embed_languages": "both",
-                    "copy_shared": False,
-                    "map_keep_failed": True,
-                    "commonality_steps": factor * config.commonality_steps,
-                    "transfer_steps": 0,
-                    "language_steps": 0,
-                },
-                paper if factor == 1 else None,
-            )
-            for factor in (1, 2)
-            for code, (name, changes, paper) in _INITS.items()
-        ]
+        rows = []
+        for factor, (code, (kind, mapping, paper)) in itertools.product((1, 2), _INITS.items()):
+            made = kind if kind == "random" else trained_init(config.embeddings)
+            changes = {
+                **{"embeddings": made, "mapping": mapping, "embed_languages": "both"},
+                **{"copy_shared": False, "map_keep_failed": True},
+                "commonality_steps": factor * config.commonality_steps,
+                **{"transfer_steps": 0, "language_steps": 0},
+            }
+            name = f"{made}, mapped adversarially" if mapping == "adversarial" else made
+            twice = "-2x" * (factor == 2)
+            rows.append(Variation(code + twice, name, changes, None if twice else paper))
+        return rows
 
-
-# ---- Objectives of the transfer phase (TreLM, Tables 7 and 8).
 
 CDLM = {"transfer_objectives": "cdlm,mlm"}
 TLM = {"transfer_objectives": "tlm,mlm"}
@@ -203,18 +178,14 @@ class TrelmObjectives(TrelmStudy):
             Variation(
                 "tlm-no-trilayer", "also without TRILayer", {**TLM, "trilayer": False}, 3.469
             ),
-            Variation(
-                *("brlm-mask", "BRLM, masked bridges"),
-                {"transfer_objectives": "brlm-mask,mlm"},
-            ),
-            Variation(
-                *("brlm-attn", "BRLM, restricted attention"),
-                {"transfer_objectives": "brlm-attn,mlm"},
+            *(
+                Variation(code, f"BRLM, {what}", {"transfer_objectives": f"{code},mlm"})
+                for code, what in (
+                    ("brlm-mask", "masked bridges"),
+                    ("brlm-attn", "restricted attention"),
+                )
             ),
         ]
-
-
-# ---- How much parallel text the transfer phase needs (TreLM, Figure 2).
 
 
 @STUDIES.register("trelm-parallel")
@@ -228,7 +199,7 @@ class TrelmParallel(TrelmStudy):
         "Vocabulary and word alignment are those of all pairs in every row, so that bits per word "
         "are comparable; the aligner has thus seen more than the smaller rows' models.",
     )
-    axis = "sentence pairs"
+    axis, size = "sentence pairs", "parallel_limit"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -243,6 +214,3 @@ class TrelmParallel(TrelmStudy):
             Variation(f"pairs-{size}", f"{size:,} pairs", {"parallel_limit": size})
             for size in sorted(parse_numbers("--sizes", args.sizes, int), reverse=True)
         ]
-
-    def size(self, row: Variation) -> float | None:
-        return row.changes["parallel_limit"]

@@ -83,24 +83,21 @@ class TrelmTransfers(TrelmStudy):
         given = ",".join(args.word_vectors)
         vectors = dict(parse_files("--word-vectors", given)) if given else None
         own = {
-            "source": args.multilingual,
-            "source_data": args.multilingual_data,
-            "source_language": "",
-            "keep_vocabulary": True,
+            **{"source": args.multilingual, "source_data": args.multilingual_data},
+            **{"source_language": "", "keep_vocabulary": True},
         }
         longer = {
             name: round(args.longer * getattr(config, name))
             for name in ("commonality_steps", "transfer_steps", "language_steps")
         }
+        many = {"sentences": args.map_sentences}
 
         def row(code: str, name: str, method: Any = None) -> Variation:
-            add = functools.partial(
-                transfers.add_transfer, sentences=args.map_sentences, method=method
-            )
+            add = functools.partial(transfers.add_transfer, method=method, **many)
             return Variation(code, name, own, add=add)
 
         def migration(code: str, name: str, changes: dict[str, Any]) -> Variation:
-            add = functools.partial(transfers.add_migrated, sentences=args.map_sentences)
+            add = functools.partial(transfers.add_migrated, **many)
             return Variation(code, name, changes, add=add)
 
         rosita = functools.partial(transfers.rosita_word, given=vectors)
