@@ -20,10 +20,8 @@ from fairseq_xling.models.phases import LOWER, UPPER, part_of
 from fairseq_xling.trained import load_trained
 
 PHASE = "combined"
-_OWN = {
-    "phase",
-    "parent",
-}  # where the identities of the two halves differ; everything else must be equal
+# Where the identities of the two halves differ; everything else must be equal.
+_OWN = {"phase", "parent"}
 
 
 def combine_states(
@@ -110,28 +108,23 @@ def _check_pair(first: _Half, second: _Half) -> None:
                 f"{_show(second.identity.get(name))}"
             )
     for name in sorted(first.weights.keys() ^ second.weights.keys()):
-        raise UserError(
-            f"{between} have the same parts, but only {_owner(name, first, second)} has {name}"
+        owner = first if name in first.weights else second
+        raise UserError(f"{between} have the same parts, but only {owner.path} has {name}")
+    for name in first.weights:
+        one, other = (
+            f"{tuple(half.weights[name].shape)} {half.weights[name].dtype}".replace("torch.", "")
+            for half in (first, second)
         )
-    for name, tensor in first.weights.items():
-        if tensor.shape != second.weights[name].shape or tensor.dtype != second.weights[name].dtype:
-            sizes = " and ".join(
-                f"{tuple(half.weights[name].shape)} {half.weights[name].dtype}".replace(
-                    "torch.", ""
-                )
-                for half in (first, second)
+        if one != other:
+            raise UserError(
+                f"{between} be of the same size and precision, got {name} {one} and {other}"
             )
-            raise UserError(f"{between} be of the same size and precision, got {name} {sizes}")
     parents = [half.identity.get("parent") or "unknown" for half in (first, second)]
     if parents[0] != parents[1] or parents[0] == "unknown":
         raise UserError(
             f"{between} start from the same weights, got {parents[0][:8]} and {parents[1][:8]}; "
             "start both from one checkpoint"
         )
-
-
-def _owner(name: str, first: _Half, second: _Half) -> str | Path:
-    return first.path if name in first.weights else second.path
 
 
 def _show(value: Any) -> str:
@@ -150,12 +143,9 @@ def _configuration(first: _Half, second: _Half) -> dict[str, Any]:
     """The forward model's, of no phase and in both directions."""
     cfg = first.state["cfg"]
     directions = [half.state["cfg"]["task"].get("directions") for half in (first, second)]
+    both = ",".join(filter(None, directions))
     return {
         **cfg,
-        "task": {
-            **cfg["task"],
-            "trelm_phase": "",
-            "directions": ",".join(filter(None, directions)),
-        },
+        "task": {**cfg["task"], "trelm_phase": "", "directions": both},
         "checkpoint": {**cfg["checkpoint"], "finetune_from_model": None},
     }

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,17 +39,11 @@ trilayer_origins.register("code")(lambda layers: layers // 2)
 trilayer_origins.register("text")(lambda layers: layers // 2 - 1)
 
 
-@dataclass(frozen=True)
-class HeadInit:
-    """What is kept of the source's LM head.
+class HeadInit(NamedTuple):
+    """What is kept of the source's LM head."""
 
-    Attributes:
-        layers: whether its dense layer and its LayerNorm are.
-        biases: whether symbols that the source also has keep their bias.
-    """
-
-    layers: bool = False
-    biases: bool = False
+    layers: bool = False  # its dense layer and its LayerNorm
+    biases: bool = False  # those of symbols that the source also has
 
 
 head_inits: Registry[HeadInit] = Registry("`--head`")
@@ -88,11 +83,9 @@ def from_source(
     languages: Sequence[str], source: SourceModel, generator: torch.Generator
 ) -> Tensor:
     """The source's own for the languages that it names, `orthogonal` ones for the others."""
-    known = (
-        {}
-        if not source.shape.language_embeddings
-        else dict(zip(source.languages, source.state["language_table.weight"], strict=True))
-    )
+    known: dict[str, Tensor] = {}
+    if source.shape.language_embeddings:
+        known = dict(zip(source.languages, source.state["language_table.weight"], strict=True))
     if not set(known) & set(languages):
         raise UserError(
             f"`--language-init source`: {source.origin} has no embedding of any of "
@@ -104,18 +97,12 @@ def from_source(
 
 @dataclass(frozen=True)
 class InitOptions:
-    """How the parts that the source does not have are initialised.
+    """How the parts that the source does not have are initialised, as the options of
+    `fairseq-xling init`.
 
     Attributes:
-        embeddings: name of a method of `word_inits`.
-        keep_norms: whether given vectors keep their length.
-        copy_shared: whether a symbol with the same spelling in the source gets its embedding.
-        trilayer_from: ``code`` is the (N/2 + 1)-th layer, ``text`` the N/2-th.
-        language_init: name of a method of `language_inits`.
-        head: ``reset``, ``keep`` or ``whole``.
         unchanged: whether a symbol that the source does not have gets a bias so low that the
             probabilities of all others are the source's.
-        seed: random seed.
     """
 
     embeddings: str = "random"
@@ -149,14 +136,11 @@ def initialise(
     """
     _check_sizes(encoder.shape, source)
     maker = _Maker(encoder, source, symbols, options, vectors or {})
-    state = {}
-    for name, parameter in encoder.named_parameters():
-        tensor = maker.make(name)
-        if tensor.shape != parameter.shape:  # a bug: sizes were checked
-            raise ValueError(f"{name}: {tuple(tensor.shape)} for {tuple(parameter.shape)}")
-        state[name] = tensor
+    state = {name: maker.make(name) for name, _ in encoder.named_parameters()}
     with torch.no_grad():
         for name, parameter in encoder.named_parameters():
+            if state[name].shape != parameter.shape:  # a bug: sizes were checked
+                raise ValueError(f"{name}: {state[name].shape} for {parameter.shape}")
             parameter.copy_(state[name])
     return maker.report
 
@@ -215,40 +199,30 @@ class _Maker:
         self.source, self.symbols = source, symbols
         self.options, self.vectors = options, vectors
         self.middle = trilayer_origins[options.trilayer_from](encoder.shape.layers)
-        self.head = self._check_head()
+        self.head = head_inits[options.head]
         self._tables: dict[str, Tensor] = {}
         self.report: list[str] = []
-
-    def _check_head(self) -> HeadInit:
-        name = self.options.head
-        way = head_inits[name]
-        if way.layers and not self.source.has_head:
+        if self.head.layers and not source.has_head:
             raise UserError(
-                f"`--head {name}` needs a source with an LM head, {self.source.origin} has none"
+                f"`--head {options.head}` needs a source with an LM head, {source.origin} has none"
             )
-        if way.layers and self.shape.lm_head != self.source.shape.lm_head:
+        if self.head.layers and self.shape.lm_head != source.shape.lm_head:
             raise UserError(
-                f"`--head {name}` needs `--lm-head {self.source.shape.lm_head}`, the "
+                f"`--head {options.head}` needs `--lm-head {source.shape.lm_head}`, the "
                 f"source's, got {self.shape.lm_head!r}"
             )
-        return way
 
     def make(self, name: str) -> Tensor:
         """The initial value of parameter ``name``, with its own memory."""
         match = re.search(r"\.private\.(.+?)\.", name)
         shared = name.replace(match[0], ".shared.") if match else name
         part, _, rest = shared.partition(".")
-        how = getattr(self, f"_{part}", None)
-        if how is None:
-            raise ValueError(f"{name}: no rule to initialise it")
-        return how(rest, match[1] if match else self.languages[0]).clone()
+        rule = getattr(self, f"_{part}")
+        return rule(rest, match[1] if match else self.languages[0]).clone()
 
     def _note(self, line: str) -> None:
         if line not in self.report:
             self.report.append(line)
-
-    def _copied(self, name: str) -> Tensor:
-        return self.source.state[name]
 
     def _draw(self, part: str, *shape: int) -> Tensor:
         generator = self._generator(part)
@@ -274,7 +248,7 @@ class _Maker:
     def _positions(self, rest: str, lang: str) -> Tensor:
         rows = self.shape.max_positions
         self._note(f"positions: {rows} of the source's {self.source.shape.max_positions}")
-        return self._copied("positions.shared.weight")[:rows]
+        return self.source.state["positions.shared.weight"][:rows]
 
     def _language_table(self, rest: str, lang: str) -> Tensor:
         way = self.options.language_init
@@ -287,7 +261,7 @@ class _Maker:
         rows, theirs = self.shape.num_segments, self.source.shape.num_segments
         table = self._draw("segments", rows, self.shape.dim)
         if theirs:
-            table[:theirs] = self._copied("segment_table.weight")[:rows]
+            table[:theirs] = self.source.state["segment_table.weight"][:rows]
         else:
             table[0] = 0
         drawn = max(0, rows - max(1, theirs))
@@ -300,15 +274,15 @@ class _Maker:
 
     def _embedding_norm(self, rest: str, lang: str) -> Tensor:
         self._note("embedding LayerNorm: the source's")
-        return self._copied(f"embedding_norm.{rest}")
+        return self.source.state[f"embedding_norm.{rest}"]
 
     def _layers(self, rest: str, lang: str) -> Tensor:
         self._note(f"layers: the source's {self.shape.layers}")
-        return self._copied(f"layers.{rest}")
+        return self.source.state[f"layers.{rest}"]
 
     def _trilayer(self, rest: str, lang: str) -> Tensor:
         self._note(f"TRILayer: a copy of layer {self.middle + 1} of {self.shape.layers}")
-        return self._copied(f"layers.{self.middle}.shared.{rest}")
+        return self.source.state[f"layers.{self.middle}.shared.{rest}"]
 
     def _copy_table(self, rest: str, lang: str) -> Tensor:
         self._note("copies: drawn, the first zero")
@@ -320,7 +294,7 @@ class _Maker:
         if name == "bias":
             tied = "tied to the embeddings" if self.source.tied else "with its own embeddings"
             if self.head.biases:
-                biases, kept = self._biases(lang, self._copied(theirs))
+                biases, kept = self._biases(lang, self.source.state[theirs])
                 self._note(f"head: {tied}, {kept:,} biases are the source's")
             else:
                 biases = torch.zeros(len(self.symbols[lang]))
@@ -328,7 +302,7 @@ class _Maker:
             return biases
         if self.head.layers:
             self._note("head: dense and LayerNorm are the source's")
-            return self._copied(theirs)
+            return self.source.state[theirs]
         self._note("head: dense drawn, LayerNorm new")
         if name.startswith("norm."):
             return torch.full((self.shape.dim,), 1.0 if name.endswith("weight") else 0.0)
@@ -362,7 +336,7 @@ class _Maker:
         symbols = self.symbols[lang]
         ready, generator = self.vectors.get(lang), self._generator(f"words {lang}")
         request = WordRequest(lang, symbols, source, generator, ready, self.options.keep_norms)
-        rows, how = word_inits[self.options.embeddings].rows(request)
+        rows, how = word_inits[self.options.embeddings](request)
         text = f"{len(symbols):,} words: {how}"
         if self.options.copy_shared:
             mine, its = self._in_common(lang)

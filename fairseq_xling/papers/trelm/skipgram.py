@@ -13,7 +13,7 @@ Symbols: ``V`` ids of the vocabulary, ``K`` ids that are trained, ``D`` width.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gensim.models import FastText, Word2Vec
@@ -41,19 +41,12 @@ _LONGEST = 10_000  # gensim silently cuts longer sentences, so they are passed i
 
 @dataclasses.dataclass(frozen=True)
 class SkipGramOptions:
-    """Settings of the training.
+    """Settings of the training, as the options of `fairseq-xling embed train`.
 
-    Attributes:
-        dim: D.
-        epochs: passes over the text.
-        window: maximum number of ids on each side; each centre draws its own, from 1 to window.
-        negative: negative samples per predicted word.
-        min_count: ids that occur less often are left out.
-        sample: ids of a larger share of the text are subsampled; 0 keeps all.
-        lr: initial learning rate, falling linearly to 1e-4.
-        threads: more than 1 is faster, but not reproducible.
-        seed: of the initial vectors, which also depend on the counts of the text (`text_seed`),
-            the order of the sentences, windows and drawn words.
+    Each centre draws its own window, from 1 to ``window``. The learning rate falls linearly to
+    1e-4. More than one thread is faster, but not reproducible. The seed is that of the initial
+    vectors, which also depend on the counts of the text (`text_seed`), of the order of the
+    sentences, of windows and of drawn words.
     """
 
     dim: int = numbers(768, COUNT)
@@ -120,22 +113,13 @@ class SkipGram:
         self.ids = frequent[np.argsort(-counts[frequent], kind="stable")]
         self._words = int(counts.sum())
         self._names = self._spell(len(counts), symbols)
-        settings = {
-            "sg": 1,
-            "hs": 0,
-            "vector_size": options.dim,
-            "window": options.window,
-            "negative": options.negative,
-            "min_count": 1,
-            "sample": options.sample,
-            "alpha": options.lr,
-            "min_alpha": LAST_LR,
-            "workers": options.threads,
-            "seed": text_seed(options.seed, counts.tolist()),
-            "sorted_vocab": 0,
-            "hashfxn": _no_hash,
-        }
-        self._model = self._untrained(settings)
+        self._model = self._untrained(
+            **{"sg": 1, "hs": 0, "min_count": 1, "sorted_vocab": 0, "hashfxn": _no_hash},
+            **{"vector_size": options.dim, "window": options.window, "workers": options.threads},
+            **{"negative": options.negative, "sample": options.sample},
+            **{"alpha": options.lr, "min_alpha": LAST_LR},
+            seed=text_seed(options.seed, counts.tolist()),
+        )
         known = zip(self._names[self.ids].tolist(), counts[self.ids].tolist(), strict=True)
         self._model.build_vocab_from_freq(dict(known))
 
@@ -143,7 +127,7 @@ class SkipGram:
         """(V,) the words that stand for the ids, all different."""
         return np.array([str(i) for i in range(size)], dtype=object)
 
-    def _untrained(self, settings: dict[str, Any]) -> Any:
+    def _untrained(self, **settings: Any) -> Any:
         """The gensim model with these settings."""
         return Word2Vec(**settings)
 
@@ -190,12 +174,8 @@ def _no_hash(text: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class FastTextOptions(SkipGramOptions):
-    """Settings of the training; ``sample`` and ``lr`` have fastText's own defaults.
-
-    Attributes:
-        min_n, max_n: lengths of the shortest and the longest n-gram.
-        buckets: hash buckets of n-grams; fastText has 2,000,000.
-    """
+    """See `SkipGramOptions`; ``sample`` and ``lr`` have fastText's own defaults, ``buckets``, for
+    hashes of n-grams, are 2,000,000 there."""
 
     sample: float = numbers(1e-4, BELOW_ONE)
     lr: float = numbers(0.05, Range(LAST_LR, 1))
@@ -217,7 +197,7 @@ class FastTextSubwords(SkipGram):
     def _spell(self, size: int, symbols: Sequence[str]) -> np.ndarray:
         return np.array(symbols, dtype=object)
 
-    def _untrained(self, settings: dict[str, Any]) -> Any:
+    def _untrained(self, **settings: Any) -> Any:
         options = self._options
         n_grams = {"min_n": options.min_n, "max_n": options.max_n, "bucket": options.buckets}
         return FastText(**settings, **n_grams)
@@ -228,11 +208,9 @@ class FastTextSubwords(SkipGram):
         wv, options = self._model.wv, self._options
         there = np.zeros(options.buckets, dtype=bool)
         there[np.concatenate(wv.buckets_word)] = True
-        for number in np.flatnonzero(~known).tolist():
-            if number < SPECIALS:
-                continue
-            spelt = self._names[number]
-            found = ft_ngram_hashes(spelt, options.min_n, options.max_n, options.buckets)
+        sizes = options.min_n, options.max_n, options.buckets
+        for number in np.flatnonzero(~known[SPECIALS:]) + SPECIALS:
+            found = ft_ngram_hashes(self._names[number], *sizes)
             shared = [bucket for bucket in found if there[bucket]]
             if shared:
                 table[number], known[number] = wv.vectors_ngrams[shared].mean(0), True
@@ -251,8 +229,7 @@ class FastTextSubwords(SkipGram):
         wv.adjust_vectors()
 
 
-@dataclasses.dataclass(frozen=True)
-class Embedder:
+class Embedder(NamedTuple):
     """One method: its settings, and the vectors in training."""
 
     options: type[SkipGramOptions]

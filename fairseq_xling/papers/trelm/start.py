@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from fairseq_xling.interop.sources import SourceModel, read_source
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 from fairseq_xling.models.encoder import parameter_table
 from fairseq_xling.papers.trelm.initialise import InitOptions, initialise, size_options
-from fairseq_xling.papers.trelm.word_embeddings import word_inits
+from fairseq_xling.papers.trelm.word_embeddings import from_vectors, word_inits
 from fairseq_xling.text.options import PrepareOptions
 from fairseq_xling.text.pieces import WORD_MARK
 from fairseq_xling.text.prepare import prepare
@@ -52,17 +52,10 @@ def raw_vectors(source: SourceModel) -> Vectors:
         ranked = sorted(words, key=lambda i: len(source.symbols[i].removeprefix(WORD_MARK)) < 2)
         counts[ranked] = np.arange(len(ranked), 0, -1)
     digest = hashlib.sha256("\n".join(source.symbols).encode()).hexdigest()
-    return Vectors(
-        source.embeddings.numpy().copy(),
-        counts,
-        list(source.symbols),
-        {source.family: digest},
-        {
-            "source": source.origin,
-            "family": source.family,
-            "counts": "of its dictionary" if source.counts is not None else "by rank",
-        },
-    )
+    how = "of its dictionary" if source.counts is not None else "by rank"
+    settings = {"source": source.origin, "family": source.family, "counts": how}
+    table = source.embeddings.numpy().copy()
+    return Vectors(table, counts, list(source.symbols), {source.family: digest}, settings)
 
 
 PHASE = "init"
@@ -72,16 +65,8 @@ _HEADS = ("classifier.", "qa_outputs.")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The settings of a migrated model besides the source's sizes.
-
-    Attributes:
-        arch: a named architecture of ours; the source's sizes override its own.
-        trilayer: whether there is a TRILayer.
-        copy_embeddings: whether it distinguishes target tokens of one source word.
-        separate: parts that are private to each language, as `--separate`.
-        languages: their codes, or none for all of the data folder's.
-        max_positions, num_segments: rows of the tables, if not as many as the source's.
-    """
+    """The settings of a migrated model besides the source's sizes, as the options of
+    `fairseq-xling init`; ``languages`` are separated by commas, or all of the data folder's."""
 
     arch: str = "tri_bert_base"
     trilayer: bool = True
@@ -92,15 +77,9 @@ class ModelOptions:
     num_segments: int | None = None
 
 
-@dataclass(frozen=True)
-class Start:
-    """A model with its initial weights.
-
-    Attributes:
-        cfg: fairseq's whole configuration.
-        task, model: as fairseq built them.
-        report: the source of each part, one line each.
-    """
+class Start(NamedTuple):
+    """fairseq's whole configuration, task and model as it built them, the model with its initial
+    weights, and a report: the source of each part, one line each."""
 
     cfg: Any
     task: Any
@@ -121,19 +100,28 @@ def start(
         vector_files: given vectors, one file for each dictionary of the folder.
     """
     prepare_engine()
+    from fairseq.models import (
+        ARCH_MODEL_NAME_REGISTRY,
+        ARCH_MODEL_REGISTRY,
+        MODEL_DATACLASS_REGISTRY,
+    )
+
     import fairseq_xling.plugin  # noqa: F401
 
-    _check_arch(model.arch)
-    trilayer = model.trilayer and _knows(model.arch, "no_trilayer")
+    ours = [n for n, kind in ARCH_MODEL_REGISTRY.items() if hasattr(kind, "private_parameters")]
+    if model.arch not in ours:
+        raise unknown_name("`--arch`", model.arch, sorted(ours))
+    settings = MODEL_DATACLASS_REGISTRY[ARCH_MODEL_NAME_REGISTRY[model.arch]]
+    trilayer = model.trilayer if hasattr(settings, "no_trilayer") else None
     if trilayer and source.shape.layers % 2:
         raise UserError(
             f"{source.origin}: a TRILayer needs an even number of layers, got "
             f"{source.shape.layers} (`--no-trilayer` leaves it out)"
         )
-    if vector_files and not word_inits[options.embeddings].reads_vectors:
+    if vector_files and word_inits[options.embeddings] is not from_vectors:
         raise UserError(f"`--vectors` has no effect with `--embeddings {options.embeddings}`")
-    files = [(path, read_vectors(path)) for path in vector_files]
-    cfg, task, built = build_model(data, _command_line(source, model, options.seed))
+    files = {path: read_vectors(path) for path in vector_files}
+    cfg, task, built = build_model(data, _command_line(source, model, trilayer, options.seed))
     vectors = _vectors(task, files, source)
     mode = mode_of(task.folder)
     symbols = {
@@ -165,8 +153,11 @@ def build_model(data: str | Path, line: list[str]) -> tuple[Any, Any, Any]:
         raise program_error(error) from None
 
 
-def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[str]:
-    """Sizes from the source; dropout is the architecture's, since weights do not depend on it."""
+def _command_line(
+    source: SourceModel, model: ModelOptions, trilayer: bool | None, seed: int
+) -> list[str]:
+    """Sizes from the source; dropout is the architecture's, since weights do not depend on it.
+    ``trilayer`` is None for an architecture that never has one."""
     shape = source.shape
     positions = shape.max_positions if model.max_positions is None else model.max_positions
     segments = shape.num_segments if model.num_segments is None else model.num_segments
@@ -182,45 +173,29 @@ def _command_line(source: SourceModel, model: ModelOptions, seed: int) -> list[s
     if model.languages:
         given["languages"] = model.languages
     line = [part for name, value in given.items() for part in (f"--{name}", str(value))]
-    bare = not model.trilayer and _knows(model.arch, "no_trilayer")
-    flags = ["--no-trilayer"] * bare + ["--copy-embeddings"] * model.copy_embeddings
+    flags = ["--no-trilayer"] * (trilayer is False) + ["--copy-embeddings"] * model.copy_embeddings
     return [*line, *size_options(shape, positions, segments), "--cpu", *flags]
 
 
-def _check_arch(name: str) -> None:
-    from fairseq.models import ARCH_MODEL_REGISTRY
-
-    ours = [n for n, model in ARCH_MODEL_REGISTRY.items() if hasattr(model, "private_parameters")]
-    if name not in ours:
-        raise unknown_name("`--arch`", name, sorted(ours))
-
-
-def _knows(arch: str, option: str) -> bool:
-    from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
-
-    return hasattr(MODEL_DATACLASS_REGISTRY[ARCH_MODEL_NAME_REGISTRY[arch]], option)
-
-
 def _vectors(
-    task: Any, files: Sequence[tuple[str | Path, Vectors]], source: SourceModel
+    task: Any, files: Mapping[str | Path, Vectors], source: SourceModel
 ) -> dict[str, Vectors]:
     """Each language's vectors: those made for its dictionary."""
     found: dict[str, Vectors] = {}
-    for path, vectors in files:
+    for path, vectors in files.items():
         if vectors.vectors.shape[1] != source.shape.dim:
             raise UserError(
                 f"{path}: vectors must be as wide as the encoder, {source.shape.dim} in "
                 f"{source.origin}, got {vectors.vectors.shape[1]}"
             )
-        digests = set(vectors.dictionaries.values())
-        for lang, digest in task.dictionary_digests.items():
-            if digest in digests:
-                found[lang] = vectors
-        if not digests & set(task.dictionary_digests.values()):
+        known = task.dictionary_digests.items()
+        served = [lang for lang, digest in known if digest in vectors.dictionaries.values()]
+        if not served:
             raise UserError(
                 f"{path}: its vectors are of another vocabulary than that of {task.folder.path}; "
                 "make them from this data folder"
             )
+        found |= dict.fromkeys(served, vectors)
     for lang, vectors in found.items():
         if len(vectors.vectors) != task.vocab_sizes[lang]:
             raise UserError(
@@ -249,13 +224,9 @@ def make_start(
         "provenance": provenance({f"vectors {n}": path for n, path in enumerate(vector_files, 1)}),
     }
     write_checkpoint(output, made, origin)
-    line = shlex.join(
-        [
-            *("--task", "cdlm", "--finetune-from-model", str(output)),
-            *(("--languages", model.languages) if model.languages else ()),
-            *training_options(made.cfg.model),
-        ]
-    )
+    languages = ["--languages", model.languages] if model.languages else []
+    line = ["--task", "cdlm", "--finetune-from-model", str(output), *languages]
+    line = shlex.join([*line, *training_options(made.cfg.model)])
     return "\n".join(
         [
             f"{output}: from {source.origin} ({source.family}), phase init",

@@ -6,9 +6,8 @@ those of symbols that the source also has, are replaced by the source's.
 V ids of the new vocabulary, D width of the encoder.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -46,55 +45,37 @@ class WordRequest:
         return torch.randn(rows, shape.dim, generator=self.generator) * shape.init_std
 
 
-class WordInit(Protocol):
-    """One method."""
-
-    reads_vectors: bool  # whether it uses given vectors
-
-    def rows(self, request: WordRequest) -> tuple[Tensor, str]:
-        """(V, D) embeddings, with their own memory, and a short description."""
-
-
-word_inits: Registry[WordInit] = Registry("`--embeddings`")
+# By name, what returns (V, D) embeddings, with their own memory, and a short description.
+word_inits: Registry[Callable[[WordRequest], tuple[Tensor, str]]] = Registry("`--embeddings`")
 
 
 @word_inits.register("random")
-class Random:
+def random(request: WordRequest) -> tuple[Tensor, str]:
     """Normal with the source's initial standard deviation."""
-
-    reads_vectors = False
-
-    @staticmethod
-    def rows(request: WordRequest) -> tuple[Tensor, str]:
-        std = request.source.shape.init_std
-        return request.draw(len(request.symbols)), f"drawn, standard deviation {std:g}"
+    std = request.source.shape.init_std
+    return request.draw(len(request.symbols)), f"drawn, standard deviation {std:g}"
 
 
 @word_inits.register("source")
-class OfSource:
+def of_source(request: WordRequest) -> tuple[Tensor, str]:
     """Every symbol's row in the source, which must have all of them: a migration that keeps its
     vocabulary (TreLM, Table 9)."""
-
-    reads_vectors = False
-
-    @staticmethod
-    def rows(request: WordRequest) -> tuple[Tensor, str]:
-        source, symbols = request.source, request.symbols
-        theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
-        missing = [symbol for symbol in symbols[SPECIALS:] if symbol not in theirs]
-        if missing:
-            raise UserError(
-                f"`--embeddings source` needs the vocabulary of {source.origin}, which lacks "
-                f"{len(missing):,} symbols of {request.name!r}, such as {missing[0]!r}; prepare "
-                "the text with `--tokenizer`"
-            )
-        rows = request.draw(len(symbols))  # those of special symbols are replaced afterwards
-        rows[SPECIALS:] = source.embeddings[[theirs[symbol] for symbol in symbols[SPECIALS:]]]
-        return rows, "the source's"
+    source, symbols = request.source, request.symbols
+    theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
+    missing = [symbol for symbol in symbols[SPECIALS:] if symbol not in theirs]
+    if missing:
+        raise UserError(
+            f"`--embeddings source` needs the vocabulary of {source.origin}, which lacks "
+            f"{len(missing):,} symbols of {request.name!r}, such as {missing[0]!r}; prepare the "
+            "text with `--tokenizer`"
+        )
+    rows = request.draw(len(symbols))  # those of special symbols are replaced afterwards
+    rows[SPECIALS:] = source.embeddings[[theirs[symbol] for symbol in symbols[SPECIALS:]]]
+    return rows, "the source's"
 
 
 @word_inits.register("vectors")
-class FromVectors:
+def from_vectors(request: WordRequest) -> tuple[Tensor, str]:
     """The given vectors, mapped onto the source's embeddings, and scaled.
 
     TreLM, Section 3.2 and Appendix A.1. The map is orthogonal and preserves the lengths of the
@@ -102,22 +83,17 @@ class FromVectors:
     scales all vectors to the mean length of the source's embeddings (the paper does not say;
     `--keep-norms` disables this). A zero vector means a symbol without vector: it is drawn.
     """
-
-    reads_vectors = True
-
-    @staticmethod
-    def rows(request: WordRequest) -> tuple[Tensor, str]:
-        if request.vectors is None:
-            raise UserError(f"`--embeddings vectors` needs `--vectors` of language {request.name}")
-        rows = torch.from_numpy(request.vectors.vectors)
-        norms = rows.norm(dim=1)
-        empty = norms == 0
-        factor, text = 1.0, "from vectors, unscaled"
-        known = norms[SPECIALS:][~empty[SPECIALS:]]
-        if not request.keep_norms and len(known):
-            theirs = request.source.embeddings[request.source.words()].norm(dim=1)
-            factor = float(theirs.mean() / known.mean())
-            text = f"from vectors, scaled by {factor:.4g}"
-        if count := int(empty[SPECIALS:].sum()):
-            text += f" ({count:,} without one drawn)"
-        return torch.where(empty[:, None], request.draw(len(rows)), rows * factor), text
+    if request.vectors is None:
+        raise UserError(f"`--embeddings vectors` needs `--vectors` of language {request.name}")
+    rows = torch.from_numpy(request.vectors.vectors)
+    norms = rows.norm(dim=1)
+    empty = norms == 0
+    factor, text = 1.0, "from vectors, unscaled"
+    known = norms[SPECIALS:][~empty[SPECIALS:]]
+    if not request.keep_norms and len(known):
+        theirs = request.source.embeddings[request.source.words()].norm(dim=1)
+        factor = float(theirs.mean() / known.mean())
+        text = f"from vectors, scaled by {factor:.4g}"
+    if count := int(empty[SPECIALS:].sum()):
+        text += f" ({count:,} without one drawn)"
+    return torch.where(empty[:, None], request.draw(len(rows)), rows * factor), text
