@@ -53,23 +53,18 @@ def add_beam_search(
 
     late: dict[str, Any] = {}
     if config.lenpen_list and _TUNE_SPLIT in one.inputs.parallel:
-        folders = [
-            one.run(
-                f"lenpen-{whose}-{value:g}",
-                search(_TUNE_SPLIT, "--lenpen", f"{value:g}"),
-                to="translations/{name}",
-            )
-            for value in config.lenpen_list
-        ]
-        written = one.pair(back)[1]
-        values = {
-            "values": config.lenpen_list,
-            "files": [found / f"generate-{_TUNE_SPLIT}.txt" for found in folders],
-            "tokenizer": tokenizer_for(written, "" if back else config.bleu_tokenizer),
-            "output": "{out}",
-        }
+        files = []
+        for value in config.lenpen_list:
+            command = search(_TUNE_SPLIT, "--lenpen", f"{value:g}")
+            tried = one.run(f"lenpen-{whose}-{value:g}", command, to="translations/{name}")
+            files.append(tried / f"generate-{_TUNE_SPLIT}.txt")
+        tokenizer = tokenizer_for(one.pair(back)[1], "" if back else config.bleu_tokenizer)
+        values = {"values": config.lenpen_list, "files": files, "tokenizer": tokenizer}
         record = one.run.function(
-            f"lenpen-{whose}", choose_penalty, values=values, to="results/{name}.json"
+            f"lenpen-{whose}",
+            choose_penalty,
+            values={**values, "output": "{out}"},
+            to="results/{name}.json",
         )
         late = {"late": functools.partial(chosen_penalty, record), "inputs": [record]}
     for split in config.translate_list:
@@ -86,14 +81,22 @@ def train_autoregressive(one: Migration, back: bool) -> tuple[Path, Path]:
     config, shape, validates = one.config, one.inputs.shape, "valid" in one.inputs.parallel
     folder = linked_data(one, one.data, back)
     how: dict[str, Any] = {}
-    if config.autoregressive_patience:
-        options = until_it_stops_improving(config.autoregressive_patience)
+    if config.autoregressive_patience:  # by BLEU of its beam search on the validation text
+        options = [
+            *("--patience", config.autoregressive_patience, "--max-epoch", _MAX_EPOCHS),
+            *("--eval-bleu", "--eval-bleu-args", '{"beam": 5}', "--eval-bleu-detok", "space"),
+            *("--eval-bleu-remove-bpe", "sentencepiece"),
+            *("--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"),
+        ]
     else:
         ours, run = one.checkpoints["backward" if back else "forward"], one.run.folder
         spent = [step for step in one.run.needed([ours]) if not step.name.startswith("prepare-")]
         options = [] if validates else ["--disable-validation"]
-        # It must not start before its time limit is known.
-        how = {"late": lambda: hours(seconds_taken(run, spent)), "inputs": [ours]}
+
+        def time_limit() -> list[str]:
+            return ["--stop-time-hours", str(seconds_taken(run, spent) / 3600)]
+
+        how = {"late": time_limit, "inputs": [ours]}
     trained = one.run(
         f"{NAME}-{'back-' * back}{one.code}",
         autoregressive_command(
@@ -110,11 +113,6 @@ def train_autoregressive(one: Migration, back: bool) -> tuple[Path, Path]:
         **how,
     )
     return folder, trained / f"checkpoint_{'best' if validates else 'last'}.pt"
-
-
-def hours(seconds: float) -> list[str]:
-    """The option that limits a training to this time."""
-    return ["--stop-time-hours", str(seconds / 3600)]
 
 
 def linked_data(one: Migration, data: Path, back: bool) -> Path:
@@ -196,17 +194,6 @@ def autoregressive_command(
         *("--max-tokens", max_tokens, "--required-batch-size-multiple", 1),
         *("--save-dir", "{out}", "--no-epoch-checkpoints", "--num-workers", 0),
         *("--seed", seed, "--log-format", "json", "--log-interval", 50, "--no-progress-bar"),
-    ]
-
-
-def until_it_stops_improving(epochs: int) -> list[str]:
-    """Options that stop a training when BLEU of its beam search on the validation text has not
-    risen for ``epochs`` epochs, and keep the best."""
-    return [
-        *("--patience", str(epochs), "--max-epoch", str(_MAX_EPOCHS)),
-        *("--eval-bleu", "--eval-bleu-args", '{"beam": 5}', "--eval-bleu-detok", "space"),
-        *("--eval-bleu-remove-bpe", "sentencepiece"),
-        *("--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"),
     ]
 
 

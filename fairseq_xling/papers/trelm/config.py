@@ -269,11 +269,13 @@ class TrelmConfig(TargetTasks, WithSeeds):
     @property
     def translate_list(self) -> list[str]:
         """The splits to translate."""
-        option, names = "`--translate-split`", names_in(self.translate_split)
+        names = names_in(self.translate_split)
         if not names or len(set(names)) < len(names):
-            got = repr(self.translate_split)
-            raise UserError(f"{option} must name one or several different splits, got {got}")
-        return [check_split(option, name) for name in names]
+            raise UserError(
+                "`--translate-split` must name one or several different splits, got "
+                f"{self.translate_split!r}"
+            )
+        return [check_split("`--translate-split`", name) for name in names]
 
     @property
     def lenpen_list(self) -> list[float]:
@@ -284,12 +286,6 @@ class TrelmConfig(TargetTasks, WithSeeds):
     @property
     def ordering_list(self) -> list[str]:
         return names_in(self.orderings)
-
-    @property
-    def teacher_checkpoint(self) -> Path | None:
-        """The finished model that teaches, if `--teacher` names one."""
-        path = Path(self.teacher)
-        return path if path.suffix == ".pt" else None
 
     @property
     def predicts_translations(self) -> bool:
@@ -410,4 +406,3 @@ PRESETS: dict[str, dict[str, Any]] = {
         "prepare_args": "--alphabet 1000 --vocab-sample 250",
     },
 }
-# By preset, the rows of the specification that it implements.

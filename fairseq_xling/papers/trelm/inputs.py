@@ -79,20 +79,7 @@ def read_run(args: argparse.Namespace) -> tuple[TrelmConfig, str]:
     the text, and why."""
     config = _loaded(args, RunConfig)
     _check_source(config)
-    chosen = _chosen(config)
-    values = {name: value for name, (value, _) in chosen.items()}
-    said = [
-        f"--{option_name(name)} {value} ({why})"
-        for name, (value, why) in chosen.items()
-        if value and why
-    ]
-    line = f"chosen by the text: {', '.join(said)}" if said else ""
-    return _complete(dataclasses.replace(config, **values), translates=True), line
-
-
-def _chosen(config: RunConfig) -> dict[str, tuple[Any, str]]:
-    """What follows from the text where it is not set: values by name, and why."""
-    chosen: dict[str, tuple[Any, str]] = {}
+    chosen: dict[str, tuple[Any, str]] = {}  # values by name, and why
     pairs, held = _text_of(config)
     if config.held_out == FIT:
         chosen["held_out"] = held, "a twentieth of the smallest text, at most 500"
@@ -107,7 +94,14 @@ def _chosen(config: RunConfig) -> dict[str, tuple[Any, str]]:
         mapped = embeddings in embedding_inits and not embedding_inits[embeddings].at_source
         mapping = "adversarial" if mapped and embeddings != "random" else NO_MAP
         chosen["mapping"] = mapping, f"of {embeddings} embeddings"
-    return chosen
+    values = {name: value for name, (value, _) in chosen.items()}
+    said = [
+        f"--{option_name(name)} {value} ({why})"
+        for name, (value, why) in chosen.items()
+        if value and why
+    ]
+    line = f"chosen by the text: {', '.join(said)}" if said else ""
+    return _complete(dataclasses.replace(config, **values), translates=True), line
 
 
 def _text_of(config: TrelmConfig) -> tuple[bool, int]:
@@ -163,34 +157,34 @@ def check_config(config: TrelmConfig) -> None:
             f"are already in the source's embedding space, got {config.mapping!r}"
         )
     check_optimiser(config)
-    _check_vocabulary(config)
     _check_text(config)
     _check_training(config)
-    _check_tasks(config)
+    if config.tasks and not config.text:
+        raise UserError(
+            f"`--tasks` {config.tasks} needs `--text`, whose gold/ has the files; with other text "
+            "use `--task-head`"
+        )
+    for target in config.targets:
+        check_tasks(config, Path(config.text), [target])
 
 
-def _check_vocabulary(config: TrelmConfig) -> None:
-    """Refuse to keep a source's vocabulary where there is none, or next to a new one."""
-    if not config.keep_vocabulary:
-        return
-    if config.vectors:
+def _check_text(config: TrelmConfig) -> None:
+    if config.keep_vocabulary and config.vectors:
         raise UserError(
             "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
             f"{config.vectors!r}"
         )
-    if config.vocab != "joint":
+    if config.keep_vocabulary and config.vocab != "joint":
         raise UserError(f"`--vocab` must be joint with `--keep-vocabulary`, got {config.vocab!r}")
-    if not (config.source_vocabulary or config.data):
+    if config.keep_vocabulary and not (config.source_vocabulary or config.data):
         raise UserError(
             "`--keep-vocabulary` needs `--source-data`, the data folder of the source checkpoint "
             f"{config.source}"
         )
-
-
-def _check_text(config: TrelmConfig) -> None:
-    if config.data and (config.text or config.mono or config.parallel):
+    text = config.text or config.mono or config.parallel
+    if config.data and text:
         raise UserError("`--data` is a ready folder; it cannot be used with `--text` or other text")
-    if not (config.data or config.text or config.mono or config.parallel):
+    if not (config.data or text):
         raise UserError("`--text` must name a folder of text (or give `--mono` and `--parallel`)")
     for target in config.targets:
         PrepareOptions(
@@ -204,15 +198,18 @@ def _check_text(config: TrelmConfig) -> None:
 
 
 def _check_training(config: TrelmConfig) -> None:
+    from fairseq_xling.generation.orderings import orderings  # imports torch
+
     if not (config.batch_size or config.max_tokens):
         raise UserError("`--batch-size` or `--max-tokens` must be above 0")
     stages = {name: config.stage(name) for name in STAGES}
     if not any(stage.steps for stage in stages.values()):
         raise UserError("nothing to train: `--commonality-steps` and the others are all 0")
-    for name, stage in stages.items():
-        if 0 < stage.steps <= config.warmup:
+    lengths = {name: stage.steps for name, stage in stages.items()}
+    for name, steps in {**lengths, "translator": config.translator_steps}.items():
+        if 0 < steps <= config.warmup:
             raise UserError(
-                f"`--warmup` must be less than `--{name}-steps` {stage.steps}, got {config.warmup}"
+                f"`--warmup` must be less than `--{name}-steps` {steps}, got {config.warmup}"
             )
     for name in names_in(config.transfer_objectives):
         if name in objectives and objectives[name].reorders and not config.trilayer:
@@ -220,15 +217,19 @@ def _check_training(config: TrelmConfig) -> None:
                 f"`--transfer-objectives` {name} needs a TRILayer; without one use tlm,mlm, got "
                 f"{config.transfer_objectives!r}"
             )
-    _check_orderings(config)
+    for name in config.ordering_list if config.predicts_translations else ():
+        head = getattr(orderings[name], "head", "")
+        if head and head not in names_in(config.auxiliary):  # which predicts this order
+            raise UserError(
+                f"`--orderings` {name} needs `--auxiliary {head}`, got {config.auxiliary!r}"
+            )
     if config.translator_steps:
         _check_translator(config)
     elif config.teacher:
         raise UserError("`--teacher` teaches a translator: give `--translator-steps`")
-    elif config.slot_beam > 1:
-        raise UserError("`--slot-beam` is a translator's: give `--translator-steps`")
-    elif config.slot_layers:
-        raise UserError("`--slot-layers` is a translator's: give `--translator-steps`")
+    elif config.slot_beam > 1 or config.slot_layers:
+        option = "slot-beam" if config.slot_beam > 1 else "slot-layers"
+        raise UserError(f"`--{option}` is a translator's: give `--translator-steps`")
     if config.teacher_original and not config.teacher:
         raise UserError("`--teacher-original` needs a `--teacher`")
     for name, stage in stages.items():
@@ -241,11 +242,6 @@ def _check_translator(config: TrelmConfig) -> None:
     """Refuse a translator that has no model to start from, or an emission that needs an order."""
     from fairseq_xling.models.emissions import emissions  # imports torch
 
-    if config.translator_steps <= config.warmup:
-        raise UserError(
-            f"`--warmup` must be less than `--translator-steps` {config.translator_steps}, got "
-            f"{config.warmup}"
-        )
     if not config.predicts_translations:
         raise UserError(
             "`--translator-steps` needs a forward model that predicts translations: "
@@ -274,31 +270,6 @@ def _check_translator(config: TrelmConfig) -> None:
             f"`--teacher` {config.teacher} is of one target language, and `--languages` names "
             f"several: {','.join(config.targets)}"
         )
-
-
-def _check_orderings(config: TrelmConfig) -> None:
-    """Refuse to translate in an order that no head of the transfer phases predicts."""
-    from fairseq_xling.generation.orderings import orderings  # imports torch
-
-    if not config.predicts_translations:
-        return
-    for name in config.ordering_list:
-        head = getattr(orderings[name], "head", "")
-        if head and head not in names_in(config.auxiliary):
-            raise UserError(
-                f"`--orderings` {name} needs `--auxiliary {head}`, got {config.auxiliary!r}"
-            )
-
-
-def _check_tasks(config: TrelmConfig) -> None:
-    """Reject tasks without files of each target."""
-    if config.tasks and not config.text:
-        raise UserError(
-            f"`--tasks` {config.tasks} needs `--text`, whose gold/ has the files; with other text "
-            "use `--task-head`"
-        )
-    for target in config.targets:
-        check_tasks(config, Path(config.text), [target])
 
 
 @dataclass(frozen=True)
@@ -345,23 +316,20 @@ def read_shape(config: TrelmConfig) -> EncoderShape:
 def summarize_inputs(config: TrelmConfig, target: str, shape: EncoderShape) -> InputSummary:
     """What there is for the pair of the source language and ``target``."""
     pair = (config.source_lang, target)
-    make = _of_folder if config.data else _of_files
-    inputs = make(config, pair, shape)
+    inputs = (_of_folder if config.data else _of_files)(config, pair, shape)
     _check_inputs(config, pair, inputs)
     return inputs
 
 
 def _of_folder(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) -> InputSummary:
     folder = DataFolder(config.data)
-    for lang in pair:
-        folder.dictionary_path(lang)  # raises for an unknown language
     mono = {(split, lang) for split, found in folder.meta.get("mono", {}).items() for lang in found}
     splits: dict[str, Sequence[Path]] = {
         split: ()
         for split in folder.meta.get("parallel", {})
         if set(pair) in map(set, folder.pairs(split))
     }
-    paths = [folder.dictionary_path(lang) for lang in pair]
+    paths = {lang: folder.dictionary_path(lang) for lang in pair}  # raises for an unknown language
     return InputSummary(shape, frozenset(mono), splits, _groups(pair, paths))
 
 
@@ -375,21 +343,20 @@ def _of_files(config: TrelmConfig, pair: tuple[str, str], shape: EncoderShape) -
         if set(langs) == set(pair)
     }
     mono = set(sources.mono)
-    if (
-        config.held_out
-    ):  # as `prepare` cuts them; text of pairs is each side's where it has no other
+    # As `prepare` cuts them; text of pairs is each side's where it has no other.
+    if config.held_out:
         train = {lang for split, lang in mono if split == "train"}
         train |= {lang for split, langs in sources.parallel if split == "train" for lang in langs}
         mono |= {(split, lang) for split in ("train", "valid", "test") for lang in train}
         if "train" in parallel:
             parallel = {"valid": (), "test": (), **parallel}
-    names = [modes[config.vocab]().dictionary_name(lang) for lang in pair]
+    names = {lang: modes[config.vocab]().dictionary_name(lang) for lang in pair}
     check_files(*(file for files in sources.by_role().values() for file in files))
     return InputSummary(shape, frozenset(mono), parallel, _groups(pair, names))
 
 
-def _groups(pair: tuple[str, str], owners: list) -> tuple[tuple[str, ...], ...]:
-    return (pair,) if owners[0] == owners[1] else tuple((lang,) for lang in pair)
+def _groups(pair: tuple[str, str], owners: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    return (pair,) if len(set(owners.values())) == 1 else tuple((lang,) for lang in pair)
 
 
 def _check_inputs(config: TrelmConfig, pair: tuple[str, str], inputs: InputSummary) -> None:
@@ -434,14 +401,12 @@ def _check_inputs(config: TrelmConfig, pair: tuple[str, str], inputs: InputSumma
             f"`--autoregressive-patience` needs parallel validation text of {name}; give "
             f"`--parallel valid.{name}=FILE,FILE`"
         )
-    if len(inputs.dictionaries) > 1 and not {"tokens", "softmax"} <= _separate(config, inputs):
-        raise UserError(
-            "a vocabulary for each language needs `--separate` with tokens,softmax, got "
-            f"{config.separate!r}"
-        )
+    if len(inputs.dictionaries) > 1:
+        from fairseq_xling.models.sharing import SharingPlan  # imports torch
 
-
-def _separate(config: TrelmConfig, inputs: InputSummary) -> set[str]:
-    from fairseq_xling.models.sharing import SharingPlan
-
-    return set(SharingPlan.parse(config.separate, inputs.shape.layers).parts)
+        private = SharingPlan.parse(config.separate, inputs.shape.layers).parts
+        if not {"tokens", "softmax"} <= set(private):
+            raise UserError(
+                "a vocabulary for each language needs `--separate` with tokens,softmax, got "
+                f"{config.separate!r}"
+            )

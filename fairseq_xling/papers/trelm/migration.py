@@ -11,6 +11,7 @@ as a lattice the same weights learn to write whole sentences in one pass: a tran
 
 import dataclasses
 import functools
+import itertools
 import math
 import shlex
 from collections.abc import Callable, Sequence
@@ -133,20 +134,13 @@ class Migration:
             first_unlabelled=True,
         )
 
-    def derived(
-        self,
-        kind: str,
-        data: Path,
-        make: Callable[..., None],
-        to: str = "data/{name}",
-        **values: Any,
-    ) -> Path:
-        """What the function ``make`` derives from ``data``."""
+    def derived(self, kind: str, data: Path, make: Callable[..., None], **values: Any) -> Path:
+        """The folder that the function ``make`` derives from ``data``."""
         return self.run.function(
             f"{kind}-{self.target}",
             make,
             values={"data": data, "output": "{out}", **values},
-            to=to,
+            to="data/{name}",
             inputs=[data],
             first_unlabelled=True,
         )
@@ -170,13 +164,14 @@ class Migration:
     def all_text_folder(self) -> Path:
         """The data, or a folder with what the phases read in all: what a model from scratch reads
         instead. The target's sentences are those of the phase that has more of them."""
-        config, (source, target) = self.config, self.pair()
+        source, target = self.pair()
         data = self.limited("source-text", "commonality", [source], self.transfer_folder())
-        sizes = {
-            "commonality": config.commonality_limit or math.inf,
-            "language": config.language_limit or math.inf,
-        }
-        return self.limited("target-text", max(sizes, key=lambda one: sizes[one]), [target], data)
+
+        def size(stage: str) -> float:
+            return getattr(self.config, f"{stage}_limit") or math.inf
+
+        longer = max(("commonality", "language"), key=size)
+        return self.limited("target-text", longer, [target], data)
 
     # ---- vectors and first weights
 
@@ -211,10 +206,7 @@ class Migration:
 
     def _init_source(self) -> tuple[Any, ...]:
         config = self.config
-        where = {
-            "--source-data": config.source_data,
-            "--source-language": config.source_language,
-        }
+        where = {"--source-data": config.source_data, "--source-language": config.source_language}
         return ["fairseq-xling", "init", config.source], where
 
     def _vectors(self, languages: Sequence[str]) -> Path | None:
@@ -298,13 +290,13 @@ class Migration:
     ) -> Path:
         """A training, which resumes where it was stopped; returns its checkpoint.
 
-        Args:
-            phase: of the step's name; title: the same in tables, if it is another.
-            options: of the model, its objectives and their text.
-            validate: whether the data folder has validation text for the objectives.
-            data: folder to train on, if not the migration's.
-            start: checkpoint to start from, if not from scratch.
-            checkpoint: ``last`` or ``best`` (default: by the settings).
+                Args:
+                    phase: of the step's name; title: the same in tables, if it is another.
+                        options: of the model, its objectives and their text.
+        : whether the data folder has validation text for the objectives.
+                    data: folder to train on, if not the migration's.
+                    start: checkpoint to start from, if not from scratch.
+                    checkpoint: ``last`` or ``best`` (default: by the settings).
         """
         config, every = self.config, min(self.config.every, stage.steps)
         folder = self.run(
@@ -424,13 +416,10 @@ class Migration:
             return
         # Nothing but CdLM teaches another order than the sentence's own.
         orderings = config.ordering_list if config.predicts_translations else ["identity"]
-        for back in self.directions:
+        every = itertools.product(self.directions, config.translate_list, orderings)
+        for back, split, ordering in every:
             model = self.checkpoints["backward" if back else "forward"]
-            for split in config.translate_list:
-                for ordering in orderings:
-                    self.translate(
-                        back, ordering, split, self.generate(model, back, split, ordering)
-                    )
+            self.translate(back, ordering, split, self.generate(model, back, split, ordering))
 
     @property
     def directions(self) -> list[bool]:
@@ -479,11 +468,10 @@ class Migration:
         if self.head_options:
             given = train_args(given, self.head_options)
         options = ["--device", config.device, "--precision", config.precision, *given]
+        where = Path("{out}"), Path(config.text), [self.target]
+        encoders = {"model": (self.last, self.data)}
         for name, task in config.task_table.items():
-            text, encoders = Path(config.text), {"model": (self.last, self.data)}
-            step = transfer_step(
-                "", task, Path("{out}"), text, [self.target], encoders, str(self.seed), options
-            )
+            step = transfer_step("", task, *where, encoders, str(self.seed), options)
             self.tasks[name] = self.run(
                 f"task-{name}-{self.code}",
                 step.commands[0],

@@ -47,23 +47,15 @@ def faults(samples: Iterable[Sample], tokenizer: str) -> dict[str, float | None]
         sizes += len(hypothesis) + len(reference)
         repeated += sum(a == b for a, b in pairwise(hypothesis))
         written += len(hypothesis)
-        same, all_pairs = _ordered(hypothesis, reference, there, wanted)
-        agreeing, pairs = agreeing + same, pairs + all_pairs
+        place = {word: n for n, word in enumerate(reference) if wanted[word] == 1}
+        found = np.array([place[w] for w in hypothesis if there[w] == 1 and w in place], dtype=int)
+        agreeing += int(np.triu(found[None, :] > found[:, None], 1).sum())
+        pairs += len(found) * (len(found) - 1) // 2
     return {
         "words": 200 * matched / max(sizes, 1),
         "order": 100 * agreeing / pairs if pairs else None,
         "repeated": 100 * repeated / max(written, 1),
     }
-
-
-def _ordered(
-    hypothesis: Sequence[str], reference: Sequence[str], there: Counter, wanted: Counter
-) -> tuple[int, int]:
-    """Pairs of unambiguous words in the order of the reference, and all pairs."""
-    place = {word: n for n, word in enumerate(reference) if wanted[word] == 1}
-    found = np.array([place[w] for w in hypothesis if there[w] == 1 and w in place], dtype=int)
-    later = np.triu(found[None, :] > found[:, None], 1)
-    return int(later.sum()), len(found) * (len(found) - 1) // 2
 
 
 PAPER = "TreLM (Li et al., 2021)"
@@ -124,25 +116,39 @@ def measure(
 
 def _read(one: Migration) -> Iterator[dict[str, Any]]:
     """The measurements of one migration as rows of a record."""
-    there = [name for name in one.translations if name not in one.backward]
-    tokenizer = tokenizer_for(one.target, one.config.bleu_tokenizer)
-    scores, samples = _read_translations(one, there, tokenizer)
-    tokenizer = tokenizer_for(one.config.source_lang)
-    back, samples_back = _read_translations(one, one.backward, tokenizer)
+    config = one.config
+    tokenizers = {
+        "forward": tokenizer_for(one.target, config.bleu_tokenizer),
+        "backward": tokenizer_for(config.source_lang),
+    }
+    first = f"generate-{config.translate_list[0]}.txt"
+    scores: dict[str, dict[str, Any]] = {}
+    samples: dict[str, dict[str, list[Sample]]] = {direction: {} for direction in tokenizers}
+    for name, path in one.translations.items():
+        direction = "backward" if name in one.backward else "forward"
+        text, tokenizer = read_samples(path), tokenizers[direction]
+        scores[name] = score(text, tokenizer) | faults(text, tokenizer)
+        if path.name == first:
+            samples[direction][name] = text
     costs = {phase: read_cost(log) for phase, log in one.logs.items()}
     last = {"phase": list(one.checkpoints)[-1], "language": one.target}
     yield from _bits(one)
-    yield from _scored({name: (scores | back)[name] for name in one.translations})
+    yield from _scored(scores)
     for title, value in one.task_figures().items():
         yield {**last, "kind": "task", "measure": title, "value": value, "unit": "%"}
     yield from _distances(one.distances) if one.distances else ()
-    yield from _costs(costs)
+    for phase, cost in costs.items():
+        for name, value in cost.items():
+            yield {"kind": "cost", "phase": phase, "measure": name, "value": value}
+    if costs:
+        seconds = sum(cost["seconds"] for cost in costs.values())
+        yield {"kind": "total", "measure": SECONDS, "value": seconds}
     yield from _costs_for_people(costs)
     yield from _text_sizes(one.data)
     for phase in sorted(one.logs):
-        yield from _losses(phase, one)
-    yield from _samples(samples, "forward")
-    yield from _samples(samples_back, "backward")
+        yield from _losses(phase, one.logs[phase])
+    for direction, texts in samples.items():
+        yield from _samples(texts, direction)
 
 
 def _bits(one: Migration) -> Iterator[dict[str, Any]]:
@@ -185,20 +191,6 @@ def _distances(path: Path) -> Iterator[dict[str, Any]]:
         yield {"kind": "distance", "measure": title, "value": value}
 
 
-def _read_translations(
-    one: Migration, names: Sequence[str], tokenizer: str
-) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """The scores of some of the translations by name, and what they write for some sentences."""
-    texts = {name: read_samples(one.translations[name]) for name in names}
-    scores = {
-        name: score(samples, tokenizer) | faults(samples, tokenizer)
-        for name, samples in texts.items()
-    }
-    file = f"generate-{one.config.translate_list[0]}.txt"
-    first = {name: texts[name] for name in names if one.translations[name].name == file}
-    return scores, _shown(first)
-
-
 def _text_sizes(data: Path) -> Iterator[dict[str, Any]]:
     meta = read_json(data / "meta.json")
     for part, count, name in (
@@ -209,33 +201,19 @@ def _text_sizes(data: Path) -> Iterator[dict[str, Any]]:
             yield {"kind": "text", "language": lang, "measure": name, "value": found.get(count)}
 
 
-def _shown(texts: dict[str, Sequence[Any]]) -> list[dict[str, str]]:
-    """`SHOWN` sentences, evenly spread over the text."""
-    if not texts:
-        return []
-    first = next(iter(texts.values()))
+def _samples(texts: Mapping[str, Sequence[Sample]], direction: str) -> Iterator[dict[str, Any]]:
+    """`SHOWN` sentences, evenly spread over the text, each by every ordering."""
+    first = next(iter(texts.values()), ())
     by_number = {name: {s.number: s.hypothesis for s in samples} for name, samples in texts.items()}
-    places = sorted({round(k * (len(first) - 1) / max(SHOWN - 1, 1)) for k in range(SHOWN)})
-    return [
-        {
-            "source": first[place].source,
-            "reference": first[place].reference,
-            **{name: found.get(first[place].number, "") for name, found in by_number.items()},
-        }
-        for place in places
-    ]
-
-
-def _samples(samples: Sequence[Mapping[str, str]], direction: str) -> Iterator[dict[str, Any]]:
-    """A row for each sentence and ordering; its value is the translation."""
-    for number, one in enumerate(samples, 1):
-        for ordering, text in one.items():
-            if ordering not in ("source", "reference"):
-                yield {
-                    **{"kind": "sample", "direction": direction, "number": number},
-                    **{"text": one["source"], "reference": one["reference"]},
-                    **{"ordering": ordering, "measure": "translation", "value": text},
-                }
+    places = sorted({round(k * (len(first) - 1) / (SHOWN - 1)) for k in range(SHOWN)})
+    for number, place in enumerate(places if first else (), 1):
+        one = first[place]
+        for ordering, found in by_number.items():
+            yield {
+                **{"kind": "sample", "direction": direction, "number": number},
+                **{"text": one.source, "reference": one.reference, "ordering": ordering},
+                **{"measure": "translation", "value": found.get(one.number, "")},
+            }
 
 
 def _maps(vectors: Iterable[Path]) -> Iterator[dict[str, Any]]:
@@ -244,38 +222,25 @@ def _maps(vectors: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
     for path in vectors:
         report = Path(f"{path}.json")
-        if report.is_file() and is_record(read_json(report)):
-            found = read_outcome(report)
-            yield from map_rows(found)
+        if not (report.is_file() and is_record(read_json(report))):
+            continue
+        found = read_outcome(report)
+        shown = {
+            **{"best seed": found["best_seed"], "mean cosine": found["criterion"]},
+            "unmapped": found["criterion_unmapped"],
+            "failed": "yes" if found["failed"] else "no",
+            "failed seeds": ", ".join(map(str, found["failed_seeds"])) or "none",
+        }
+        for name, value in shown.items():
+            yield {"kind": "map", "measure": name, "value": value, "chance": found["chance"]}
 
 
-def map_rows(found: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The outcome of a map as rows."""
-    shown = {
-        **{"best seed": found["best_seed"], "mean cosine": found["criterion"]},
-        **{"unmapped": found["criterion_unmapped"], "failed": "yes" if found["failed"] else "no"},
-        "failed seeds": ", ".join(map(str, found["failed_seeds"])) or "none",
-    }
-    for name, value in shown.items():
-        yield {"kind": "map", "measure": name, "value": value, "chance": found["chance"]}
-
-
-def _losses(phase: str, one: Migration) -> Iterator[dict[str, Any]]:
+def _losses(phase: str, log: Path) -> Iterator[dict[str, Any]]:
     for text, tag in (("train", "train_inner"), ("valid", "valid")):
-        for name, points in sorted(read_curves(one.logs[phase], tag).items()):
+        for name, points in sorted(read_curves(log, tag).items()):
             of = {"kind": "loss", "phase": phase, "split": text, "measure": name}
             for steps, value in points if name.endswith("loss") else ():
                 yield {**of, "curve": curve_words(name, text), "steps": steps, "value": value}
-
-
-def _costs(costs: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
-    """Those of each phase, and the seconds of all together."""
-    for phase, cost in costs.items():
-        for name, value in cost.items():
-            yield {"kind": "cost", "phase": phase, "measure": name, "value": value}
-    if costs:
-        seconds = sum(cost["seconds"] for cost in costs.values())
-        yield {"kind": "total", "measure": SECONDS, "value": seconds}
 
 
 def part(rows: Sequence[Row], kind: str) -> list[Row]:
@@ -298,7 +263,16 @@ def read_cost(log: str | Path) -> dict[str, float]:
     """The cost of the training with this log, including all parts of a resumed one: parameters, and
     those trained; optimiser steps; sentences and tokens with repetitions; seconds of wall time
     without interruptions; devices, and device-days."""
-    (parameters, trained), devices = _read_head(log)
+    sizes, devices = None, 1
+    with open(log, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if match := _PARAMETERS.search(line):
+                sizes = [int(text.replace(",", "")) for text in match.groups()]
+            elif match := _DEVICES.search(line):
+                devices = int(match[1])
+                break
+    if sizes is None:
+        raise UserError(f"{log}: this training log has no parameter count")
     epochs: dict[int, dict[str, float]] = {}
     for tag, record in read_records(log):
         if tag == "train":  # if an epoch was repeated after a kill, its last record counts
@@ -313,24 +287,11 @@ def read_cost(log: str | Path) -> dict[str, float]:
         steps = done
     seconds = epochs[steps].get("train_wall", 0.0)
     return {
-        **{"parameters": parameters, "trained": trained, "steps": steps, "sentences": sentences},
-        **{"tokens": tokens, "seconds": seconds, "devices": devices},
+        **dict(zip(("parameters", "trained"), sizes, strict=True)),
+        **{"steps": steps, "sentences": sentences, "tokens": tokens},
+        **{"seconds": seconds, "devices": devices},
         "device_days": seconds * devices / _SECONDS_PER_DAY,
     }
-
-
-def _read_head(log: str | Path) -> tuple[tuple[int, int], int]:
-    sizes, devices = None, 1
-    with open(log, encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if match := _PARAMETERS.search(line):
-                sizes = tuple(int(text.replace(",", "")) for text in match.groups())
-            elif match := _DEVICES.search(line):
-                devices = int(match[1])
-                break
-    if sizes is None:
-        raise UserError(f"{log}: this training log has no parameter count")
-    return sizes, devices
 
 
 def totals(costs: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -6,6 +6,7 @@ people write, which helps one that writes all words at once (Gu et al., 2018). A
 autoregressive model, trained here or given, or a file of translations.
 """
 
+import contextlib
 import logging
 import os
 from collections.abc import Iterator, Sequence
@@ -45,12 +46,8 @@ def add_translator(one: Migration) -> None:
     """Train a translator, all of its weights; what it writes is one of the translations, and with
     `--slot-beam` what it finds by a search over its slots another."""
     config, emission = one.config, one.config.emission
-    stage = Stage(
-        config.translator_steps,
-        config.translator_lr,
-        "translation",
-        config.words("translator_args"),
-    )
+    words = config.words("translator_args")
+    stage = Stage(config.translator_steps, config.translator_lr, "translation", words)
     start = None if config.translator_start == SCRATCH else one.checkpoints["forward"]
     # Not the best by loss, which rises again while translations become better (on captions 2.5 %
     # more loss, 1.1 BLEU better).
@@ -81,11 +78,12 @@ def _taught_folder(one: Migration) -> Path:
     config, data, pair = one.config, one.transfer_folder(), one.pair()
     if not config.teacher:
         return data
-    # A teacher that is given teaches all seeds.
-    trained = config.teacher == AUTOREGRESSIVE
-    whose = one.code if trained else one.target
-    files = [Path(config.teacher)]
-    model = train_autoregressive(one, False)[1] if trained else config.teacher_checkpoint
+    trained, files = config.teacher == AUTOREGRESSIVE, [Path(config.teacher)]
+    whose = one.code if trained else one.target  # a teacher that is given teaches all seeds
+    if trained:
+        model = train_autoregressive(one, False)[1]
+    else:  # a checkpoint, or a file of text
+        model = files[0] if files[0].suffix == ".pt" else None
     if model:
         folder = linked_data(one, data, False)
         values = {"model": model, "data": data, "output": "{out}", "pair": pair}
@@ -109,12 +107,9 @@ def _taught_folder(one: Migration) -> Path:
         if not trained:
             add_beam_search(one, False, folder, model, NAME, f"{NAME}-{whose}")
     values = {"data": data, "output": "{out}", "pair": pair, "files": files}
+    values |= {"original": config.teacher_original, "lines": model is None}
     return one.run.function(
-        f"taught-{whose}",
-        write_taught,
-        values={**values, "original": config.teacher_original, "lines": model is None},
-        to="data/{name}",
-        inputs=[data, *files],
+        f"taught-{whose}", write_taught, values=values, to="data/{name}", inputs=[data, *files]
     )
 
 
@@ -242,12 +237,9 @@ def of_model(
             f"{Path(files[0]).parent}: {missing:,} of {count:,} training sentences have no "
             "translation"
         )
-    opened = [open(path, "rb") for path in files]  # noqa: SIM115
-    try:
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(open(path, "rb")) for path in files]
         for number, start in places.tolist():
             opened[number].seek(start)
             words = opened[number].readline().decode().rstrip("\n").split("\t")[-1].split(" ")
             yield np.array([*map(dictionary.index, filter(None, words)), SEP])
-    finally:
-        for file in opened:
-            file.close()
