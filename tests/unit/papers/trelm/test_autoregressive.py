@@ -19,19 +19,15 @@ def test_fairseq_reads_the_same_sentences_in_either_direction(tiny_corpus, tmp_p
     from fairseq.data import Dictionary
     from fairseq.data.data_utils import load_indexed_dataset
 
-    link_translation_data(tiny_corpus.path, tmp_path, pair)
+    for _ in range(2):  # a second call links again
+        link_translation_data(tiny_corpus.path, tmp_path, pair)
+    assert (tmp_path / "dict.en.txt").resolve() == (tiny_corpus.path / "dict.txt").resolve()
     for side, lang in enumerate(("en", "de")):
         dictionary = Dictionary.load(str(tmp_path / f"dict.{lang}.txt"))
         stem = tmp_path / f"test.{'-'.join(pair)}.{lang}"
         found = load_indexed_dataset(str(stem), dictionary, "mmap")
         expected = [[*sentences[side], dictionary.eos()] for sentences in tiny_corpus.pairs["test"]]
         assert [row.tolist() for row in found] == expected
-
-
-def test_a_second_call_links_again(tiny_corpus, tmp_path):
-    for _ in range(2):
-        link_translation_data(tiny_corpus.path, tmp_path, ("en", "de"))
-    assert (tmp_path / "dict.en.txt").resolve() == (tiny_corpus.path / "dict.txt").resolve()
 
 
 def test_every_split_is_linked_whichever_way_round_it_was_prepared(make_corpus, tmp_path):
@@ -58,14 +54,9 @@ def test_text_without_the_pair_is_refused(tiny_corpus, tmp_path):
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_it_trains_for_as_long_as_the_steps_it_is_compared_with(config, facts, tmp_path, shared):
-    dictionaries = (("en", "de"),) if shared else (("en",), ("de",))
-    (step,) = (
-        step
-        for step in trelm_steps(
-            tmp_path, config(autoregressive=True), {"de": facts(dictionaries=dictionaries)}
-        )
-        if step.name == "autoregressive-de-1"
-    )
+    known = {"de": facts(dictionaries=(("en", "de"),) if shared else (("en",), ("de",)))}
+    steps = trelm_steps(tmp_path, config(autoregressive=True), known)
+    (step,) = (step for step in steps if step.name == "autoregressive-de-1")
     for name, seconds in (("commonality-de-1", 1000.0), ("forward-de-1", 800.0)):
         write_json(tmp_path / ".steps" / f"{name}.json", {"seconds": seconds})
     for name in ("prepare-de", "backward-de-1"):  # which it does not build on, or both need
@@ -108,9 +99,6 @@ def test_the_highest_bleu_is_chosen_and_what_was_tried_is_kept(tmp_path):
     assert found["tried"][1]["bleu"] == pytest.approx(100)
     assert found["chosen"] == 1.4 and "tok:13a" in found["signature"]
     assert chosen_penalty(tmp_path / "found.json") == ["--lenpen", "1.4"]
-
-
-def test_among_equals_it_is_the_one_nearest_to_one(tmp_path):
     files = list(outputs(tmp_path, [REFERENCES] * 3))
     choose_penalty([0.2, 1.2, 2.0], files, "13a", tmp_path / "found.json")
-    assert read_json(tmp_path / "found.json")["chosen"] == 1.2
+    assert read_json(tmp_path / "found.json")["chosen"] == 1.2  # the nearest to 1 among equals

@@ -4,33 +4,6 @@ import pytest
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.papers.trelm.config import PRESETS, TrelmConfig
-from fairseq_xling.studies.optimiser import optimisation
-
-# TreLM, Appendix A.5, and the released code for warm-up, epsilon and clipping (SPEC P9).
-PAPER_PHASES = {
-    "commonality": (20_000, 3e-5),
-    "transfer": (20_000, 3e-5),
-    "language": (80_000, 2e-5),
-}
-
-
-def arguments(config, phase):
-    stage = config.stage(phase)
-    return optimisation(config, stage.steps, stage.lr, config.warmup)
-
-
-@pytest.mark.parametrize(("phase", "expected"), PAPER_PHASES.items())
-def test_the_preset_trains_as_the_paper_says(phase, expected):
-    config = TrelmConfig(**PRESETS["trelm"])
-    stage = config.stage(phase)
-    assert (stage.steps, stage.lr) == expected
-    steps, rate = expected
-    assert " ".join(arguments(config, phase)) == (
-        "--optimizer adam --adam-betas (0.9,0.999) --adam-eps 1e-06 --weight-decay 0.01 "
-        f"--clip-norm 5.0 --lr {rate} --lr-scheduler polynomial_decay --warmup-updates 500 "
-        f"--total-num-update {steps}"
-    )
-
 
 # What the paper says, or its release; those without a mark are neither's.
 SNAPSHOT = {

@@ -25,13 +25,8 @@ SPECIAL_ROWS = {0: 9, 1: 8, 2: 7, 3: 6, 4: 5}  # ours: the tiny source's
 def make(source, separate="", sizes=None, kind=TriEncoder, languages=True, **changes):
     """An encoder of the source's sizes, full of NaN."""
     s = source.shape
-    fields = {
-        "num_segments": s.num_segments,
-        "lm_head": s.lm_head,
-        "norm_eps": s.norm_eps,
-        "language_embeddings": languages,
-        **changes,
-    }
+    fields = {name: getattr(s, name) for name in ("num_segments", "lm_head", "norm_eps")}
+    fields |= {"language_embeddings": languages, **changes}
     positions = fields.pop("max_positions", s.max_positions)
     shape = EncoderShape(s.layers, s.dim, s.ffn_dim, s.heads, positions, **fields)
     sizes = sizes or {"en": SIZE, "de": SIZE}
@@ -62,15 +57,6 @@ def test_the_sources_own_words_are_those_of_equal_symbols_whatever_their_order()
     encoder = make(source, sizes={"en": 10, "de": 10})
     table = init(source, encoder, symbols=symbols, embeddings="source")["tokens.shared.weight"]
     assert torch.equal(table, source.embeddings[[9, 8, 7, 6, 5, 4, 19, 10, 12, 0]])
-
-
-def test_a_word_that_the_source_does_not_have_is_refused():
-    with pytest.raises(UserError) as error:
-        init(tiny_source(), embeddings="source")
-    assert str(error.value) == (
-        "`--embeddings source` needs the vocabulary of tiny, which lacks 3 symbols of 'en', such "
-        "as '▁de1'; prepare the text with `--tokenizer`"
-    )
 
 
 @pytest.mark.parametrize(("which", "index"), [("code", 2), ("text", 1)])
@@ -124,14 +110,6 @@ def test_nothing_stays_uninitialised_and_the_source_is_neither_changed_nor_share
             parameter.zero_()
     assert all(torch.equal(source.state[name], before[name]) for name in before)
     assert np.array_equal(vectors["en"].vectors, ready().vectors)
-
-
-def test_special_symbols_have_the_sources_embeddings_whatever_the_way():
-    source, vectors = tiny_source(), {"en": ready(), "de": ready()}
-    for options in ({}, {"embeddings": "vectors", "vectors": vectors}, {"copy_shared": True}):
-        table = init(source, **options)["tokens.shared.weight"]
-        for ours, theirs in SPECIAL_ROWS.items():
-            assert torch.equal(table[ours], source.embeddings[theirs])
 
 
 def test_null_is_the_mean_of_the_sources_words_with_noise_or_the_sources_own():
@@ -321,19 +299,10 @@ def test_draws_depend_on_the_seed_alone_and_each_part_has_its_own():
         assert {name for name in first if not torch.equal(first[name], state[name])} == expected
 
 
-def test_a_source_without_positions_is_refused():
-    source = tiny_source()
-    encoder = make(source)
-    source = dataclasses.replace(
-        source, shape=dataclasses.replace(source.shape, token_positions=False)
-    )
-    with pytest.raises(UserError, match="tiny: has no position embeddings to start from"):
-        init(source, encoder)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"shape": {"token_positions": False}}, "tiny: has no position embeddings to start from"),
         ({"make": {"layers": 2}}, "`layers` of the model must be the source's, 4 in tiny, got 2"),
         (
             {"make": {"norm_eps": 1e-5}},
@@ -346,6 +315,11 @@ def test_a_source_without_positions_is_refused():
         ({"make": {"max_positions": 21}}, "`--max-positions` must be at most 20, the rows that t"),
         ({"make": {"num_segments": 0}}, "`--num-segments` must be at least 1, since tiny adds a"),
         ({"embeddings": "vectors"}, "`--embeddings vectors` needs `--vectors` of language en"),
+        (
+            {"embeddings": "source"},
+            "`--embeddings source` needs the vocabulary of tiny, which lacks 3 symbols of 'en', "
+            "such as '▁de1'; prepare the text with `--tokenizer`",
+        ),
         ({"embeddings": "vektors"}, "unknown `--embeddings` 'vektors'; did you mean 'vectors'?"),
         ({"trilayer_from": "cod"}, "unknown `--trilayer-from` 'cod'; did you mean 'code'? known"),
         ({"language_init": "x"}, "unknown `--language-init` 'x'; known: normal, orthogonal"),
@@ -370,10 +344,9 @@ def test_a_source_without_positions_is_refused():
 )
 def test_what_does_not_go_together_is_refused(options, message):
     options = dict(options)
-    source, changes = tiny_source(**options.pop("source", {})), options.pop("make", {})
-    encoder = make(
-        tiny_source(2) if "layers" in changes else source,
-        **{name: value for name, value in changes.items() if name != "layers"},
-    )
+    source, changes = tiny_source(**options.pop("source", {})), dict(options.pop("make", {}))
+    encoder = make(tiny_source(changes.pop("layers", 4)), **changes)
+    shape = dataclasses.replace(source.shape, **options.pop("shape", {}))
+    source = dataclasses.replace(source, shape=shape)
     with pytest.raises(UserError, match=f"^{re.escape(message)}"):
         init(source, encoder, **options)

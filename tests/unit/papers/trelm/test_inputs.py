@@ -75,18 +75,12 @@ def read(words):
         ("--parallel gl-ca=gl,ca", 20, "linked", "none", "there is parallel text"),
         ("--parallel train.gl-ca=gl,ca --held-out 7", 7, "linked", "none", "parallel text"),
         (
-            "--transfer-steps 0 --mono gl=gl --mono ca=more",
-            20,
-            "skip-gram",
-            "adversarial",
-            "wants some 100,000",
+            *("--transfer-steps 0 --mono gl=gl --mono ca=more", 20),
+            *("skip-gram", "adversarial", "wants some 100,000"),
         ),
         (
-            "--transfer-steps 0 --mono gl=more --mono ca=more",
-            450,
-            "skip-gram",
-            "adversarial",
-            "no parallel training",
+            *("--transfer-steps 0 --mono gl=more --mono ca=more", 450),
+            *("skip-gram", "adversarial", "no parallel training"),
         ),
         ("--parallel gl-ca=gl,ca --mono valid.gl=gl", 0, "linked", "none", "parallel text"),
         ("--parallel gl-ca=gl,ca --embeddings random", 20, "random", "none", "of random embed"),
@@ -116,15 +110,16 @@ def test_a_file_where_a_folder_of_text_is_wanted_is_told_in_words_that_were_type
         read([*own, "--text", "gl"])
 
 
+KEPT = {"keep_vocabulary": True, "source_data": "first"}
+STEPS = ("commonality_steps", "transfer_steps", "language_steps")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"languages": "en"}, "`--languages` must name the source's language and at least one"),
         ({"languages": "en,en"}, "`--languages`: language 'en' is named twice in 'en,en'"),
-        (
-            {"adam_betas": "1"},
-            "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999, got '1'",
-        ),
+        ({"adam_betas": "1"}, "`--adam-betas` must be two numbers in [0, 1), e.g. 0.9,0.999"),
         ({"map_seeds": "x"}, "`--map-seeds` must be whole numbers, got 'x'"),
         ({"translate_split": "test,dev"}, "`--translate-split`: split must be train, valid or"),
         ({"translate_split": "test1,test1"}, "`--translate-split` must name one or several"),
@@ -137,21 +132,11 @@ def test_a_file_where_a_folder_of_text_is_wanted_is_told_in_words_that_were_type
         ({"orderings": "orakle"}, "unknown `--ordering` 'orakle'; did you mean 'oracle'"),
         ({"segment": "de"}, "`--segment` must look like zh=char, got 'de'"),
         ({"keep_vocabulary": True}, "`--keep-vocabulary` needs `--source-data`, the data folder"),
-        (
-            {"keep_vocabulary": True, "source_data": "first", "vocab": "union"},
-            "`--vocab` must be joint with `--keep-vocabulary`, got 'union'",
-        ),
-        (
-            {"keep_vocabulary": True, "source_data": "first", "vectors": "a.vec"},
-            "`--vectors` are those of a new vocabulary, and `--keep-vocabulary` has none, got "
-            "'a.vec'",
-        ),
+        ({**KEPT, "vocab": "union"}, "`--vocab` must be joint with `--keep-vocabulary`, got 'u"),
+        ({**KEPT, "vectors": "a.vec"}, "`--vectors` are those of a new vocabulary, and `--keep-v"),
         ({"slot_layers": 1}, "`--slot-layers` is a translator's: give `--translator-steps`"),
         ({"batch_size": 0}, "`--batch-size` or `--max-tokens` must be above 0"),
-        (
-            {"commonality_steps": 0, "transfer_steps": 0, "language_steps": 0},
-            "nothing to train: `--commonality-steps` and the others are all 0",
-        ),
+        (dict.fromkeys(STEPS, 0), "nothing to train: `--commonality-steps` and the others are al"),
         ({"warmup": 50, "transfer_steps": 50}, "`--warmup` must be less than `--transfer-steps"),
         ({"trilayer": False}, "`--transfer-objectives` cdlm needs a TRILayer; without one use"),
         ({"embeddings": "link"}, "unknown `--embeddings` 'link'; did you mean 'linked'"),

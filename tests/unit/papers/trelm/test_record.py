@@ -1,5 +1,7 @@
 """The tables and figures of a migration, and of a study."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -44,14 +46,13 @@ def translator(seed, own, target="de"):
 
 def study(rows, seeds="1,2", paper=None):
     """The record of a study, from the migrations of its rows by code."""
-    found = [
-        {"row": code, "source": "en", **one}
-        for code, many in rows.items()
-        for o in many
-        for one in o
+    every = [(code, one) for code, many in rows.items() for one in itertools.chain(*many)]
+    found = [{"row": code, "source": "en", **one} for code, one in every]
+    papers = paper or {}
+    variations = [
+        {"code": code, "name": code.upper(), "changes": {}, "paper": papers.get(code)}
+        for code in rows
     ]
-    variations = [{"code": code, "name": code.upper(), "changes": {}} for code in rows]
-    variations = [{**one, "paper": (paper or {}).get(one["code"])} for one in variations]
     config = {"seeds": seeds, "bpw_split": "valid"}
     return study_record("translators", "TreLM", "Some.", [], "", variations, found, config, {})
 
@@ -83,9 +84,8 @@ def rows():
 
 def test_what_all_rows_share_is_one_line_and_the_rest_are_lines_of_their_rows(rows):
     header, lines = section(study(rows), "Translations")
-    shown = [
-        [line[header.index(name)] for name in ("row", "translation", "BLEU")] for line in lines
-    ]
+    places = [header.index(name) for name in ("row", "translation", "BLEU")]
+    shown = [[line[place] for place in places] for line in lines]
     assert shown == [
         *(["all", name, "21.50 ± 0.71"] for name in SHARED),
         ["ctc", "ctc", "31.00 ± 1.41"],
@@ -185,22 +185,14 @@ def run(*rows):
 
 
 def test_the_curves_of_the_report_have_names_in_words():
-    losses = [
-        {
-            "kind": "loss",
-            "phase": "language",
-            "measure": name,
-            "curve": words,
-            "steps": 4,
-            "value": 2,
-        }
-        for name, words in (("mlm_de_loss", "MLM de, training"), ("best_loss", "best, training"))
-    ]
-    svg = to_svg(
-        figure(
-            run(*losses, {**losses[0], "curve": "all together, training"}), "Loss, to de, seed 1"
-        )
+    loss = {"kind": "loss", "phase": "language", "steps": 4, "value": 2}
+    curves = (
+        ("mlm_de_loss", "MLM de, training"),
+        ("mlm_de_loss", "all together, training"),
+        ("best_loss", "best, training"),
     )
+    record = run(*({**loss, "measure": name, "curve": words} for name, words in curves))
+    svg = to_svg(figure(record, "Loss, to de, seed 1"))
     assert "MLM de, training" in svg and "best" not in svg and "_loss" not in svg
 
 

@@ -14,18 +14,22 @@ from fairseq_xling.papers.trelm.run import choose_rows, row_config, study_steps
 from fairseq_xling.papers.trelm.study import Variation
 from fairseq_xling.papers.trelm.transfers import budget
 from fairseq_xling.studies.ablations import STUDIES
+from fairseq_xling.studies.gold_tasks import TASKS
 from fairseq_xling.workflow.call import arguments
 from tests.planned_steps import value
 
 NAMES = [name for name in STUDIES if name.startswith("trelm-")]
 SHAPE = EncoderShape(4, 16, 32, 2, 64)
+MANY = ("--multilingual", "many.pt", "--multilingual-data", "many")
+USUAL = {"trelm-parallel": ("--sizes", "50,100"), "trelm-transfers": MANY}
 
 
 @pytest.fixture
 def study(monkeypatch, tmp_path, config, facts):
     """``study("trelm-init", codes, seeds="1,2")``: its rows, and the steps of the chosen ones."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "source.pt").touch()
+    for name in ("source.pt", "many.pt"):
+        (tmp_path / name).touch()
 
     def known(chosen, target, shape):
         separate = chosen.vocab == "separate"
@@ -33,16 +37,11 @@ def study(monkeypatch, tmp_path, config, facts):
 
     monkeypatch.setattr(run, "summarize_inputs", known)
     monkeypatch.setattr(run, "read_shape", lambda chosen: SHAPE)
-    (tmp_path / "many.pt").touch()
-    usual = {
-        "trelm-parallel": ("--sizes", "50,100"),
-        "trelm-transfers": ("--multilingual", "many.pt", "--multilingual-data", "many"),
-    }
 
     def make(name, codes=None, options=None, **changes):
         one, parser = STUDIES[name](), argparse.ArgumentParser()
         one.add_arguments(parser)
-        given = usual.get(name, ()) if options is None else options
+        given = USUAL.get(name, ()) if options is None else options
         args = parser.parse_args(["--output", "run", *given])
         chosen = config(**changes)
         rows = one.rows(chosen, args)
@@ -64,53 +63,42 @@ def test_a_row_alone_takes_steps_of_the_same_names(study, name):
         assert set(names(alone)) <= set(names(steps))
 
 
-def test_a_teacher_that_is_given_needs_no_number_of_steps(tmp_path, monkeypatch):
+@pytest.fixture
+def rows_of(tmp_path, monkeypatch):
+    """``rows_of("trelm-init", "--seeds", "1")``: the settings of a study, and its rows."""
     for name in ("source.pt", "teacher.pt", "text"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
-    study, parser = STUDIES["trelm-translators"](), argparse.ArgumentParser()
-    study.add_arguments(parser)
-    text = ("--mono", "train.en=text", "--mono", "train.de=text", "--parallel")
-    given = ("--output", "run", "--source", "source.pt", *text, "train.en-de=text,text")
+
+    def make(name, *options):
+        one, parser = STUDIES[name](), argparse.ArgumentParser()
+        one.add_arguments(parser)
+        given = "--output run --source source.pt --mono train.en=text --mono train.de=text".split()
+        given += ["--parallel", "train.en-de=text,text", *USUAL.get(name, ()), *options]
+        args = parser.parse_args(given)
+        settings = read_config(args, one.translates, one.settings)
+        return settings, one.rows(settings, args)
+
+    return make
+
+
+def test_a_teacher_that_is_given_needs_no_number_of_steps(rows_of):
     options = ("--teacher", "teacher.pt", "--teacher-original", "yes", "--transfer-steps", "700")
-    args = parser.parse_args([*given, *options])
-    settings = read_config(args, study.translates)
-    rows = {row.code: row_config(settings, row) for row in study.rows(settings, args)}
-    assert {row.translator_steps for row in rows.values()} == {700}
-    original = {code for code, row in rows.items() if row.teacher_original}
-    assert not rows["ctc"].teacher and original == {"ctc-both"}
+    settings, rows = rows_of("trelm-translators", *options)
+    found = {row.code: row_config(settings, row) for row in rows}
+    assert {row.translator_steps for row in found.values()} == {700}
+    original = {code for code, row in found.items() if row.teacher_original}
+    taught = {code: row.teacher for code, row in found.items() if row.teacher}
+    codes = ("ctc-teacher", "ctc-all", "ctc-both", "lattice-teacher", "lattice-all")
+    assert original == {"ctc-both"} and taught == dict.fromkeys(codes, "teacher.pt")
 
 
 @pytest.mark.parametrize("name", ["baselines", "compensated", "objectives", "transfers"])
-def test_no_row_trains_a_head_that_others_lack_unless_asked(tmp_path, monkeypatch, name):
-    for file in ("source.pt", "text"):
-        (tmp_path / file).touch()
-    monkeypatch.chdir(tmp_path)
-    study = STUDIES[f"trelm-{name}"]()
-    given = ["--output", "run", "--source", "source.pt", "--parallel", "train.en-de=text,text"]
-    given += ["--mono", "train.en=text", "--mono", "train.de=text"]
-    given += ["--multilingual", "many.pt"] if name == "transfers" else []
-    found = []
-    for options in ([], ["--auxiliary", "order"]):
-        parser = argparse.ArgumentParser()
-        study.add_arguments(parser)
-        args = parser.parse_args([*given, *options])
-        settings = read_config(args, study.translates, study.settings)
-        rows = study.rows(settings, args)
-        heads = {{**vars(settings), **row.changes}["auxiliary"] for row in rows}
-        found.append((heads, settings.ordering_list))
-    assert found == [({""}, ["identity", "oracle"]), ({"order"}, ["identity", "oracle"])]
-
-
-def test_rows_with_a_teacher_take_the_one_that_is_given(study, tmp_path):
-    given = tmp_path / "teacher.pt"
-    given.touch()
-    for option, expected in (("", "autoregressive"), (str(given), str(given))):
-        rows, _ = study("trelm-translators", teacher=option, transfer_steps=5)
-        teachers = {row.code: row.changes["teacher"] for row in rows}
-        taught = {"ctc-teacher", "ctc-all", "ctc-both", "lattice-teacher", "lattice-all"}
-        assert {code for code, teacher in teachers.items() if teacher} == taught
-        assert {teachers[code] for code in taught} == {expected}
+def test_no_row_trains_a_head_that_others_lack_unless_asked(rows_of, name):
+    for options, expected in (((), ""), (("--auxiliary", "order"), "order")):
+        settings, rows = rows_of(f"trelm-{name}", *options)
+        assert {{**vars(settings), **row.changes}["auxiliary"] for row in rows} == {expected}
+        assert settings.ordering_list == ["identity", "oracle"]
 
 
 def test_compensation_equals_the_budget_of_the_whole_migration(study, config):
@@ -171,21 +159,16 @@ def test_limits_of_text_hold_for_all_but_the_large_encoder(study, language, of_t
         assert found == expected
 
 
-def write_trees(root):
-    """Files of the task parsing in the target."""
-    (root / "text/gold").mkdir(parents=True)
-    for split in ("train", "valid", "test"):
-        (root / "text/gold" / f"{split}.de.conllu").touch()
-    (root / "text/mono").mkdir()
-    for lang in ("en", "de"):
-        (root / "text/mono" / f"train.{lang}.txt").touch()
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_task_is_trained_and_tested_in_the_target_on_the_last_checkpoint_of_its_row(
     study, monkeypatch, tmp_path, name
 ):
-    write_trees(tmp_path)
+    for folder in ("gold", "mono"):
+        (tmp_path / "text" / folder).mkdir(parents=True)
+    for split in ("train", "valid", "test"):
+        TASKS["parsing"].file(tmp_path / "text", split, "de").touch()
+    for lang in ("en", "de"):
+        (tmp_path / f"text/mono/train.{lang}.txt").touch()
     rows, _ = study(name)
     for row in rows:
         _, steps = study(name, row.code, tasks="parsing")
@@ -242,14 +225,11 @@ def test_the_larger_budget_is_the_papers_400k_by_120k(study, config):
 
 
 def test_given_word_vectors_are_of_both_languages(study):
-    many = ("--multilingual", "many.pt", "--multilingual-data", "many")
-    _, steps = study(
-        "trelm-transfers",
-        options=(*many, "--word-vectors", "en=a.vec", "--word-vectors", "de=b.vec"),
-    )
+    both = ("--word-vectors", "en=a.vec", "--word-vectors", "de=b.vec")
+    _, steps = study("trelm-transfers", options=(*MANY, *both))
     assert not [step.name for step in steps if "words" in step.name]
     with pytest.raises(UserError, match="`--word-vectors` must have a file of 'de', as in de=FILE"):
-        study("trelm-transfers", options=(*many, "--word-vectors", "en=a.vec"))
+        study("trelm-transfers", options=(*MANY, *both[:2]))
     with pytest.raises(
         UserError, match=r"^`--data`: this study has two vocabularies; give `--text`"
     ):

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import NULL
@@ -23,13 +24,15 @@ from fairseq_xling.papers.trelm.start import (
     raw_vectors,
     start,
     training_options,
+    write_checkpoint,
     write_source_vectors,
 )
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, ROBERTA_SPECIALS, SPECIAL_NAMES
+from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, ROBERTA_SPECIALS
 from tests.tiny_sources import randomise, tiny_source, vocabulary, write_folder, write_tokenizer
 
 TINY = ModelOptions(arch="tri_bert_tiny")
+SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<null>"]
 
 
 def vectors_of(corpus, size=86, width=16, languages=("en", "de")) -> Vectors:
@@ -92,8 +95,8 @@ def test_the_printed_options_give_fairseq_train_a_model_of_the_same_sizes(model,
 
 def test_vectors_serve_the_languages_of_their_dictionary(make_corpus, tmp_path):
     corpus = make_corpus(mode="separate", words=9)
-    for lang, width in (("en", 16), ("de", 16)):
-        write_vectors(tmp_path / lang, vectors_of(corpus, 15, width, (lang,)))
+    for lang in ("en", "de"):
+        write_vectors(tmp_path / lang, vectors_of(corpus, 15, languages=(lang,)))
     model = ModelOptions(arch="separable_transformer_tiny", separate="emb")
     options = InitOptions(embeddings="vectors", keep_norms=True)
     files = [tmp_path / "de", tmp_path / "en"]
@@ -146,7 +149,6 @@ def test_a_vocabulary_with_marked_languages_is_compared_without_the_marks(make_c
             "`--vectors` has no effect with `--embeddings random`",
         ),
         ({"model": {"languages": "en,fr"}}, "`--languages`: {data}: unknown language 'fr'; known"),
-        ({"model": {"max_positions": 30}}, "`--max-positions` must be at most 20, the rows that"),
         ({"model": {"separate": "5"}}, "`--separate` layers must lie in 1-4 (the encoder's depth)"),
     ],
 )
@@ -171,13 +173,11 @@ def test_only_architectures_of_this_project_are_known(tiny_corpus):
     assert not set(known) & {"transformer", "roberta_base", "bert_base"}
 
 
-def test_without_trilayer_an_odd_depth_will_do(tiny_corpus):
-    for model in (
-        ModelOptions(arch="tri_bert_tiny", trilayer=False),
-        ModelOptions(arch="separable_transformer_tiny"),
-    ):
-        made = start(tiny_source(layers=3), tiny_corpus.path, model, InitOptions())
-        assert not hasattr(made.model.encoder, "trilayer")
+@pytest.mark.parametrize("arch", ["tri_bert_tiny", "separable_transformer_tiny"])
+def test_without_trilayer_an_odd_depth_will_do(tiny_corpus, arch):
+    model = ModelOptions(arch, trilayer=arch != "tri_bert_tiny")
+    made = start(tiny_source(layers=3), tiny_corpus.path, model, InitOptions())
+    assert not hasattr(made.model.encoder, "trilayer")
 
 
 def test_a_folder_or_a_place_without_data_is_no_output(tiny_corpus, tmp_path):
@@ -188,31 +188,26 @@ def test_a_folder_or_a_place_without_data_is_no_output(tiny_corpus, tmp_path):
     assert not (tmp_path / "i.pt").exists()
 
 
-def own_checkpoint(path, corpus, model, seed=7):
+def own_checkpoint(path, corpus, model):
     """A trained encoder of this project, its weights drawn; returns the encoder."""
-    from fairseq_xling.papers.trelm.start import write_checkpoint
-
     made = start(tiny_source(), corpus.path, model, InitOptions())
-    randomise(made.model, seed)
+    randomise(made.model, 7)
     write_checkpoint(path, made, {})
-    return made.model.encoder
+    return made.model.encoder.eval()
+
+
+SRC = {"tokens": torch.tensor([[0, 8, 4, 2]]), "positions": torch.arange(4)[None]}
 
 
 def test_our_own_encoders_are_sources_with_their_states_and_counts(tiny_corpus, tmp_path):
     file = tmp_path / "own.pt"
-    encoder = own_checkpoint(
-        file, tiny_corpus, ModelOptions(arch="separable_transformer_tiny")
-    ).eval()
+    encoder = own_checkpoint(file, tiny_corpus, ModelOptions("separable_transformer_tiny"))
     source = read_source(file)
-    src = {"tokens": torch.tensor([[0, 8, 4, 2]]), "positions": torch.arange(4)[None]}
-    states, theirs = source.encoder().states(src), encoder.states(src)
+    states, theirs = source.encoder().states(SRC), encoder.states(SRC)
     assert len(states) == len(theirs) == 5
     assert all(map(torch.equal, states, theirs))
     assert torch.equal(source.encoder().logits(states[-1][0]), encoder.logits(theirs[-1][0]))
-    assert source.symbols[:8] == [
-        *("<s>", "<pad>", "</s>", "<unk>", "<mask>", "<null>"),
-        *("▁en0", "▁en1"),
-    ]
+    assert source.symbols[:8] == [*SYMBOLS, "▁en0", "▁en1"]
     assert source.special_ids == {"cls": 0, "pad": 1, "sep": 2, "unk": 3, "mask": 4, "null": 5}
     assert raw_vectors(source).counts.tolist() == [0] * 6 + [1] * 80
 
@@ -220,11 +215,10 @@ def test_our_own_encoders_are_sources_with_their_states_and_counts(tiny_corpus, 
 def test_of_private_parts_those_of_one_language_are_read(make_corpus, tmp_path):
     corpus, file = make_corpus(mode="separate", words=9), tmp_path / "own.pt"
     model = ModelOptions(arch="separable_transformer_tiny", separate="emb,1-2")
-    encoder = own_checkpoint(file, corpus, model).eval()
-    src = {"tokens": torch.tensor([[0, 8, 4, 2]]), "positions": torch.arange(4)[None]}
+    encoder = own_checkpoint(file, corpus, model)
     for lang in ("en", "de"):
         source = read_source(file, language=lang)
-        states, theirs = source.encoder().states(src), encoder.states(src, (lang, lang))
+        states, theirs = source.encoder().states(SRC), encoder.states(SRC, (lang, lang))
         assert all(map(torch.equal, states, theirs))
         assert source.symbols[6] == f"▁{lang}0"
     with pytest.raises(UserError, match="has private parts, tokens,positions,softmax,1-2; `--sour"):
@@ -295,8 +289,6 @@ TEXT = ["Schöne Grüße, 人々は北京 don't STOP!", "", "Äpfel und (Birnen)
 
 
 def wordpiece_tokenizer(cased: bool):
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
-
     pieces = ["Sch", "##öne", "Gr", "##üße", "人", "々", "##は", "北", "京", "don", "t", "ST"]
     pieces += ["##OP", ",", "'", "!", "Ä", "##pfel", "und", "(", "Birnen", ")", "é", "3", ".", "14"]
     ids = {token: n for n, token in enumerate([*BERT_SPECIALS.values(), *pieces])}
@@ -308,8 +300,6 @@ def wordpiece_tokenizer(cased: bool):
 
 
 def byte_level_tokenizer():
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
     letters = [*sorted(pre_tokenizers.ByteLevel.alphabet()), "Ġu", "nd"]
     ids = {token: n for n, token in enumerate([*ROBERTA_SPECIALS.values(), *letters])}
     tokenizer = Tokenizer(models.BPE(ids, [("Ġ", "u"), ("n", "d")], unk_token="<unk>"))
@@ -322,8 +312,6 @@ LETTERS = sorted({letter for line in TEXT for letter in line} - set(" "))
 
 
 def unigram_tokenizer(first=(), last=()):
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
     pieces = [*(first or ROBERTA_SPECIALS.values()), "▁", "▁und", "nen", *LETTERS, *last]
     scores = [(piece, -float(n)) for n, piece in enumerate(pieces)]
     tokenizer = Tokenizer(models.Unigram(scores, unk_id=pieces.index("<unk>")))
@@ -337,8 +325,6 @@ def camembert_tokenizer():
 
 
 def xlm_tokenizer():
-    from tokenizers import Tokenizer, models, pre_tokenizers
-
     tokens = ["<s>", "</s>", "<pad>", "<unk>", "<special0>", "<special1>", *LETTERS]
     ids = {token: n for n, token in enumerate([*tokens, *(f"{x}</w>" for x in LETTERS)])}
     tokenizer = Tokenizer(models.BPE(ids, [], unk_token="<unk>", end_of_word_suffix="</w>"))
@@ -376,32 +362,12 @@ def published(name: str, folder, unused: int = 0):
     return tokenizer, model, (first, last)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_text_has_the_states_of_the_published_tokenizer_and_model(name, tmp_path):
-    tokenizer, model, (first, last) = published(name, tmp_path / "hf")
-    import_encoder(tmp_path / "hf", ["de"], tmp_path / "out")
-    begin, end = map(tokenizer.token_to_id, (first, last))
-    assert_same_states(
-        tmp_path / "out", model, TEXT, lambda line: [begin, *tokenizer.encode(line).ids, end]
-    )
-
-
-@pytest.fixture
-def imported(tmp_path):
-    """A BERT of transformers, its tokenizer, and what it is imported as."""
-    model = write_folder(tmp_path / "bert", "bert")
-    tokenizer = write_tokenizer(tmp_path / "bert")
-    import_encoder(tmp_path / "bert", ["en", "de"], tmp_path / "out")
-    return model, tokenizer, Encoder.load(tmp_path / "out/checkpoint.pt", tmp_path / "out/data")
-
-
 @torch.no_grad()
 def assert_same_predictions(imported, source) -> None:
     """Log-probabilities of every symbol of ``source`` are the same; of others there are none."""
     encoder = Encoder.load(imported / "checkpoint.pt", imported / "data")
     (lang,) = encoder.languages
-    ours = [*SPECIAL_NAMES.values(), "<null>", *encoder.task.dictionaries[lang].symbols[6:]]
-    ours[:4] = ["<s>", "<pad>", "</s>", "<unk>"]
+    ours = [*SYMBOLS, *encoder.task.dictionaries[lang].symbols[6:]]
     theirs = {symbol: number for number, symbol in enumerate(source.symbols)}
     shared = [symbol for symbol in ours if symbol in theirs]
     assert sorted(shared) == sorted(theirs)
@@ -420,54 +386,41 @@ def assert_same_predictions(imported, source) -> None:
 
 @pytest.mark.parametrize("unused", [0, 3])
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_log_probabilities_of_all_symbols_are_the_sources(name, unused, tmp_path):
-    published(name, tmp_path / "hf", unused)
+def test_states_and_log_probabilities_are_those_of_the_published_tokenizer_and_model(
+    name, unused, tmp_path
+):
+    tokenizer, model, (first, last) = published(name, tmp_path / "hf", unused)
     import_encoder(tmp_path / "hf", ["de"], tmp_path / "out")
+    begin, end = map(tokenizer.token_to_id, (first, last))
+    assert_same_states(
+        tmp_path / "out", model, TEXT, lambda line: [begin, *tokenizer.encode(line).ids, end]
+    )
     assert_same_predictions(tmp_path / "out", read_source(tmp_path / "hf"))
 
 
-def test_masked_words_have_the_probabilities_of_the_library(imported, tmp_path):
-    model, tokenizer, encoder = imported
-    text = TextEncoder.load(tmp_path / "out" / "data", "en")
-    (ids,) = text.encode(["word3 word1 word2"])
-    ((logits, _),) = encoder.masked_logits([ids], [torch.tensor([1]).numpy()], "en")
-    theirs = [2, tokenizer.token_to_id("word3"), 4, tokenizer.token_to_id("word2"), 3]
-    with torch.no_grad():
-        expected = model(torch.tensor([theirs])).logits[0, 2].log_softmax(-1)
-    for word in ("word0", "word5", "word13"):
-        (number,) = text.encode([word])[0][:-1]
-        torch.testing.assert_close(
-            logits[0].log_softmax(-1)[number],
-            expected[tokenizer.token_to_id(word)],
-            rtol=0,
-            atol=1e-5,
-        )
-
-
-def test_a_symbol_that_the_source_lacks_can_still_be_learnt(imported):
-    *_, encoder = imported
+def test_a_symbol_that_the_source_lacks_can_still_be_learnt(tmp_path):
+    write_folder(tmp_path / "bert", "bert")
+    write_tokenizer(tmp_path / "bert")
+    import_encoder(tmp_path / "bert", ["en", "de"], tmp_path / "out")
+    encoder = Encoder.load(tmp_path / "out/checkpoint.pt", tmp_path / "out/data")
     module, states = encoder.model.encoder, torch.zeros(1, encoder.width)
     loss = -module.logits(states, ("en", "en")).log_softmax(-1)[0, NULL]
     loss.backward()
     assert loss.isfinite() and module.softmax.select("en").bias.grad[NULL] == pytest.approx(-1)
 
 
-def test_what_is_no_folder_or_has_languages_is_refused(tmp_path):
+def test_an_import_that_is_refused_leaves_nothing(tmp_path):
+    output = tmp_path / "out"
     with pytest.raises(UserError, match="must be a folder in Hugging Face format"):
-        import_encoder(tmp_path / "none", ["en"], tmp_path / "out")
+        import_encoder(tmp_path / "none", ["en"], output)
     write_folder(tmp_path / "xlm", "xlm", n_langs=2, lang2id={"de": 1, "en": 0})
     with pytest.raises(UserError, match="encoder with language embeddings"):
-        import_encoder(tmp_path / "xlm", ["en"], tmp_path / "out")
+        import_encoder(tmp_path / "xlm", ["en"], output)
     (tmp_path / "model.pt").touch()
     with pytest.raises(UserError, match="a checkpoint has no tokenizer: `fairseq-xling init`"):
-        import_encoder(tmp_path / "model.pt", ["en"], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_import_that_fails_leaves_nothing(tmp_path):
+        import_encoder(tmp_path / "model.pt", ["en"], output)
     write_folder(tmp_path / "bert", "bert")
-    write_tokenizer(tmp_path / "bert")
     (tmp_path / "bert" / "tokenizer.json").write_text("{}")
     with pytest.raises(UserError):
-        import_encoder(tmp_path / "bert", ["en"], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+        import_encoder(tmp_path / "bert", ["en"], output)
+    assert not output.exists()

@@ -39,27 +39,21 @@ def test_only_the_translations_of_the_training_text_change(tiny_corpus, tmp_path
     assert not after.is_aligned("train", *PAIR) and not after.is_aligned("train", *PAIR[::-1])
     assert before.is_aligned("train", *PAIR)
     assert rows(after.mono("train", "de")) == rows(before.mono("train", "de"))
-    for side, other in zip(
-        after.parallel("test", *PAIR), before.parallel("test", *PAIR), strict=True
-    ):
-        assert rows(side) == rows(other)
+    for one in range(2):
+        assert rows(after.parallel("test", *PAIR)[one]) == rows(before.parallel("test", *PAIR)[one])
 
 
-@pytest.mark.parametrize("change", [-1, 1])
-def test_there_is_a_translation_for_each_pair(tiny_corpus, tmp_path, change):
-    count = len(DataFolder(tiny_corpus.path).parallel("train", *PAIR)[0]) + change
+@pytest.mark.parametrize("count", [19, 21])
+def test_there_is_a_translation_for_each_pair(tiny_corpus, tmp_path, count):
+    ids = iter([np.array([7, SEP])] * count)
     with pytest.raises(ValueError, match="zip"):
-        with_translations(
-            tiny_corpus.path, tmp_path / "new", PAIR, iter([np.array([7, SEP])] * count), False
-        )
+        with_translations(tiny_corpus.path, tmp_path / "new", PAIR, ids, False)
 
 
 def written(tiny_corpus, folder, left_out=()):
     """Two outputs of fairseq-generate in another order, and the words in them by number."""
-    folder_of = DataFolder(tiny_corpus.path)
-    words = Dictionary.load(str(folder_of.dictionary_path("de")))
-    count = len(folder_of.parallel("train", *PAIR)[0])
-    texts = {n: [words[7 + n % 3]] * (n % 4) for n in range(count) if n not in left_out}
+    words = Dictionary.load(str(DataFolder(tiny_corpus.path).dictionary_path("de")))
+    texts = {n: [words[7 + n % 3]] * (n % 4) for n in range(20) if n not in left_out}
     files = []
     for shard in range(2):
         lines = []
@@ -75,22 +69,14 @@ def written(tiny_corpus, folder, left_out=()):
 def test_what_shards_have_written_is_read_in_the_order_of_the_text(tiny_corpus, tmp_path):
     files, ids = written(tiny_corpus, tmp_path)
     found = [row.tolist() for row in of_model(tiny_corpus.path, PAIR, files)]
-    assert found == [ids[n] for n in range(len(ids))]
-
-
-def test_sentences_that_were_not_translated_are_counted(tiny_corpus, tmp_path):
-    files, ids = written(tiny_corpus, tmp_path, left_out=(2, 5))
-    count = len(ids) + 2
-    with pytest.raises(UserError, match=f"2 of {count} training sentences have no translation"):
+    assert found == [ids[n] for n in range(20)]
+    files, _ = written(tiny_corpus, tmp_path, left_out=(2, 5))
+    with pytest.raises(UserError, match="2 of 20 training sentences have no translation"):
         next(of_model(tiny_corpus.path, PAIR, files))
 
 
 def test_a_teacher_is_trained_once_and_also_translates(planned):
     steps = planned(**SHORT, teacher="autoregressive", autoregressive_patience=2)
-    shards = [name for name in steps if name.startswith("teacher-de-1-")]
-    assert len(shards) == SHARDS
-    assert all(steps["taught-de-1"].reads(steps[name]) for name in shards)
-    assert steps["translator-de-1"].reads(steps["taught-de-1"])
     assert [name for name in steps if "autoregressive" in name] == [
         *("autoregressive-data-de", "autoregressive-de-1", "translate-autoregressive-de-1")
     ]
@@ -109,11 +95,7 @@ def test_a_teacher_that_is_given_translates_once_for_all_seeds(planned, tmp_path
         assert steps[f"translator-de-{seed}"].reads(steps["taught-de"])
     assert not any(name.startswith("autoregressive-de") for name in steps)
     if name == "model.pt":  # which also translates
-        translation = steps["translate-teacher-de-1"]
-        (command,) = translation.commands
-        assert command[command.index("--beam") + 1] == "5" and translation.reads(
-            steps["teacher-de"]
-        )
+        assert steps["translate-teacher-de-1"].reads(steps["teacher-de"])
 
 
 @pytest.fixture
@@ -131,22 +113,28 @@ def changed(tiny_corpus, tmp_path):
     return write
 
 
-def test_a_model_of_another_direction_or_task_is_refused(tiny_corpus, tmp_path, changed):
-    save_autoregressive(tmp_path / "model.pt", tiny_corpus.path)
-    with pytest.raises(UserError, match=r"^`--teacher` .*: must translate de-en, got en-de$"):
-        check_autoregressive(tmp_path / "model.pt", tiny_corpus.path, PAIR[::-1], "--teacher")
-    path = changed(lambda state: state["cfg"]["task"].update(_name="cdlm"))
-    with pytest.raises(UserError, match=r"must be a model of `--task translation`, got 'cdlm'$"):
-        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+def of_another_task(state):
+    state["cfg"]["task"]["_name"] = "cdlm"
 
 
-def test_a_model_of_another_vocabulary_is_refused(tiny_corpus, changed):
-    name = "decoder.embed_tokens.weight"
-    path = changed(lambda state: state["model"].update({name: state["model"][name][1:]}))
-    size = DataFolder(tiny_corpus.path).vocab_sizes["de"]
-    rule = rf"must have the vocabulary of .*, {size:,} words of 'de', got {size - 1:,}$"
-    with pytest.raises(UserError, match=rule):
-        check_autoregressive(path, tiny_corpus.path, PAIR, "--teacher")
+def of_fewer_words(state):
+    table = state["model"]["decoder.embed_tokens.weight"]
+    state["model"]["decoder.embed_tokens.weight"] = table[1:]
+
+
+@pytest.mark.parametrize(
+    ("change", "pair", "rule"),
+    [
+        (lambda state: None, PAIR[::-1], "must translate de-en, got en-de"),
+        (of_another_task, PAIR, "must be a model of `--task translation`, got 'cdlm'"),
+        (of_fewer_words, PAIR, "must have the vocabulary of .*, 86 words of 'de', got 85"),
+    ],
+)
+def test_a_model_of_another_direction_task_or_vocabulary_is_refused(
+    tiny_corpus, changed, change, pair, rule
+):
+    with pytest.raises(UserError, match=f"^`--teacher` .*: {rule}$"):
+        check_autoregressive(changed(change), tiny_corpus.path, pair, "--teacher")
 
 
 @pytest.mark.parametrize("place", ["where it was trained", "beside it"])
