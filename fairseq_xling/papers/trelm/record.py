@@ -89,11 +89,12 @@ def run_record(rows: Sequence[Row], config: Mapping[str, Any], places: Mapping[s
 
 def _run_sections(rows: Sequence[Row], config: Mapping[str, Any]) -> Iterator[Section]:
     source = rows[0]["source"]
-    chances = [
-        f"Chance is {' and '.join(_chance(select(rows, {'target': target})))} bits per word with "
-        f"the words of {target}."
-        for target in distinct(rows, "target")
-    ]
+    chances = []
+    for target in distinct(rows, "target"):
+        bits = select(part(rows, "bits"), {"target": target})
+        known = {row["language"]: row["chance"] for row in bits}
+        both = " and ".join(f"{value:.2f} ({lang})" for lang, value in known.items())
+        chances.append(f"Chance is {both} bits per word with the words of {target}.")
     yield Section(
         "Bits per word after each phase",
         Table(
@@ -144,11 +145,10 @@ def _run_sections(rows: Sequence[Row], config: Mapping[str, Any]) -> Iterator[Se
         )
     for target, seed in each:
         of = {"target": target, "seed": seed}
-        sizes = {
-            name: ", ".join(f"{row['value']:,} of {row['language']}" for row in own)
-            for name in ("training sentences", "training pairs")
-            if (own := select(part(rows, "text"), {**of, "measure": name}))
-        }
+        sizes = {}
+        for name in ("training sentences", "training pairs"):
+            own = select(part(rows, "text"), {**of, "measure": name})
+            sizes[name] = ", ".join(f"{row['value']:,} of {row['language']}" for row in own)
         yield Section(
             f"Cost of {target}, seed {seed}",
             Table(
@@ -157,15 +157,10 @@ def _run_sections(rows: Sequence[Row], config: Mapping[str, Any]) -> Iterator[Se
                 digits={"minutes": 1, "sentences a step": 1, "ms a step": 1, "device-days": 4},
             ),
             notes=["Minutes are fairseq-train's running time, without interruptions."],
-            text=f"Training sentences: {sizes.get('training sentences', '')}; sentence pairs: "
-            f"{sizes.get('training pairs', 'none')}. Both directions of transfer are trained; the "
+            text=f"Training sentences: {sizes['training sentences']}; sentence pairs: "
+            f"{sizes['training pairs'] or 'none'}. Both directions of transfer are trained; the "
             "paper counts them as one.",
         )
-
-
-def _chance(rows: Sequence[Row]) -> list[str]:
-    found = {row["language"]: row["chance"] for row in part(rows, "bits")}
-    return [f"{value:.2f} ({lang})" for lang, value in found.items()]
 
 
 def _scores(
@@ -355,6 +350,8 @@ def _study_sections(
     digits |= dict.fromkeys(("parameters", "steps", "tokens"))
     digits |= {told(row, "{figure}, {target}"): digits[row["figure"]] for row in shown}
     several = len(variations) > 1
+    first = variations[0]["code"]
+    contrast = Contrast(first, "Δ {figure}, {target}", [BITS]) if several else None
     headings = distinct(shown, "{figure}, {target}")
     yield Section(
         "Table",
@@ -365,15 +362,9 @@ def _study_sections(
             # First even where the first row has none, since it trains nothing.
             order=sorted(headings, key=lambda heading: heading != "parameters"),
             digits=digits,
-            contrast=Contrast(variations[0]["code"], "Δ {figure}, {target}", [BITS])
-            if several
-            else None,
+            contrast=contrast,
         ),
-        notes=[
-            *notes,
-            *_study_notes(rows, variations, config),
-            *([TASKS] if part(rows, "task") else []),
-        ],
+        notes=[*notes, *_study_notes(rows, variations, config)],
         name="table",
     )
     name = "plot"
@@ -435,3 +426,5 @@ def _study_notes(
             "The paper's figures are from models and texts thousands of times larger; they are "
             "shown only for the order of the rows."
         )
+    if part(rows, "task"):
+        yield TASKS
