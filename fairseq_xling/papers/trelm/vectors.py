@@ -180,17 +180,12 @@ def link_vectors(
     if theirs.symbols is None:
         raise UserError(f"{source_vectors}: has no symbols; make it with `init --source-vectors`")
     source, target = pair
-    written = {lang: read_dictionary(folder.dictionary_path(lang)) for lang in pair}
-    piece = mode_of(folder).piece
-    symbols = {
-        lang: [*entries[:SPECIALS], *map(piece, entries[SPECIALS:])]
-        for lang, entries in written.items()
-    }
+    entries, piece = read_dictionary(folder.dictionary_path(source)), mode_of(folder).piece
+    symbols = [*entries[:SPECIALS], *map(piece, entries[SPECIALS:])]
     shared = not folder.separate_vocabularies
-    links = count_links(folder, source, target)
     # The embedding of a source-language subword: its own, or else that of its translations.
-    rows_s, known_s = _spelt_alike(symbols[source], theirs)
-    rows_t, known_t = mean_of_linked(links, rows_s, known_s)
+    rows_s, known_s = _spelt_alike(symbols, theirs)
+    rows_t, known_t = mean_of_linked(count_links(folder, source, target), rows_s, known_s)
     back, found = mean_of_linked(count_links(folder, target, source), rows_t, known_t)
     rows_s, known_s = _fill(rows_s, known_s, back, found)
     if language == source:
@@ -203,14 +198,10 @@ def link_vectors(
         raise UserError(
             f"{data}: no word of {source!r} is in {source_vectors}, so no other can be linked to it"
         )
-    counts = np.zeros(len(rows), dtype=np.int64)
-    for lang in pair if shared else [language]:
-        counts += count_ids([folder.mono("train", lang)], len(rows))
+    text = TrainingText(data, pair if shared else [language])
     settings = {"method": "linked", "pair": list(pair), "language": language}
-    digests = {lang: folder.dictionary_digest(lang) for lang in (pair if shared else [language])}
-    table = rows.astype(np.float32)
-    write_vectors(output, Vectors(table, counts, written[language], digests, settings))
-    share = counts[~known].sum() / max(counts.sum(), 1)
+    write_vectors(output, text.vectors(rows.astype(np.float32), settings))
+    share = text.counts[~known].sum() / max(text.counts.sum(), 1)
     return (
         f"{output}: {int(known.sum()):,} of {len(rows) - SPECIALS:,} subwords found, the others "
         f"are {100 * share:.2f} % of the text"
