@@ -179,6 +179,8 @@ def test_the_facts_of_text_files(text, config, tmp_path):
     assert found.dictionaries == (("en", "de"),)
     assert found.validates(["en", "de"], mono_text=True, pairs=False)
     assert not found.validates(["en", "de"], mono_text=False, pairs=True)
+    separate = config(text=text(), vocab="separate", separate="tokens,softmax")
+    assert summarize_inputs(separate, "de", SHAPE).dictionaries == (("en",), ("de",))
 
 
 def test_only_the_files_of_the_pair_count(text, config):
@@ -187,11 +189,6 @@ def test_only_the_files_of_the_pair_count(text, config):
     found = summarize_inputs(config(text=folder, languages="en,de,id", mono=mono), "de", SHAPE)
     assert ("test", "de") in found.mono
     assert not any(lang == "id" for _, lang in found.mono)
-
-
-def test_a_vocabulary_of_each_language_is_two_dictionaries(text, config):
-    separate = config(text=text(*MONO, *PAIRS), vocab="separate", separate="tokens,softmax")
-    assert summarize_inputs(separate, "de", SHAPE).dictionaries == (("en",), ("de",))
 
 
 def test_a_split_to_translate_that_is_named_must_be_there(text, config):

@@ -121,9 +121,8 @@ def test_compensation_equals_the_budget_of_the_whole_migration(study, config):
 def test_subsets_share_all_that_does_not_depend_on_them(study):
     rows, steps = study("trelm-parallel")
     assert [row.changes["parallel_limit"] for row in rows] == [100, 50]
-    assert [name for name in names(steps) if name.startswith("commonality")] == [
-        "commonality-de-1-pairs-100"
-    ]
+    shared = [name for name in names(steps) if name.startswith("commonality")]
+    assert shared == ["commonality-de-1-pairs-100"]
     subsets = [step for step in steps if step.name.startswith("subset")]
     given = [arguments(step.commands[0][4:]) for step in subsets]
     assert [(one["count"], one["seed"]) for one in given] == [(100, 1), (50, 1)]
@@ -200,6 +199,12 @@ def test_rows_are_chosen_by_code():
         choose_rows(rows, "b", ready_data=True)
 
 
+def test_only_the_whole_has_a_translation_model_beside_it(study):
+    _, steps = study("trelm-parts", autoregressive=True)
+    found = [name for name in names(steps) if name.startswith("autoregressive-de-1")]
+    assert found == ["autoregressive-de-1-full"]
+
+
 def test_a_row_whose_settings_do_not_go_together_is_named(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "source.pt").touch()
@@ -207,13 +212,6 @@ def test_a_row_whose_settings_do_not_go_together_is_named(config, tmp_path, monk
         row_config(config(), Variation("bad", "", {"trilayer": False}))
     kept = row_config(config(), Variation("good", "", {"language_steps": 7}))
     assert kept == dataclasses.replace(config(), language_steps=7)
-
-
-def test_only_the_whole_has_a_translation_model_beside_it(study):
-    _, steps = study("trelm-parts", autoregressive=True)
-    assert [name for name in names(steps) if name.startswith("autoregressive-de-1")] == [
-        "autoregressive-de-1-full"
-    ]
 
 
 def test_the_larger_budget_is_the_papers_400k_by_120k(study, config):
@@ -230,7 +228,5 @@ def test_given_word_vectors_are_of_both_languages(study):
     assert not [step.name for step in steps if "words" in step.name]
     with pytest.raises(UserError, match="`--word-vectors` must have a file of 'de', as in de=FILE"):
         study("trelm-transfers", options=(*MANY, *both[:2]))
-    with pytest.raises(
-        UserError, match=r"^`--data`: this study has two vocabularies; give `--text`"
-    ):
+    with pytest.raises(UserError, match=r"^`--data`: this study has two vocabularies; give `--t"):
         study("trelm-transfers", text="", data="data")
