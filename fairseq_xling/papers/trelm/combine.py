@@ -5,6 +5,7 @@ and both everything else. So the combined model has the upper half of the first,
 the second, and the arithmetic mean of everything else: embeddings, TRILayer and heads.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -57,14 +58,23 @@ def combine(forward: str | Path, backward: str | Path, output: str | Path) -> st
     first, second = _Half(forward, "forward"), _Half(backward, "backward")
     _check_phases(first, second)
     _check_pair(first, second)
-    layers = _count_layers(first.weights)
+    found = (re.match(r"encoder\.layers\.(\d+)\.", name) for name in first.weights)
+    layers = 1 + max((int(match[1]) for match in found if match), default=-1)
     if layers % 2:
         raise UserError(f"{forward}: halves need an even number of layers, got a model of {layers}")
     weights = combine_states(first.weights, second.weights, layers)
     weights[KEY] = encode_identity({**first.identity, "phase": PHASE})
+    cfg = first.state["cfg"]
+    directions = [half.state["cfg"]["task"].get("directions") for half in (first, second)]
+    both = ",".join(filter(None, directions))
+    cfg = {
+        **cfg,
+        "task": {**cfg["task"], "trelm_phase": "", "directions": both},
+        "checkpoint": {**cfg["checkpoint"], "finetune_from_model": None},
+    }
     write_fresh_checkpoint(
         output,
-        _configuration(first, second),
+        cfg,
         weights,
         trained_by(first.state),
         {"combined": dict(provenance({"forward": forward, "backward": backward}))},
@@ -131,21 +141,3 @@ def _show(value: Any) -> str:
     if isinstance(value, dict):  # digests of dictionaries: eight characters distinguish them
         return ", ".join(f"{lang}:{str(digest)[:8]}" for lang, digest in sorted(value.items()))
     return ",".join(value) if isinstance(value, list) else repr(value)
-
-
-def _count_layers(weights: Mapping[str, Tensor]) -> int:
-    prefix = "encoder.layers."
-    pieces = [n[len(prefix) :].partition(".")[0] for n in weights if n.startswith(prefix)]
-    return 1 + max((int(piece) for piece in pieces if piece.isdecimal()), default=-1)
-
-
-def _configuration(first: _Half, second: _Half) -> dict[str, Any]:
-    """The forward model's, of no phase and in both directions."""
-    cfg = first.state["cfg"]
-    directions = [half.state["cfg"]["task"].get("directions") for half in (first, second)]
-    both = ",".join(filter(None, directions))
-    return {
-        **cfg,
-        "task": {**cfg["task"], "trelm_phase": "", "directions": both},
-        "checkpoint": {**cfg["checkpoint"], "finetune_from_model": None},
-    }

@@ -19,7 +19,6 @@ from fairseq_xling.papers.trelm.results import (
     PRECISIONS,
     SCORES,
     costs_of,
-    last_bits,
     measure,
     part,
     totals,
@@ -291,13 +290,15 @@ def _shown_rows(
     """All rows; those of the study's table and figures have the name of their ``figure``, and
     translations ``of`` which rows they are."""
     codes = [one["code"] for one in variations]
-    ends = {id(row) for row in last_bits(rows)}
+    # Bits per word of the target after the last phase of each migration.
+    bits = [row for row in part(rows, "bits") if row["language"] == row["target"]]
+    last = {(row["row"], row["target"], row["seed"]): id(row) for row in bits}.values()
     several = too_many(rows)
     sizes = {one["code"]: one.get("size") for one in variations}
     groups = _groups(rows, codes) if several else {}
     for row in rows:
         figure = None
-        if row["kind"] == "bits" and id(row) in ends:
+        if id(row) in last:
             figure = BITS
         elif row["kind"] == "translation" and row["measure"] == "BLEU" and not several:
             figure = f"BLEU {row['ordering']}"

@@ -145,8 +145,8 @@ def _read(one: Migration) -> Iterator[dict[str, Any]]:
         yield {"kind": "total", "measure": SECONDS, "value": seconds}
     yield from _costs_for_people(costs)
     yield from _text_sizes(one.data)
-    for phase in sorted(one.logs):
-        yield from _losses(phase, one.logs[phase])
+    for phase, log in sorted(one.logs.items()):
+        yield from _losses(phase, log)
     for direction, texts in samples.items():
         yield from _samples(texts, direction)
 
@@ -251,12 +251,6 @@ def part(rows: Sequence[Row], kind: str) -> list[Row]:
 def which(target: str, seed: int) -> str:
     """What a migration is called."""
     return f"to {target}, seed {seed}"
-
-
-def last_bits(rows: Sequence[Row]) -> list[Row]:
-    """Bits per word of the target after the last phase, a row for each migration."""
-    bits = [row for row in part(rows, "bits") if row["language"] == row["target"]]
-    return list({(r.get("row"), r["target"], r["seed"]): r for r in bits}.values())
 
 
 def read_cost(log: str | Path) -> dict[str, float]:
