@@ -14,7 +14,6 @@ chunk. **Rows are examples.**
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -88,36 +87,23 @@ class CrossProduct:
         self.rows += len(x.rows)
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The scale of a representation's own sums: ``trace(Xc^T Xc)``, and the norm of
-    ``Xc^T Xc / trace``."""
-
-    trace: float
-    norm: float
-
-    @classmethod
-    def of(cls, sums: CrossProduct, name: str) -> "Spread":
-        """Of the sums of ``name`` with itself.
-
-        Raises:
-            UserError: for fewer than 2 rows, identical rows, or values too large.
-        """
-        if sums.rows < 2:
-            raise UserError(f"CKA needs at least 2 rows, got {sums.rows}")
-        trace = float(torch.trace(sums.value))
-        if not math.isfinite(trace):
-            raise UserError("CKA needs values whose squares are finite, got larger ones")
-        if not trace:
-            raise UserError(f"CKA needs rows that differ, those of `{name}` are all identical")
-        return cls(trace, float((sums.value / trace).norm()))
+def _spread(sums: CrossProduct, name: str) -> tuple[float, float]:
+    """``trace(Xc^T Xc)`` of the sums of ``name`` with itself, and the norm of ``Xc^T Xc / trace``."""
+    if sums.rows < 2:
+        raise UserError(f"CKA needs at least 2 rows, got {sums.rows}")
+    trace = float(torch.trace(sums.value))
+    if not math.isfinite(trace):
+        raise UserError("CKA needs values whose squares are finite, got larger ones")
+    if not trace:
+        raise UserError(f"CKA needs rows that differ, those of `{name}` are all identical")
+    return trace, float((sums.value / trace).norm())
 
 
-def _cka(cross: CrossProduct, x: Spread, y: Spread) -> float:
+def _cka(cross: CrossProduct, x: tuple[float, float], y: tuple[float, float]) -> float:
     # Each sum is scaled to 1 before it is squared: tiny or huge states lose no precision.
-    scaled = cross.value / math.sqrt(x.trace) / math.sqrt(y.trace)
+    scaled = cross.value / math.sqrt(x[0]) / math.sqrt(y[0])
     # 1 + 2e-16 is a rounding error.
-    return min(1.0, float(scaled.square().sum()) / (x.norm * y.norm))
+    return min(1.0, float(scaled.square().sum()) / (x[1] * y[1]))
 
 
 class CKA:
@@ -151,22 +137,6 @@ class CKA:
             UserError: if the rows do not pair up, a width is another than before, or a value is
                 NaN or infinite; the earlier examples are kept.
         """
-        self._check(x, y)
-        self._widths = (x.shape[1], y.shape[1])
-        for a, b in zip(self._x.take(x), self._y.take(y), strict=True):
-            self._xx.add(a, a)
-            self._yy.add(b, b)
-            self._xy.add(a, b)
-
-    def value(self) -> float:
-        """CKA of all rows so far, in [0, 1].
-
-        Raises:
-            UserError: if there are fewer than 2 rows, or all rows of one side are identical.
-        """
-        return _cka(self._xy, Spread.of(self._xx, "x"), Spread.of(self._yy, "y"))
-
-    def _check(self, x: Tensor, y: Tensor) -> None:
         shapes = f"{tuple(x.shape)} and {tuple(y.shape)}"
         if x.dim() != 2 or y.dim() != 2:
             raise UserError(f"`x` and `y` must be matrices of examples in rows, got {shapes}")
@@ -181,6 +151,19 @@ class CKA:
                 if not finite.all():
                     row = self.rows + start + int((~finite).nonzero()[0])
                     raise UserError(f"`{name}` must be finite, got NaN or infinity in row {row}")
+        self._widths = widths
+        for a, b in zip(self._x.take(x), self._y.take(y), strict=True):
+            self._xx.add(a, a)
+            self._yy.add(b, b)
+            self._xy.add(a, b)
+
+    def value(self) -> float:
+        """CKA of all rows so far, in [0, 1].
+
+        Raises:
+            UserError: if there are fewer than 2 rows, or all rows of one side are identical.
+        """
+        return _cka(self._xy, _spread(self._xx, "x"), _spread(self._yy, "y"))
 
 
 def linear_cka(x: Tensor, y: Tensor) -> float:
@@ -226,14 +209,14 @@ def cka_matrix(
     >>> cka_matrix([lambda: [x], lambda: [x[:, :1]]], [lambda: [3 * x]]).round(decimals=4).tolist()
     [[1.0], [0.6]]
     """
-    spreads: list[list[Spread]] = []
+    spreads: list[list[tuple[float, float]]] = []
     for side, name in ((xs, "x"), (ys, "y")):
         spreads.append([])
         for layer in side:
             sums = CrossProduct()
             for rows in _centred(layer()):
                 sums.add(rows, rows)
-            spreads[-1].append(Spread.of(sums, name))
+            spreads[-1].append(_spread(sums, name))
             done()
     matrix = torch.empty(len(xs), len(ys), dtype=torch.float64)
     for k, x in enumerate(xs):

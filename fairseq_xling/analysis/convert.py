@@ -43,7 +43,9 @@ def vocabulary(texts: Iterable[Tensor], size: int) -> Tensor:
     """
     found = torch.zeros(size, dtype=torch.bool)
     for ids in texts:
-        _check_ids(ids, size)
+        if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < size):
+            wrong = ids[(ids < 0) | (ids >= size)]
+            raise UserError(f"token ids must lie in [0, {size}), got {int(wrong[0])}")
         found[ids.cpu()] = True
     return found
 
@@ -60,9 +62,6 @@ class ConvertRate:
             neither: those in none of the two.
         other: of ``neither``, those in the set of each further language; one may be in several.
 
-    Raises:
-        UserError: if the sets are of vocabularies of different size.
-
     >>> rate = ConvertRate(torch.tensor([True, True, False, False]),
     ...                    torch.tensor([False, True, True, False]))
     >>> rate.update(torch.tensor([[0, 1], [2, 2]]))  # source, shared, target, target
@@ -74,11 +73,6 @@ class ConvertRate:
     """
 
     def __init__(self, source: Tensor, target: Tensor, others: Mapping[str, Tensor] | None = None):
-        if source.shape != target.shape or source.dim() != 1:
-            raise UserError(
-                "vocabularies of source and target must be of one size, "
-                f"got {tuple(source.shape)} and {tuple(target.shape)}"
-            )
         self._both, self._new = source & target, target & ~source
         self._none = ~(source | target)
         self._others = {lang: self._none & one for lang, one in (others or {}).items()}
@@ -86,12 +80,7 @@ class ConvertRate:
         self.other = dict.fromkeys(self._others, 0)
 
     def update(self, ids: Tensor) -> None:
-        """Count output tokens, of any shape; the caller drops padding and special symbols.
-
-        Raises:
-            UserError: for an id outside [0, V).
-        """
-        _check_ids(ids, len(self._new))
+        """Count output tokens, of any shape; the caller drops padding and special symbols."""
         ids = ids.to(self._new.device)
         self.tokens += ids.numel()
         self.shared += int(self._both[ids].sum())
@@ -104,20 +93,6 @@ class ConvertRate:
         """The rate in [0, 1]; nan if no token reveals a language (0/0)."""
         counted = self.tokens - self.shared
         return self.converted / counted if counted else math.nan
-
-
-def convert_rate(ids: Tensor, source: Tensor, target: Tensor) -> float:
-    """`ConvertRate` of all tokens at once.
-
-    >>> eye = torch.eye(3, dtype=torch.bool)
-    >>> convert_rate(torch.tensor([1, 1, 0, 1]), eye[0], eye[1])
-    0.75
-    >>> convert_rate(torch.tensor([0, 0]), eye[0], eye[0])
-    nan
-    """
-    rate = ConvertRate(source, target)
-    rate.update(ids)
-    return rate.value()
 
 
 @dataclass(frozen=True)
@@ -169,9 +144,3 @@ def bleu_1(hypotheses: Sequence[str], references: Sequence[str], tokenizer: str 
         raise UserError(f"`tokenizer` {tokenizer}: cannot be used here ({reason})") from None
     found = metric.corpus_score(list(hypotheses), [list(references)])
     return Bleu1(found.precisions[0], found.score, found.bp, str(metric.get_signature()))
-
-
-def _check_ids(ids: Tensor, size: int) -> None:
-    if ids.numel() and not (int(ids.min()) >= 0 and int(ids.max()) < size):
-        wrong = ids[(ids < 0) | (ids >= size)]
-        raise UserError(f"token ids must lie in [0, {size}), got {int(wrong[0])}")

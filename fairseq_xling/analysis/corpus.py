@@ -1,11 +1,11 @@
 """A language's text as blocks of sentences in ids: a file of text, or a split of a data folder.
 
-Only one block is in memory at a time; reading can start after sentences that are done.
+A corpus has ``total`` sentences of the source ``name``. ``blocks(done)`` yields those after the
+first ``done``, each its ids and a final ``</s>``; only one block is in memory at a time.
 """
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,16 +21,6 @@ from fairseq_xling.text.blocks import sentence_blocks
 
 BLOCK = 2048  # sentences of a split
 _PIECE = 1 << 22  # tokens processed together
-
-
-class Corpus(Protocol):
-    """``total`` sentences, each its ids and a final ``</s>``; ``name`` is their source."""
-
-    name: str
-    total: int
-
-    def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
-        """The sentences after the first ``done``, in order."""
 
 
 class TextCorpus:
@@ -63,6 +53,9 @@ class SplitCorpus:
     def blocks(self, done: int = 0) -> Iterator[Sequence[np.ndarray]]:
         for start in range(done, self.total, BLOCK):
             yield [self._file[i] for i in range(start, min(start + BLOCK, self.total))]
+
+
+Corpus = TextCorpus | SplitCorpus
 
 
 def token_set(file: TokenFile, size: int) -> Tensor:

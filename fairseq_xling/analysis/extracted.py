@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _BLOCK = 4096  # rows
 _REMEDY = "extract the folder again"
-_SIZES = ("rows", "width")
 
 
 class Extracted:
@@ -51,7 +50,7 @@ class Extracted:
             self.unit, self.lang = str(settings["unit"]), str(settings["lang"])
             self.text = str(settings.get("text", ""))
             self.layers = tuple(check_count(file, n, "layers") for n in settings["layers"])
-            self.rows, self.width = (check_count(file, meta[n], n) for n in _SIZES)
+            self.rows, self.width = (check_count(file, meta[n], n) for n in ("rows", "width"))
         except UserError:
             raise
         except MALFORMED:
@@ -60,7 +59,8 @@ class Extracted:
             raise UserError(f"{file}: `layers` must increase, got {_list(self.layers)}")
         if not (self.rows and self.layers):
             raise UserError(f"{path}: contains no vectors")
-        self._arrays = {layer: self._map(layer) for layer in self.layers}
+        shape = self.rows, self.width
+        self._arrays = {n: mapped(self._file(n), "f", shape, _REMEDY) for n in self.layers}
 
     def blocks(self, layer: int) -> Iterator[Tensor]:
         """Rows of a layer in their order, float32, (B, D) at a time.
@@ -130,9 +130,6 @@ class Extracted:
 
     def _file(self, layer: int) -> Path:
         return self.path / f"layer{layer:02d}.npy"
-
-    def _map(self, layer: int) -> np.ndarray:
-        return mapped(self._file(layer), "f", (self.rows, self.width), _REMEDY)
 
     @cached_property
     def lines(self) -> np.ndarray | None:

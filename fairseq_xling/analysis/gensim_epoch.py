@@ -43,7 +43,7 @@ def train_epoch(
 
     start, end = ((1 - n / epochs) * lr + n / epochs * LAST_LR for n in (epoch, epoch + 1))
     model.train(
-        corpus_iterable=_Once(read()),
+        corpus_iterable=read(),
         total_words=words,
         epochs=1,
         start_alpha=start,
@@ -51,13 +51,3 @@ def train_epoch(
     )
     if failure:
         raise failure[0]
-
-
-class _Once:
-    """A stream that can be read only once, which gensim accepts for a single epoch."""
-
-    def __init__(self, stream: Iterator[list[str]]):
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self._stream

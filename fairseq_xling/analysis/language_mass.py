@@ -41,22 +41,16 @@ def language_mass(logits: Tensor, vocabularies: Tensor) -> Tensor:
         (B, K); rows sum to at most 1, the rest is on tokens of several languages or none.
 
     Raises:
-        UserError: if sizes differ, or logits are invalid: NaN, +inf, or all -inf.
+        UserError: for logits that are NaN, +inf, or all -inf.
 
     >>> sets = torch.tensor([[True, True, False, False], [False, True, True, False]])
     >>> logits = torch.tensor([[0.5, 0.25, 0.125, 0.125]]).log()
     >>> language_mass(logits, sets).round(decimals=6).tolist()
     [[0.5, 0.125]]
     """
-    if logits.dim() != 2 or vocabularies.dim() != 2 or logits.shape[1] != vocabularies.shape[1]:
-        raise UserError(
-            "`logits` must be (positions, tokens) and `vocabularies` (languages, tokens), "
-            f"got {tuple(logits.shape)} and {tuple(vocabularies.shape)}"
-        )
     own = exclusive(vocabularies.to(logits.device)).double().T
     rows = max(1, _CELLS // max(1, logits.shape[1]))
-    parts = [part.double().softmax(1) @ own for part in logits.split(rows)]
-    mass = torch.cat(parts)
+    mass = torch.cat([part.double().softmax(1) @ own for part in logits.split(rows)])
     if not torch.isfinite(mass).all():
         row = int((~torch.isfinite(mass).all(1)).nonzero()[0])
         raise UserError(f"logits must be finite, got NaN or infinity in row {row}")

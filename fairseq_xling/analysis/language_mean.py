@@ -43,19 +43,10 @@ class LanguageMean:
             words: (B, T) bool, True at the tokens that count, False at special symbols and padding.
 
         Raises:
-            UserError: if shapes do not fit, or a state that counts is not finite.
+            UserError: if a state that counts is not finite.
         """
-        if states.dim() != 4 or words.shape != states.shape[1:3]:
-            raise UserError(
-                "`states` must be (layers, batch, length, width) and `words` (batch, length), "
-                f"got {tuple(states.shape)} and {tuple(words.shape)}"
-            )
         # Layer by layer: only one is in double precision at a time.
         sums = torch.stack([layer[words].double().sum(0) for layer in states])
-        if self._sums is not None and self._sums.shape != sums.shape:
-            raise UserError(
-                f"layers and width must stay {tuple(self._sums.shape)}, got {tuple(sums.shape)}"
-            )
         if not torch.isfinite(sums).all():
             raise UserError("states must be finite, got NaN or infinity")
         self._sums = sums if self._sums is None else self._sums + sums.to(self._sums)
@@ -72,13 +63,8 @@ class LanguageMean:
         return self._sums / self.count
 
     def state(self) -> tuple[Tensor, int]:
-        """Sums (L+1, D) in double precision and the count, for `load`.
-
-        Raises:
-            UserError: if nothing was added.
-        """
-        if self._sums is None:
-            raise UserError("the mean of a language has no state before its first batch")
+        """Sums (L+1, D) in double precision and the count, for `load`; after the first batch."""
+        assert self._sums is not None
         return self._sums, self.count
 
     def load(self, sums: Tensor, count: int) -> None:

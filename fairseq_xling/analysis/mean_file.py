@@ -102,8 +102,7 @@ def compute_mean(
         if not mean.count:
             raise UserError(
                 f"{corpus.name}: has no subword of {lang!r} that the vocabulary contains, in "
-                f"{done} "
-                "sentences"
+                f"{done} sentences"
             )
         result = MeanFile(mean.value().cpu(), lang, mean.count, dict(identity), dict(about))
         write_mean(output, result)

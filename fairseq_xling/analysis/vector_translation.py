@@ -28,13 +28,9 @@ def translation_vector(source: Tensor, target: Tensor) -> Tensor:
     Args:
         source, target: (N, D), row i of one translates row i of the other.
 
-    Raises:
-        UserError: if rows do not pair up, there is none, or a value is not finite.
-
     >>> translation_vector(torch.tensor([[1.0], [3.0]]), torch.tensor([[0.0], [9.0]])).tolist()
     [2.5]
     """
-    _check_pairs(source, target)
     return _mean(target) - _mean(source)
 
 
@@ -50,27 +46,15 @@ def nearest_by_distance(queries: Tensor, targets: Tensor, chunk: int = _CHUNK) -
     Returns:
         (N,) int64.
 
-    Raises:
-        UserError: if widths differ, there is no target, or a value is not finite.
-
     >>> targets = torch.tensor([[0.0, 0.0], [4.0, 0.0]])
     >>> nearest_by_distance(torch.tensor([[3.0, 1.0], [1.0, 9.0], [2.0, 5.0]]), targets).tolist()
     [1, 0, -1]
     """
-    if queries.dim() != 2 or targets.dim() != 2 or queries.shape[1] != targets.shape[1]:
-        raise UserError(
-            "queries and targets must be rows of one width, "
-            f"got {tuple(queries.shape)} and {tuple(targets.shape)}"
-        )
-    if not len(targets):
-        raise UserError("the nearest target needs at least 1 target, got 0")
-    _check_finite(queries, targets)
     # Both sides are shifted alike: near the origin squared lengths leave precision for distances.
     origin = _mean(targets)
-    parts = [
-        _nearest(part.double() - origin, targets, origin, chunk) for part in queries.split(chunk)
-    ]
-    return torch.cat(parts)
+    return torch.cat(
+        [_nearest(part.double() - origin, targets, origin, chunk) for part in queries.split(chunk)]
+    )
 
 
 def translation_accuracy(
@@ -90,7 +74,6 @@ def translation_accuracy(
     >>> translation_accuracy(torch.ones(3, 2), torch.ones(3, 2))
     0.0
     """
-    _check_pairs(source, target)
     moved = source.double() if vector is None else source.double() + vector.double()
     own = torch.arange(len(source), device=source.device)
     return float((nearest_by_distance(moved, target, chunk) == own).double().mean())
@@ -139,6 +122,9 @@ def vector_translation(
     Returns:
         (L+1, 2): ``acc[l, 0]`` before and ``acc[l, 1]`` after vbar of layer l is added.
 
+    Raises:
+        UserError: if sentences do not pair up, are too few, or a value is not finite.
+
     >>> x = torch.arange(8.0)[None, :, None]
     >>> vector_translation(x, x - 100).tolist()
     [[0.25, 1.0]]
@@ -148,6 +134,8 @@ def vector_translation(
             "sentences must be (layers, pairs, width) on both sides, "
             f"got {tuple(source.shape)} and {tuple(target.shape)}"
         )
+    if not (torch.isfinite(source).all() and torch.isfinite(target).all()):
+        raise UserError("vectors to compare must be finite, got NaN or infinity")
     learn, test = (rows.to(source.device) for rows in split_pairs(source.shape[1], held_out, seed))
     result = []
     for x, y in zip(source, target, strict=True):
@@ -183,17 +171,3 @@ def _nearest(rows: Tensor, targets: Tensor, origin: Tensor, chunk: int) -> Tenso
 
 def _mean(rows: Tensor) -> Tensor:
     return sum(part.double().sum(0) for part in rows.split(_CHUNK)) / len(rows)
-
-
-def _check_pairs(source: Tensor, target: Tensor) -> None:
-    if source.dim() != 2 or source.shape != target.shape or not len(source):
-        raise UserError(
-            "sentences must pair up, at least 1 of each and of one width, "
-            f"got {tuple(source.shape)} and {tuple(target.shape)}"
-        )
-    _check_finite(source, target)
-
-
-def _check_finite(*sides: Tensor) -> None:
-    if not all(torch.isfinite(side).all() for side in sides):
-        raise UserError("vectors to compare must be finite, got NaN or infinity")

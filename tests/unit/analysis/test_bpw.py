@@ -17,6 +17,7 @@ def test_masks_depend_on_seed_and_index_only():
 
 
 def test_positions_are_distinct_sorted_and_inside_the_sentence():
+    assert mask_positions(0, index=0, seed=7).size == 0
     for length in range(1, 60):
         positions = mask_positions(length, index=length, seed=7)
         assert len(positions) == max(1, round(0.15 * length))
@@ -32,16 +33,6 @@ def test_every_position_is_masked_equally_often():
     assert counts.sum() == 4000 * 3
     expected, spread = 600, math.sqrt(4000 * 0.15 * 0.85)
     assert abs(counts - expected).max() < 4 * spread
-
-
-def test_an_empty_sentence_has_no_masks():
-    assert mask_positions(0, index=0, seed=7).size == 0
-
-
-@pytest.mark.parametrize("size", [2, 1000, 8006])
-def test_a_uniform_model_needs_log2_of_the_vocabulary(size):
-    uniform = torch.log_softmax(torch.zeros(30, size), -1)[:, 0]
-    assert bits_per_word(uniform.split(7)) == pytest.approx(math.log2(size), abs=1e-5)
 
 
 def test_the_score_does_not_depend_on_the_pieces():

@@ -137,6 +137,3 @@ def test_the_matrix_of_all_layers_has_the_cka_of_each_two():
     )
     assert found.shape == (3, 2) and len(calls) == 3 + 2 + 6
     assert found[1, 0] > found[0, 0] + 0.2  # the layer that the other was made of
-
-
-# --- SPEC S9: encoders trained apart, together, or not at all

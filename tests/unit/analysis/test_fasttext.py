@@ -73,17 +73,6 @@ def test_what_was_kept_after_an_epoch_goes_on_to_the_same_bytes():
         assert model.vectors().tobytes() == whole.vectors().tobytes()
 
 
-def test_an_error_while_reading_ends_the_training():
-    sentences = text(count=20)
-
-    def broken():
-        yield from sentences
-        raise UserError("text:21: not UTF-8")
-
-    with pytest.raises(UserError, match="text:21: not UTF-8"):
-        train(counts_of(sentences), broken, FastTextOptions(epochs=1, **SMALL))
-
-
 def test_rare_words_are_left_out_and_some_word_must_be_left():
     counts = Counter({"often": 9, "rare": 2})
     options = FastTextOptions(**{**SMALL, "min_count": 3})

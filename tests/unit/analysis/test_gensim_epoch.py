@@ -26,12 +26,6 @@ def test_the_rate_falls_in_a_line_from_epoch_to_epoch(model, monkeypatch):
     assert rates == [(0.05, pytest.approx(middle)), (pytest.approx(middle), LAST_LR)]
 
 
-def test_an_epoch_moves_the_vectors(model):
-    before = model.wv.vectors.copy()
-    train_epoch(model, 0, iter(SENTENCES), 30, lr=0.05, epochs=1)
-    assert (model.wv.vectors != before).any()
-
-
 def test_what_reading_raises_is_raised_instead_of_waiting_forever(model):
     def broken():
         yield SENTENCES[0]

@@ -20,11 +20,6 @@ def test_mrr_equals_the_definition():
     assert 0 < top < 1
 
 
-def test_a_collapsed_encoder_scores_one_over_n():
-    same = torch.ones(10, 3)
-    assert word_scores(same, same, torch.arange(10).repeat(2, 1).T) == (pytest.approx(0.1), 0.0)
-
-
 def test_a_word_is_the_mean_of_its_subwords():
     states = random(2, 3, 6, 4)
     means = span_means(states, [(0, 1, 2), (2, 0, 3), (1, 4, 6)])
