@@ -88,7 +88,7 @@ class CrossProduct:
 
 
 def _spread(sums: CrossProduct, name: str) -> tuple[float, float]:
-    """``trace(Xc^T Xc)`` of the sums of ``name`` with itself, and the norm of ``Xc^T Xc / trace``."""
+    """``trace(Xc^T Xc)``, and the norm of ``Xc^T Xc / trace``; ``name`` is for messages."""
     if sums.rows < 2:
         raise UserError(f"CKA needs at least 2 rows, got {sums.rows}")
     trace = float(torch.trace(sums.value))

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
+import torch
+
 from fairseq_xling.core.errors import UserError, exits_on_user_error, usage_line
 from fairseq_xling.core.files import open_binary
 from fairseq_xling.core.ranges import check_fields
@@ -106,25 +108,29 @@ def _checked(parse: Callable[..., Any]) -> Callable[..., Any]:
         found = parsed[0] if isinstance(parsed, tuple) else parsed  # with the unknown ones
         if getattr(found, "bf16", False) and importlib.util.find_spec("torch_xla") is None:
             found.tpu = False  # fairseq takes the one for the other, which hides a GPU
+        ours = _is_ours(found)
         if isinstance(getattr(found, "num_workers", None), _Unsaid):
-            found.num_workers = _loader_processes(found)
-        _check_program(found)
-        for config in _configurations(found):
-            check_fields(config, found)
-        _check_input(found)
+            on_gpu = torch.cuda.is_available() and not found.cpu
+            found.num_workers = (
+                loader_processes_by_default(on_gpu) if ours else int(found.num_workers)
+            )
+        if ours and hasattr(found, "context_window"):  # of fairseq-eval-lm alone
+            raise UserError(
+                "`fairseq-eval-lm` needs a model that predicts the next word, got `--task "
+                f"{found.task}`; `fairseq-xling eval` has bits per word of ours, and "
+                "fairseq-validate their loss"
+            )
+        _check_ranges(found)
+        if not ours:
+            refuse_proteins(getattr(found, "data", None))
+        # Named before any model is loaded.
+        if hasattr(found, "buffer_size") and "fairseq_cli.interactive" in sys.modules:
+            if found.input != "-":
+                open_binary(found.input).close()
+            replace("fairseq_cli.interactive:buffered_read", _read_input)
         return parsed
 
     return wrapper
-
-
-def _check_input(found: argparse.Namespace) -> None:
-    """Name what cannot be read before any model is loaded."""
-    if not _is_ours(found):
-        refuse_proteins(getattr(found, "data", None))
-    if hasattr(found, "buffer_size") and "fairseq_cli.interactive" in sys.modules:
-        if found.input != "-":
-            open_binary(found.input).close()
-        replace("fairseq_cli.interactive:buffered_read", _read_input)
 
 
 def _read_input(buffered_read: Callable[..., Any]) -> Callable[..., Any]:
@@ -207,15 +213,6 @@ class _Unsaid(int):
     """The default of an option, which a user did not type."""
 
 
-def _loader_processes(found: argparse.Namespace) -> int:
-    """How many processes make batches by default: enough, for tasks of this project."""
-    import torch
-
-    if not _is_ours(found):
-        return int(found.num_workers)
-    return loader_processes_by_default(torch.cuda.is_available() and not found.cpu)
-
-
 def _is_ours(found: argparse.Namespace) -> bool:
     """Whether the task is one of this project."""
     from fairseq.tasks import TASK_REGISTRY
@@ -224,18 +221,8 @@ def _is_ours(found: argparse.Namespace) -> bool:
     return chosen is not None and chosen.__module__.partition(".")[0] == _PROJECT
 
 
-def _check_program(found: argparse.Namespace) -> None:
-    """Refuse fairseq-eval-lm, which alone has a context window, for tasks of this project."""
-    if hasattr(found, "context_window") and _is_ours(found):
-        raise UserError(
-            "`fairseq-eval-lm` needs a model that predicts the next word, got `--task "
-            f"{found.task}`; `fairseq-xling eval` has bits per word of ours, and fairseq-validate "
-            "their loss"
-        )
-
-
-def _configurations(found: argparse.Namespace) -> Iterator[type]:
-    """The dataclasses of what a command line names; only ours declare ranges."""
+def _check_ranges(found: argparse.Namespace) -> None:
+    """Of what a command line names; only ours declare any."""
     from fairseq.criterions import CRITERION_DATACLASS_REGISTRY
     from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY
     from fairseq.tasks import TASK_DATACLASS_REGISTRY
@@ -247,7 +234,7 @@ def _configurations(found: argparse.Namespace) -> Iterator[type]:
         (CRITERION_DATACLASS_REGISTRY, getattr(found, "criterion", None)),
     ):
         if name in registry:
-            yield registry[name]
+            check_fields(registry[name], found)
 
 
 def check_hydra_processes(cfg: Any) -> None:

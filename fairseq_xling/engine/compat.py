@@ -172,8 +172,7 @@ def require_compiler(on_gpu: bool) -> None:
             warnings.simplefilter("ignore")  # that caches are off
             torch.compile(torch.square, backend=COMPILER)(torch.ones(4, device=device))
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        reason = lines[0] if lines else type(error).__name__
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__).strip()
         needs = "Triton and a C compiler" if on_gpu else "a C++ compiler, such as g++"
         raise UserError(
             f"`--compile` needs {needs}; leave it out, or install what is missing ({reason})"

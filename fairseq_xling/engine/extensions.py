@@ -140,7 +140,9 @@ def _load_folder(folder: str, naming: str) -> None:
         raise UserError(f"{said}: must have an `__init__.py`, which registers what is in it")
     if "." in name:
         raise UserError(f"{said}: its name is that of a module and must not have a dot")
-    if any(_is_at(other, place) for other in (name, *_loaded)):
+    modules = (sys.modules.get(other) for other in (name, *_loaded))
+    paths = [path for one in modules for path in getattr(one, "__path__", None) or ()]
+    if any(_same(path, place) for path in paths):  # imported already
         if name in sys.modules:
             _add(name)  # fairseq may have imported it, or be about to
         return
@@ -174,12 +176,6 @@ def _add(name: str) -> None:
     if any(Path(place, "verbs").is_dir() for place in places):
         importlib.import_module(f"{name}.verbs")
     _loaded.append(name)
-
-
-def _is_at(name: str, place: Path) -> bool:
-    """Whether a module ``name`` has been imported from the folder ``place``."""
-    found = sys.modules.get(name)
-    return any(_same(one, place) for one in getattr(found, "__path__", None) or ())
 
 
 def _same(first: str | Path, second: str | Path) -> bool:

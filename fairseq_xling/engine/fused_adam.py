@@ -8,16 +8,14 @@ training may be resumed with any of them.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from fairseq.optim import adam, fp16_optimizer, register_optimizer
 from torch import Tensor, nn
-from torch.optim.adamw import adamw
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.engine.compat import operator
 from fairseq_xling.engine.patches import replace
 
 _HALF = (torch.float16, torch.bfloat16)
@@ -82,13 +80,16 @@ class FusedAdam(torch.optim.Optimizer):
         weights = [parameter.data for parameter in parameters]
         whole = [weight.float() for weight in weights]  # the tensor itself if it is in fp32
         beta1, beta2 = group["betas"]
-        _adamw(
-            step,
-            device,
+        # Not `torch.optim`'s function, which sorts tensors by kind: a GPU would wait for that.
+        torch._fused_adamw_(
             whole,
             [parameter.grad.float() for parameter in parameters],
             [self.state[parameter]["exp_avg"] for parameter in parameters],
             [self.state[parameter]["exp_avg_sq"] for parameter in parameters],
+            [],
+            [torch.full((), float(step), device=device)] * len(whole),
+            amsgrad=False,
+            maximize=False,
             beta1=beta1,
             beta2=beta2,
             lr=group["lr"],
@@ -99,18 +100,6 @@ class FusedAdam(torch.optim.Optimizer):
         for weight, updated in zip(weights, whole, strict=True):
             if weight is not updated:
                 weight.copy_(updated)
-
-
-def _adamw(step: int, device: torch.device, *tensors: list[Tensor], **settings: Any) -> None:
-    """torch's update of weights, by gradients and both moments."""
-    fused, count = operator("_fused_adamw_"), len(tensors[0])
-    settings |= {"amsgrad": False, "maximize": False}
-    if fused is not None:
-        # Not `torch.optim`'s function, which sorts tensors by kind: a GPU would wait for that.
-        fused(*tensors, [], [torch.full((), float(step), device=device)] * count, **settings)
-        return
-    before = [torch.tensor(step - 1.0) for _ in range(count)]  # which it adds one to
-    adamw(*tensors, [], before, **settings)
 
 
 def _portions(parameters: list[nn.Parameter]) -> Iterator[list[nn.Parameter]]:
@@ -128,28 +117,8 @@ def _portions(parameters: list[nn.Parameter]) -> Iterator[list[nn.Parameter]]:
 
 def total_norm(gradients: list[Tensor]) -> Tensor:
     """The L2 norm of all ``gradients`` together, a float32 scalar on the first one's device."""
-    at_once, device = operator("_foreach_norm"), gradients[0].device
-    if at_once is not None:
-        norms = at_once(gradients, 2, dtype=torch.float32)
-    else:
-        norms = [torch.linalg.vector_norm(one, dtype=torch.float32) for one in gradients]
+    norms, device = torch._foreach_norm(gradients, 2, dtype=torch.float32), gradients[0].device
     return torch.linalg.vector_norm(torch.stack([norm.to(device) for norm in norms]))
-
-
-def _copy(into: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-    if into and (at_once := operator("_foreach_copy_")) is not None:
-        at_once(into, values)
-        return
-    for one, value in zip(into, values, strict=True):
-        one.copy_(value)
-
-
-def _zero(tensors: Sequence[Tensor]) -> None:
-    if tensors and (at_once := operator("_foreach_zero_")) is not None:
-        at_once(tensors)
-        return
-    for one in tensors:
-        one.zero_()
 
 
 # The names of fairseq's classes: a checkpoint has them, and may be resumed by either.
@@ -188,13 +157,7 @@ def clip(
     if aggregate is not None:
         norm = aggregate(norm)
     if max_norm > 0:
-        factor = (float(max_norm) / (norm + 1e-6)).clamp_(max=1)
-        at_once = operator("_foreach_mul_")
-        if at_once is not None:
-            at_once(gradients, factor)
-        else:
-            for one in gradients:
-                one.mul_(factor)
+        torch._foreach_mul_(gradients, (float(max_norm) / (norm + 1e-6)).clamp_(max=1))
     return norm
 
 
@@ -232,7 +195,8 @@ class FP16Optimizer(fp16_optimizer.FP16Optimizer):
             else:
                 whole.append(weight.grad)
                 halves.append(half.grad)
-        _copy(whole, halves)
+        if whole:
+            torch._foreach_copy_(whole, halves)
         self._needs_sync = False
 
     @torch.no_grad()
@@ -242,7 +206,8 @@ class FP16Optimizer(fp16_optimizer.FP16Optimizer):
             return
         pairs = zip(self.fp16_params, self.fp32_params, strict=True)
         kept = [(half, weight) for half, weight in pairs if half.requires_grad]
-        _copy([half for half, _ in kept], [weight for _, weight in kept])
+        if kept:
+            torch._foreach_copy_(*map(list, zip(*kept, strict=True)))
 
     def zero_grad(self) -> None:
         """Those of weights in half precision are dropped, those in fp32 zero."""
@@ -251,7 +216,8 @@ class FP16Optimizer(fp16_optimizer.FP16Optimizer):
             return
         for half in self.fp16_params:
             half.grad = None
-        _zero([weight.grad for weight in self.fp32_params if weight.grad is not None])
+        if whole := [weight.grad for weight in self.fp32_params if weight.grad is not None]:
+            torch._foreach_zero_(whole)
         self._needs_sync = False
         if self.scaler is not None:
             self._multiply_factor = 1.0 / float(self.scaler.loss_scale)

@@ -57,6 +57,13 @@ def install_engine() -> None:
         )
     if lack := compiler_lack():
         raise UserError(f"building the engine {lack}")
+    found = subprocess.run(
+        [sys.executable, "-m", "pip", "cache", "dir"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    base = found.stdout.strip() if found.returncode == 0 else tempfile.gettempdir()
     with tempfile.TemporaryDirectory(prefix="fairseq-xling-") as folder:
         package = Path(folder) / "torch" / "utils"
         package.mkdir(parents=True)
@@ -70,7 +77,7 @@ def install_engine() -> None:
             *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
             *("--no-build-isolation", "--no-deps", "--no-compile", "--progress-bar", "off"),
             # A cache of its own: pip's would hand this wheel to those who want all extensions.
-            *("--cache-dir", str(_cache())),
+            *("--cache-dir", f"{base}/fairseq-xling"),
             ENGINE,
         ]
         done = subprocess.run(
@@ -99,17 +106,6 @@ def compiler_lack() -> str:
         f"needs a C++ compiler, and there is no {compiler!r}; install one (Debian and Ubuntu: "
         "apt-get install g++), or name yours in `CXX`"
     )
-
-
-def _cache() -> Path:
-    found = subprocess.run(
-        [sys.executable, "-m", "pip", "cache", "dir"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    base = Path(found.stdout.strip()) if found.returncode == 0 else Path(tempfile.gettempdir())
-    return base / "fairseq-xling"
 
 
 if __name__ == "__main__":

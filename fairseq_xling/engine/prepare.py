@@ -38,8 +38,8 @@ def _prepare_once() -> None:
     warnings.filterwarnings("ignore", message=".*torch.cuda.amp.autocast.*")
     warnings.filterwarnings("ignore", module="hydra")
     warnings.filterwarnings("ignore", message="\\s*'config' is validated against ConfigStore")
-    from fairseq_xling.engine import commands, data_parallel, processes, reading, training
+    from fairseq_xling.engine import commands, processes, reading, training
 
     allow_fairseq_values()
-    for module in (reading, training, commands, processes, data_parallel):
+    for module in (reading, training, commands, processes):
         module.install()

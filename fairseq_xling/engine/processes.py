@@ -1,7 +1,8 @@
-"""Programs that a launcher such as torchrun starts several times are processes of one training.
+"""The processes of a training: joined where a launcher such as torchrun started them.
 
 fairseq joins them only with five options that have to fit each other and the launcher. With fewer
-it trains a model in each process, or in none and ends well.
+it trains a model in each process, or in none and ends well. Its `--ddp-backend pytorch_ddp` does
+not work on a CPU.
 """
 
 import functools
@@ -33,8 +34,9 @@ _DDP_BACKENDS = ("pytorch_ddp", "c10d", "legacy_ddp", "no_c10d")
 
 
 def install() -> None:
-    """Replace the function that starts what fairseq's programs do."""
+    """Replace the function that starts what fairseq's programs do, and what wraps their models."""
     replace("fairseq.distributed.utils:call_main", _joined)
+    replace("fairseq.models.distributed_fairseq_model:DistributedDataParallel", _of_any_device)
 
 
 def _joined(call_main: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,6 +50,19 @@ def _joined(call_main: Callable[..., Any]) -> Callable[..., Any]:
             raise lost(error) or error from None
 
     return wrapper
+
+
+def _of_any_device(wrap: Callable[..., Any]) -> Callable[..., Any]:
+    """Without looking for parameters that have no gradient, torch waits for them: the second step
+    of a model with private parts, or of any other that ``may_lack_gradients``, fails."""
+
+    def wrapped(module: Any, *, find_unused_parameters: bool, **options: Any) -> Any:
+        if next(module.parameters()).device.type == "cpu":
+            options |= {"device_ids": None, "output_device": None}
+        looks = find_unused_parameters or getattr(module, "may_lack_gradients", False)
+        return wrap(module, find_unused_parameters=looks, **options)
+
+    return wrapped
 
 
 def lost(error: RuntimeError) -> UserError | None:
@@ -86,8 +101,19 @@ def join_launched(cfg: Any, environment: Mapping[str, str], *, training: bool = 
         _check_backend(found)
     launched, rank, local_rank = _launched(environment, found, training)
     if launched > 1 and found.distributed_init_method in (None, _ENVIRONMENT):
-        _check_restarts(environment)
-        _check_size(found, launched, on_cpu)
+        shared = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        if shared and _number(environment, "TORCHELASTIC_MAX_RESTARTS", 0) > 0:
+            # torchrun keeps its store for them, and in it the addresses of those that have ended.
+            raise UserError(
+                "`TORCH_DISABLE_SHARE_RDZV_TCP_STORE` must be 1 where `torchrun --max-restarts` is "
+                "started, or its processes cannot meet again"
+            )
+        given = found.distributed_world_size  # left out, it is 1 or the GPUs seen
+        if given not in (1, launched, *(() if on_cpu else (_gpus(),))):
+            raise UserError(
+                f"`--distributed-world-size` must be {launched}, the processes that were launched, "
+                f"got {given}"
+            )
         found.distributed_world_size = launched
         found.distributed_init_method = _ENVIRONMENT
         found.distributed_no_spawn = True
@@ -168,27 +194,6 @@ def _check_backend(found: Any) -> None:
         raise UserError(
             f"`--ddp-backend` must be pytorch_ddp or legacy_ddp, which update the parameters of a "
             f"step's languages alone, got {found.ddp_backend}"
-        )
-
-
-def _check_restarts(environment: Mapping[str, str]) -> None:
-    """torchrun keeps its store for the processes of a restart, and in it the addresses of those
-    that have ended, which torch connects to."""
-    shared = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    if shared and _number(environment, "TORCHELASTIC_MAX_RESTARTS", 0) > 0:
-        raise UserError(
-            "`TORCH_DISABLE_SHARE_RDZV_TCP_STORE` must be 1 where `torchrun --max-restarts` is "
-            "started, or its processes cannot meet again"
-        )
-
-
-def _check_size(found: Any, launched: int, on_cpu: bool) -> None:
-    """Refuse another number of processes than there are; left out, it is 1 or the GPUs seen."""
-    given = found.distributed_world_size
-    if given not in (1, launched, *(() if on_cpu else (_gpus(),))):
-        raise UserError(
-            f"`--distributed-world-size` must be {launched}, the processes that were launched, "
-            f"got {given}"
         )
 
 

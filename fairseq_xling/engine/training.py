@@ -56,21 +56,6 @@ def _whole_steps(train_step: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-@contextlib.contextmanager
-def _without_tracebacks(name: str) -> Iterator[None]:
-    """Inside, the logger ``name`` leaves out tracebacks of errors that are raised anyway."""
-
-    def keep(record: logging.LogRecord) -> bool:
-        return not record.getMessage().startswith("Traceback")
-
-    named = logging.getLogger(name)
-    named.addFilter(keep)
-    try:
-        yield
-    finally:
-        named.removeFilter(keep)
-
-
 def _whole_files(manager: Any) -> type:
     class PathManager(manager):
         """fairseq's, where checkpoints are written: whole, never through a link, or in one line."""
@@ -95,11 +80,16 @@ def _whole_files(manager: Any) -> type:
 @contextlib.contextmanager
 def _writing(path: str, opened: Callable[[], Any]) -> Iterator[Any]:
     """The file ``path``, which fairseq renames when it is whole."""
+
+    def keep(record: logging.LogRecord) -> bool:  # no tracebacks of errors that are raised anyway
+        return not record.getMessage().startswith("Traceback")
+
+    named = logging.getLogger("fairseq.checkpoint_utils")
+    named.addFilter(keep)
     try:
-        with _without_tracebacks("fairseq.checkpoint_utils"):
-            unlink_link(path)
-            with opened() as file:
-                yield file
+        unlink_link(path)
+        with opened() as file:
+            yield file
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
@@ -108,6 +98,8 @@ def _writing(path: str, opened: Callable[[], Any]) -> Iterator[Any]:
             "earlier checkpoints are kept"
         )
         raise SystemExit(one_line(said)) from None
+    finally:
+        named.removeFilter(keep)
 
 
 def _checked_restore(load: Callable[..., Any]) -> Callable[..., Any]:

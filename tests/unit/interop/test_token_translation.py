@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from fairseq_xling.analysis.convert import convert_rate
+from fairseq_xling.analysis.convert import ConvertRate
 from fairseq_xling.analysis.language_mean import LanguageMean, mean_difference
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import SEP, SPECIALS, UNK
@@ -114,7 +114,9 @@ def test_the_further_the_shift_the_more_tokens_convert(planted, difference):
     rates = []
     for alpha in [-1, 0, *np.linspace(0.4, 0.6, 21), 1]:
         ids = np.concatenate(translated(planted, english(40), (1, alpha * difference[1])))
-        rates.append(convert_rate(torch.from_numpy(ids), english_set, german_set))
+        rate = ConvertRate(english_set, german_set)
+        rate.update(torch.from_numpy(ids))
+        rates.append(rate.value())
     assert rates == sorted(rates) and rates[0] == 0 and rates[-1] == 1
     assert len(set(rates)) > 3  # not all at one alpha
 
