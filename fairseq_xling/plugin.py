@@ -23,7 +23,7 @@ MODULES = (
     "fairseq_xling.training.word_alignment",
     "fairseq_xling.papers.clcr.criterion",
     "fairseq_xling.training.tagging_criterion",
-    "fairseq_xling.training.bilingual_mlm",
+    "fairseq_xling.training.task",
     "fairseq_xling.training.cdlm",
     "fairseq_xling.training.cross_lingual_transfer",
     "fairseq_xling.papers.clcr.task",

@@ -38,7 +38,8 @@ from fairseq_xling.tasks.tagging import (
 from fairseq_xling.tasks.word_vectors import joint_space
 from fairseq_xling.training.adversarial_tagging_config import AdversarialTaggingConfig, check_config
 from fairseq_xling.training.items import ItemTask
-from fairseq_xling.training.tagging_criterion import COUNT, LANGUAGE
+from fairseq_xling.training.tagging_criterion import LANGUAGE
+from fairseq_xling.training.transfer_criterion import COUNT
 
 
 @register_task("adversarial_tagging", dataclass=AdversarialTaggingConfig)
@@ -50,7 +51,6 @@ class AdversarialTaggingTask(ItemTask):
         self.languages = parse_languages(cfg.languages)
         self.update = 0  # number of updates before this one
         self._total = math.inf  # of the whole training
-        self._trained = False  # whether a checkpoint brings the contents
         self._items: dict[str, list[tuple[str, list[TaggedItem]]]] = {}
         check_config(cfg, self.languages)
         self.columns = parse_columns(cfg.columns)
@@ -62,13 +62,6 @@ class AdversarialTaggingTask(ItemTask):
         # and numbers mean must not depend on what the files contain later.
         for name in ("labels", "words", "letters"):
             self.state.add_factory(name, functools.partial(self._first, name))
-
-    @classmethod
-    @exits_on_user_error
-    def setup_task(cls, cfg: AdversarialTaggingConfig, **kwargs: Any):
-        task = cls(cfg)
-        task._trained = bool(kwargs.get("from_checkpoint"))
-        return task
 
     @functools.cached_property
     def contents(self) -> Contents:
@@ -109,7 +102,7 @@ class AdversarialTaggingTask(ItemTask):
 
     def _first(self, name: str) -> dict[str, list[str]]:
         """The labels, words or letters of a training that begins."""
-        if self._trained:  # a file named in a checkpoint must not be read instead
+        if self.trained:  # a file named in a checkpoint must not be read instead
             raise UserError(f"{origin()}: must have {name} (`task_state.{name}`), got none")
         if name == "labels":
             items = [item for _, items in self._read("train") for item in items]
@@ -193,7 +186,7 @@ class AdversarialTaggingTask(ItemTask):
         if not hasattr(cfg, "tagger_hidden"):
             raise UserError("`--arch` must be adversarial_tagger with this task")
         # Not `from_checkpoint`, which fairseq does not pass through a decorated method.
-        if not self._trained:
+        if not self.trained:
             if cfg.word_dim not in (0, self._space.width):
                 raise UserError(
                     f"`--word-dim` must be the width of `--vectors`, {self._space.width}, got "
@@ -201,7 +194,7 @@ class AdversarialTaggingTask(ItemTask):
                 )
             cfg.word_dim = self._space.width  # in the configuration that is saved
         model = super().build_model(cfg, from_checkpoint)
-        if not self._trained:
+        if not self.trained:
             model.set_words(self._space.tables, self._space.w)
         return model
 
@@ -210,15 +203,10 @@ class AdversarialTaggingTask(ItemTask):
         """The base's; of training, how many updates there will be."""
         made = super().get_batch_iterator(dataset, *args, **kwargs)
         if dataset is self.datasets.get("train"):
-            steps = -(-len(made.frozen_batches) // kwargs.get("num_shards", 1))
-            self._total = self._updates(steps)
+            batches = -(-len(made.frozen_batches) // kwargs.get("num_shards", 1))
+            updates = self.cfg.max_epoch * -(-batches // self.cfg.update_freq[-1])
+            self._total = min(updates or math.inf, self.cfg.max_update or math.inf)
         return made
-
-    def _updates(self, batches: int) -> float:
-        """The updates of the whole training, of epochs of as many batches on one worker."""
-        epochs, updates = self.cfg.max_epoch, self.cfg.max_update
-        per_epoch = -(-batches // self.cfg.update_freq[-1])
-        return min(epochs * per_epoch or math.inf, updates or math.inf)
 
     def weight_now(self) -> float:
         """lambda at this update: constant, or 2 / (1 + exp(-10 p)) - 1 times it at the share p of
@@ -271,9 +259,3 @@ class AdversarialTaggingTask(ItemTask):
         side = "target" if self.cfg.low_resource and own == name else "source"
         sums = {count: total(f"{side}_{count}") for count in self.head.count_names}
         return round(self.head.scores(sums)[own], 3)
-
-    def max_positions(self) -> None:
-        """There are none."""
-
-
-# By task, the rows of the specification that it implements.

@@ -1,5 +1,6 @@
 """What every task of ours has in common: options in their ranges, number format, resuming."""
 
+import contextlib
 import functools
 from typing import Any
 
@@ -12,11 +13,11 @@ from fairseq_xling.core.ranges import check_fields, option_name
 from fairseq_xling.engine.commands import check_hydra_processes
 from fairseq_xling.engine.compat import task_config
 from fairseq_xling.engine.devices import several_processes
-from fairseq_xling.training.precision import InPrecision
+from fairseq_xling.engine.precision import computes_in_bf16
 from fairseq_xling.training.private import leaving_alone, unreached_anywhere
 
 
-class Task(InPrecision, FairseqTask):
+class Task(FairseqTask):
     """A task of fairseq whose configuration is a `PrecisionConfig` and whose model is a
     `TrainableModel`.
 
@@ -31,6 +32,16 @@ class Task(InPrecision, FairseqTask):
         check_fields(task_config(type(self)), cfg)
         check_hydra_processes(cfg)
         self._unreached: list[torch.nn.Parameter] = []
+
+    @functools.cached_property
+    def _bf16(self) -> bool:
+        return computes_in_bf16(self.cfg)
+
+    def precision(self) -> contextlib.AbstractContextManager:
+        """In it, a model on a CPU computes in the format asked for."""
+        if self._bf16:
+            return torch.autocast("cpu", torch.bfloat16)
+        return contextlib.nullcontext()
 
     def train_step(self, sample, model, criterion, optimizer, update_num, ignore_grad=False):
         inside = functools.partial(_inside, criterion, ignored=ignore_grad)

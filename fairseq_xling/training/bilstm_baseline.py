@@ -7,7 +7,6 @@ vocabulary that is counted in the training file. `fairseq-xling predict` reads o
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
@@ -47,13 +46,6 @@ class BilstmBaselineTask(HeadTask):
         # Parts of a checkpoint: what rows of a table mean must not depend on a file's later words.
         self.state.add_factory("words", self._contents)
 
-    @classmethod
-    @exits_on_user_error
-    def setup_task(cls, cfg: BilstmBaselineTaskConfig, **kwargs: Any):
-        task = cls(cfg)
-        task.trained = bool(kwargs.get("from_checkpoint"))
-        return task
-
     @property
     def contents(self) -> tuple[list[str], list[str]]:
         """Words and parts of speech, those of the checkpoint or, at the start, of training."""
@@ -86,9 +78,3 @@ class BilstmBaselineTask(HeadTask):
         if not hasattr(cfg, "lstm_layers"):
             raise UserError("`--arch` must be bilstm_baseline with this task")
         return super().build_model(cfg, from_checkpoint)
-
-    def max_positions(self) -> None:
-        """There are none."""
-
-
-# By task, the rows of the specification that it implements.

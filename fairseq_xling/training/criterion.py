@@ -204,12 +204,11 @@ class UnifiedLMCriterion(FairseqCriterion):
             if count == 0:  # nothing of it in this step; an average must not see it
                 continue
             metrics.log_scalar(f"{key}_loss", sums[name] / count / LOG2, count, round=3)
-            metrics.log_derived(f"{key}_ppl", _perplexity_of(f"{key}_loss"))
+            metrics.log_derived(
+                f"{key}_ppl",
+                lambda meters, name=f"{key}_loss": utils.get_perplexity(meters[name].avg),
+            )
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
         return True
-
-
-def _perplexity_of(name: str):
-    return lambda meters: utils.get_perplexity(meters[name].avg)

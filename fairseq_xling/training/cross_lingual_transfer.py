@@ -8,7 +8,7 @@ import contextlib
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Optional
 
 from fairseq.dataclass import FairseqDataclass
 from fairseq.tasks import register_task
@@ -58,10 +58,10 @@ class CrossLingualTransferConfig(HeadConfig):
 class CrossLingualTransferTask(HeadTask):
     """Files, labels and batches for one head."""
 
-    def __init__(self, cfg: CrossLingualTransferConfig, shards: Shards):
+    def __init__(self, cfg: CrossLingualTransferConfig):
         super().__init__(cfg)
-        self.shards, self.folder = shards, shards.first  # for its dictionaries and tokenizers
-        folder = self.folder
+        self.shards = Shards(cfg.data)
+        folder = self.folder = self.shards.first  # for its dictionaries and tokenizers
         self.languages = parse_languages(cfg.languages) if cfg.languages else list(folder.languages)
         self.vocab_sizes = {lang: folder.vocab_sizes[lang] for lang in self.languages}
         self.dictionary_digests = {lang: folder.dictionary_digest(lang) for lang in self.languages}
@@ -69,13 +69,6 @@ class CrossLingualTransferTask(HeadTask):
         self._mapped: list[str] = []  # the languages that a model's map is of
         self._codecs: dict[str, Codec] = {}
         check_choices(cfg, too_long=TOO_LONG)
-
-    @classmethod
-    @exits_on_user_error
-    def setup_task(cls, cfg: CrossLingualTransferConfig, **kwargs: Any):
-        task = cls(cfg, Shards(cfg.data))
-        task.trained = bool(kwargs.get("from_checkpoint"))
-        return task
 
     @functools.cached_property
     def head_input(self) -> HeadInput:
@@ -119,6 +112,3 @@ class CrossLingualTransferTask(HeadTask):
 
     def max_positions(self) -> int:
         return self._max_positions
-
-
-# By task, the rows of the specification that it implements.

@@ -25,8 +25,6 @@ from fairseq_xling.training.transfer_criterion import COUNT
 # How heads turn items into rows; a checkpoint without it is of 0.2.0 or older, form 1.
 HEAD_FORM = 2
 
-UNKNOWN_LABELS = ("refuse", "wrong")
-
 
 @dataclass
 class HeadConfig(PrecisionConfig):
@@ -55,17 +53,12 @@ class HeadConfig(PrecisionConfig):
 
 
 class HeadTask(ItemTask):
-    """Files, labels and metrics of one head; what it reads is that of a subclass.
-
-    Attributes:
-        trained: whether a checkpoint brings the labels.
-    """
+    """Files, labels and metrics of one head; what it reads is that of a subclass."""
 
     def __init__(self, cfg: HeadConfig):
         super().__init__(cfg)
-        self.trained = False
         self._items: dict[str, list[tuple[str, list[Item]]]] = {}
-        check_choices(cfg, unknown_labels=UNKNOWN_LABELS)
+        check_choices(cfg, unknown_labels=("refuse", "wrong"))
         check_precision(cfg)
         self.columns = parse_columns(cfg.columns)
         self.kind = heads[cfg.head]
@@ -74,7 +67,7 @@ class HeadTask(ItemTask):
         # Part of a checkpoint, which restores it before the head is requested: a model's labels
         # must not depend on what the training file contains later.
         self.state.add_factory("labels", self._labels)
-        self.state.add_factory("head_form", self._head_form)
+        self.state.add_factory("head_form", lambda: 1 if self.trained else HEAD_FORM)
 
     @functools.cached_property
     def head(self) -> Head:
@@ -83,9 +76,6 @@ class HeadTask(ItemTask):
         if self.state.head_form < HEAD_FORM:
             options = dataclasses.replace(options, **self.kind.older)
         return self.kind(self.state.labels, options)
-
-    def _head_form(self) -> int:
-        return 1 if self.trained else HEAD_FORM
 
     def _labels(self) -> dict[str, list[str]]:
         if self.trained:  # a file named in it must not be read instead
@@ -132,11 +122,8 @@ class HeadTask(ItemTask):
             sums = sum(log.get(f"{COUNT}{name}", 0) for log in logging_outputs)
             metrics.log_scalar_sum(f"_{name}", float(sums))
         for name in self.head.scores(dict.fromkeys(names, 0.0)):
-            metrics.log_derived(name, self._score(name))
+            metrics.log_derived(name, functools.partial(self._score, name=name))
 
-    def _score(self, name: str):
-        def derive(meters: Any) -> float:
-            sums = {n: float(meters[f"_{n}"].sum) for n in self.head.count_names}
-            return round(self.head.scores(sums)[name], 3)
-
-        return derive
+    def _score(self, meters: Any, name: str) -> float:
+        sums = {n: float(meters[f"_{n}"].sum) for n in self.head.count_names}
+        return round(self.head.scores(sums)[name], 3)

@@ -16,6 +16,7 @@ class ItemTask(Task):
 
     Attributes:
         kind: the head's class, which needs no labels.
+        trained: whether a checkpoint brings the labels and other contents.
         skip_bad: maximum number of bad rows of a file that are left out.
     """
 
@@ -26,7 +27,15 @@ class ItemTask(Task):
 
     def __init__(self, cfg: Any):
         super().__init__(cfg)
+        self.trained = False
         self.skip_bad = getattr(cfg, "skip_bad", 0)  # an older checkpoint has no such option
+
+    @classmethod
+    @exits_on_user_error
+    def setup_task(cls, cfg: Any, **kwargs: Any):
+        task = cls(cfg)
+        task.trained = bool(kwargs.get("from_checkpoint"))
+        return task
 
     def file_option(self, split: str) -> tuple[str, str]:
         """The option that names the files of a split, and its value.
@@ -66,3 +75,7 @@ class ItemTask(Task):
             "max_positions": None,
         }
         return super().get_batch_iterator(dataset, *args, **kwargs)
+
+    def max_positions(self) -> int | None:
+        """None: any length can be read."""
+        return None

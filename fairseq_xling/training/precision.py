@@ -1,18 +1,14 @@
-"""The number format that a task trains in: its options, and the passes through a model in it."""
+"""The options of the number format that a task trains in."""
 
-import contextlib
-import functools
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from fairseq.dataclass import FairseqDataclass
 from omegaconf import II
 
 from fairseq_xling.checkpoints import current
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.engine.precision import ON_CPU, computes_in_bf16
+from fairseq_xling.engine.precision import ON_CPU
 
 
 @dataclass
@@ -50,19 +46,3 @@ def in_half(cfg: Any) -> bool:
     """Whether a GPU computes in numbers of half the size."""
     names = ("bf16", "fp16", "amp", "memory_efficient_fp16", "memory_efficient_bf16")
     return not cfg.cpu and any(getattr(cfg, name) for name in names)
-
-
-class InPrecision:
-    """Mixed into a task whose configuration is a `PrecisionConfig`."""
-
-    cfg: Any
-
-    @functools.cached_property
-    def _bf16(self) -> bool:
-        return computes_in_bf16(self.cfg)
-
-    def precision(self) -> AbstractContextManager:
-        """In it, a model on a CPU computes in the format asked for."""
-        if self._bf16:
-            return torch.autocast("cpu", torch.bfloat16)
-        return contextlib.nullcontext()

@@ -11,18 +11,14 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.tasks.heads import total_counts
+from fairseq_xling.training.transfer_criterion import COUNT
 
-COUNT = "count_"  # prefix of the log keys of a head's counts, and of the discriminator's
 LANGUAGE = tuple(
     f"language_{side}_{what}" for side in ("source", "target") for what in ("right", "read")
 )
 
 
-class TaggingCriterionConfig(FairseqDataclass):
-    pass
-
-
-@register_criterion("adversarial_tagging", dataclass=TaggingCriterionConfig)
+@register_criterion("adversarial_tagging", dataclass=FairseqDataclass)
 class TaggingCriterion(FairseqCriterion):
     """In training the adversary's total; in validation L_tag, the head's counts and those of D.
 

@@ -1,4 +1,9 @@
-"""What the language-modelling tasks have in common: data folder, feeds, iterators, precision."""
+"""`--task bilingual_mlm`: masked language modelling of two or more languages with one encoder.
+
+Conneau et al. (2020), "Emerging Cross-lingual Structure in Pretrained Language Models",
+Section 3.1. One language per batch, sampled by size^alpha; with parallel text, also TLM.
+`UnifiedTask` is the base of all language-modelling tasks.
+"""
 
 import functools
 import logging
@@ -9,6 +14,7 @@ from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.data import Dictionary
 from fairseq.dataclass import FairseqDataclass
 from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import register_task
 
 from fairseq_xling.core.errors import UserError, about, exits_on_user_error
 from fairseq_xling.core.languages import parse_languages
@@ -40,8 +46,9 @@ class UnifiedTask(PlannedTask):
         super().__init__(cfg, shards)
         folder = self.folder
         self.languages = parse_languages(cfg.languages) if cfg.languages else list(folder.languages)
+        load = functools.cache(Dictionary.load)
         with about("`--languages`"):
-            self.dictionaries = self._load_dictionaries()
+            self.dictionaries = {l: load(str(folder.dictionary_path(l))) for l in self.languages}
         self.vocab_sizes = {lang: len(d) for lang, d in self.dictionaries.items()}
         self.dictionary_digests = {l: folder.dictionary_digest(l) for l in self.languages}
         self.objective_names = [name.strip() for name in cfg.objectives.split(",")]
@@ -60,29 +67,19 @@ class UnifiedTask(PlannedTask):
     def setup_task(cls, cfg: UnifiedTaskConfig, **kwargs: Any) -> "UnifiedTask":
         return cls(cfg, Shards(cfg.data))
 
-    def _load_dictionaries(self) -> dict[str, Dictionary]:
-        loaded: dict[Any, Dictionary] = {}
-        for lang in self.languages:
-            path = self.folder.dictionary_path(lang)
-            if path not in loaded:
-                loaded[path] = Dictionary.load(str(path))
-        return {lang: loaded[self.folder.dictionary_path(lang)] for lang in self.languages}
-
     def _check_options(self) -> None:
         cfg = self.cfg
         for name in self.objective_names:
             if self.objective_names.count(name) > 1:
                 raise UserError(f"`--objectives` names {name!r} twice, got {cfg.objectives!r}")
         Scope.of(cfg, self.languages, 0)  # refuses languages and directions that are not there
-        if cfg.too_long not in ("truncate", "refuse"):
-            raise UserError(f"`--too-long` must be truncate or refuse, got {cfg.too_long!r}")
+        check_choices(cfg, too_long=("truncate", "refuse"), unpadded=("auto", "on", "off"))
         if cfg.extra_anchors and any(c.needs_order for c in self._classes):
             raise UserError(
                 "`--extra-anchors` replaces words, which invalidates word alignments; it cannot be "
                 f"used with objective {next(c.name for c in self._classes if c.needs_order)!r}"
             )
         check_precision(cfg)
-        check_choices(cfg, unpadded=("auto", "on", "off"))
         if cfg.leave_unmasked + cfg.random_token > 1:
             total = cfg.leave_unmasked + cfg.random_token
             raise UserError(f"`--leave-unmasked` + `--random-token` must not exceed 1, got {total}")
@@ -264,3 +261,8 @@ class UnifiedTask(PlannedTask):
     @property
     def target_dictionary(self) -> Dictionary:
         return self.dictionaries[self.languages[-1]]
+
+
+@register_task("bilingual_mlm", dataclass=UnifiedTaskConfig)
+class BilingualMLMTask(UnifiedTask):
+    """Objectives (`--objectives`): ``mlm`` by default; ``tlm`` reads parallel text."""

@@ -10,14 +10,10 @@ from fairseq.logging import metrics
 from fairseq_xling.core.errors import UserError, exits_on_user_error
 from fairseq_xling.tasks.heads import total_counts
 
-COUNT = "count_"  # prefix of the log keys of a head's counts
+COUNT = "count_"  # prefix of the log keys of a head's counts, and of a discriminator's
 
 
-class TransferCriterionConfig(FairseqDataclass):
-    pass
-
-
-@register_criterion("cross_lingual_transfer", dataclass=TransferCriterionConfig)
+@register_criterion("cross_lingual_transfer", dataclass=FairseqDataclass)
 class TransferCriterion(FairseqCriterion):
     """The mean loss over all terms; in validation also the head's counts.
 

@@ -26,7 +26,7 @@ def test_no_option_of_a_task_or_model_hides_one_of_fairseqs():
     from fairseq.dataclass.configs import FairseqConfig
 
     from fairseq_xling.models.separable_transformer import SeparableTransformerConfig
-    from fairseq_xling.training.bilingual_mlm import BilingualMLMConfig
+    from fairseq_xling.training.config import UnifiedTaskConfig
 
     # Those that are defined as fairseq's own value of the same name are meant to be the same.
     ours = [
@@ -35,7 +35,7 @@ def test_no_option_of_a_task_or_model_hides_one_of_fairseqs():
             for f in fields(c)
             if not f.name.startswith("_") and not str(f.default).endswith(f".{f.name}}}")
         }
-        for c in (BilingualMLMConfig, SeparableTransformerConfig)
+        for c in (UnifiedTaskConfig, SeparableTransformerConfig)
     ]
     theirs = set()
     for group in fields(FairseqConfig):

@@ -4,10 +4,6 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.training.config import parse_weights
 
 
-def test_names_that_are_left_out_weigh_one():
-    assert parse_weights("--w", "tlm=0.25", ["mlm", "tlm"]) == {"mlm": 1.0, "tlm": 0.25}
-
-
 @pytest.mark.parametrize("item", ["mlm=-1", "mlm=", "mlm", "mlm=nan"])
 def test_a_weight_must_be_a_number_of_at_least_zero(item):
     with pytest.raises(UserError, match="`--w` must be name=number with numbers >= 0, got"):

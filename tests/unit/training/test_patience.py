@@ -1,7 +1,7 @@
 """What `--patience` has counted is kept in checkpoints; fairseq forgets it."""
 
 import fairseq_xling.plugin  # noqa: F401
-from fairseq_xling.training.bilingual_mlm import BilingualMLMTask
+from fairseq_xling.training.task import BilingualMLMTask
 
 
 def test_what_patience_has_counted_survives():
