@@ -34,6 +34,7 @@ class Extracted:
         text: its digest; empty where another program than `extract` wrote the folder.
         layers: their numbers (L,), increasing.
         rows: N; width: D.
+        arrays: the vectors of each layer (N, D), mapped into memory.
 
     Raises:
         UserError: if the folder was not written by `extract`, is unfinished, or is damaged.
@@ -60,7 +61,7 @@ class Extracted:
         if not (self.rows and self.layers):
             raise UserError(f"{path}: contains no vectors")
         shape = self.rows, self.width
-        self._arrays = {n: mapped(self._file(n), "f", shape, _REMEDY) for n in self.layers}
+        self.arrays = {n: mapped(self.file(n), "f", shape, _REMEDY) for n in self.layers}
 
     def blocks(self, layer: int) -> Iterator[Tensor]:
         """Rows of a layer in their order, float32, (B, D) at a time.
@@ -72,13 +73,13 @@ class Extracted:
 
         for start in range(0, self.rows, _BLOCK):
             with np.errstate(over="ignore"):  # infinity is found below
-                rows = self._arrays[layer][start : start + _BLOCK].astype("float32")
+                rows = self.arrays[layer][start : start + _BLOCK].astype("float32")
             block = torch.from_numpy(rows)
             finite = torch.isfinite(block).all(1)
             if not finite.all():
                 row = start + int((~finite).nonzero()[0])
                 raise UserError(
-                    f"{self._file(layer)}: must be finite, got NaN or infinity in row {row}"
+                    f"{self.file(layer)}: must be finite, got NaN or infinity in row {row}"
                 )
             yield block
 
@@ -128,7 +129,8 @@ class Extracted:
                 )
             done += len(block)
 
-    def _file(self, layer: int) -> Path:
+    def file(self, layer: int) -> Path:
+        """The file of a layer's vectors."""
         return self.path / f"layer{layer:02d}.npy"
 
     @cached_property

@@ -23,7 +23,7 @@ from fairseq_xling.engine.devices import usable_device
 from fairseq_xling.mapping.evidence import shared_words, split_shared
 from fairseq_xling.mapping.methods import METHODS, Fit, Surroundings
 from fairseq_xling.mapping.normalize import parse_steps
-from fairseq_xling.mapping.search import Attempt, Search, SearchOptions, best_of
+from fairseq_xling.mapping.search import Search, SearchOptions, best_of
 from fairseq_xling.mapping.space import Space
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
 
@@ -97,7 +97,11 @@ def map_vectors(
     """
     started = time.monotonic()
     solver = METHODS[method]()
-    _check(options)
+    if Path(options.output).is_dir():
+        raise UserError(f"`--output` {options.output}: is a folder, not a file")
+    if options.match not in MATCHES:
+        raise unknown_name("value of `--match`", options.match, list(MATCHES))
+    usable_device(options.device)
     steps = solver.normalize if options.normalize is None else options.normalize
     settings = {
         "method": method,
@@ -140,7 +144,10 @@ def map_vectors(
         found = Tried(
             {**settings, "seeds": seeds, "match": options.match},
             {"moving": len(moving.ids), "fixed": len(fixed.ids)},
-            {s: _about(a) for s, a in zip(seeds, attempts, strict=True)},
+            {
+                seed: {name: value for name, value in vars(attempt).items() if name != "w"}
+                for seed, attempt in zip(seeds, attempts, strict=True)
+            },
             seeds[best],
             chance,
             search.criterion(unmapped),
@@ -182,16 +189,3 @@ def apply_map(moving: Vectors, fixed: Vectors, w: Tensor, match: str = "none") -
     known = v[torch.from_numpy(moving.counts > 0)]
     spread = [(x - x.mean(0)).square().sum(1).mean().sqrt() for x in (u, known)]
     return (spread[0] / spread[1] * (v - known.mean(0)) @ w.double() + u.mean(0)).float().numpy()
-
-
-def _check(options: MapOptions) -> None:
-    if Path(options.output).is_dir():
-        raise UserError(f"`--output` {options.output}: is a folder, not a file")
-    if options.match not in MATCHES:
-        raise unknown_name("value of `--match`", options.match, list(MATCHES))
-    usable_device(options.device)
-
-
-def _about(attempt: Attempt) -> dict[str, Any]:
-    fields = dataclasses.fields(Attempt)
-    return {field.name: getattr(attempt, field.name) for field in fields if field.name != "w"}

@@ -89,7 +89,13 @@ def neighbourhood(vectors: Vectors, name: str, word: str, top: int) -> Neighbour
     Raises:
         UserError: if ``name`` has no symbols or not this one (near matches are named).
     """
-    row = _find(vectors, name, word)
+    if vectors.symbols is None:
+        raise UserError(f"{name}: has no symbols, so no word can be found in it")
+    places = {symbol: row for row, symbol in reversed(list(enumerate(vectors.symbols)))}
+    row = places.get(f"{WORD_MARK}{word}", places.get(word))
+    if row is None:
+        plain = sorted({symbol.removeprefix(WORD_MARK) for symbol in vectors.symbols})
+        raise UserError(f"{name}: has no word {word!r}{did_you_mean(word, plain)}")
     found = cosines(vectors.vectors, row)
     order = np.argsort(-found, kind="stable")
     order = order[order != row][:top]
@@ -104,14 +110,3 @@ def neighbourhood(vectors: Vectors, name: str, word: str, top: int) -> Neighbour
         (vectors.vectors[row] - mean) @ components.T,
         shares,
     )
-
-
-def _find(vectors: Vectors, name: str, word: str) -> int:
-    if vectors.symbols is None:
-        raise UserError(f"{name}: has no symbols, so no word can be found in it")
-    places = {symbol: row for row, symbol in reversed(list(enumerate(vectors.symbols)))}
-    for symbol in (f"{WORD_MARK}{word}", word):
-        if symbol in places:
-            return places[symbol]
-    plain = sorted({symbol.removeprefix(WORD_MARK) for symbol in vectors.symbols})
-    raise UserError(f"{name}: has no word {word!r}{did_you_mean(word, plain)}")

@@ -6,7 +6,6 @@ Symbols: ``R`` rows of a folder, ``P`` vectors that are taken from it, ``D`` wid
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -40,14 +39,6 @@ class Selection(NamedTuple):
 class States(Extracted):
     """A folder of `fairseq-xling extract`; see there for its attributes."""
 
-    def file(self, layer: int) -> Path:
-        """The file of a layer's vectors."""
-        return self.path / f"layer{layer:02d}.npy"
-
-    def array(self, layer: int) -> np.ndarray:
-        """The vectors of a layer (R, D), mapped into memory."""
-        return self._arrays[layer]
-
     def extra(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
         """The whole numbers in ``NAME.npy`` next to the vectors, mapped into memory."""
         return mapped(self.path / f"{name}.npy", "i", shape, "extract the folder again")
@@ -75,7 +66,7 @@ class States(Extracted):
         """
         import torch
 
-        rows = self.array(layer)[chosen.rows].astype("float64")
+        rows = self.arrays[layer][chosen.rows].astype("float64")
         finite = np.isfinite(rows).all(1)
         if not finite.all():
             row = chosen.rows[int((~finite).argmax())]

@@ -11,8 +11,6 @@ Symbols: ``N`` pairs, ``D`` and ``E`` widths. Rows are vectors; maps are applied
 import torch
 from torch import Tensor
 
-from fairseq_xling.mapping.procrustes import nearest_orthogonal
-
 
 class Sums:
     """Sums over pairs of rows (float64); ``xx`` (D, D), ``xy`` (D, E), ``yy`` (E, E), ``count`` N.
@@ -37,17 +35,6 @@ class Sums:
         self.xx.addmm_(x.T, x)
         self.xy.addmm_(x.T, y)
         self.yy.addmm_(y.T, y)
-
-
-def procrustes_of(sums: Sums) -> Tensor:
-    """The orthogonal W with the smallest ``||x W - y||``, as `procrustes` finds it.
-
-    >>> sums = Sums(2, 2)
-    >>> sums.add(torch.tensor([[1.0, 0.0], [0.0, 1.0]]), torch.tensor([[0.0, 5.0], [3.0, 0.0]]))
-    >>> procrustes_of(sums).abs().tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
-    return nearest_orthogonal(sums.xy)
 
 
 def least_squares_of(xx: Tensor, xy: Tensor) -> Tensor:

@@ -16,8 +16,8 @@ import numpy as np
 
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.files import byte_lines
+from fairseq_xling.text.pieces import WORD_MARK
 
-WORD_MARK = "▁"
 _MARKED = 0.05  # of the words; a plain file has the mark here and there as any other sign
 _BOM = "\ufeff".encode()
 _DIGITS = 15  # of a number in the first line; what has more is no size

@@ -341,51 +341,32 @@ def _check_sizes(cfg: SeparableTransformerConfig) -> None:
         )
 
 
-def preset(args: Any, **values: Any) -> None:
-    for name, value in values.items():
-        setattr(args, name, getattr(args, name, value))
+def architecture(
+    model: str, name: str, layers: int, dim: int, heads: int, positions: int, **more: Any
+) -> None:
+    """Register ``name`` of ``model``: these sizes, feed-forward layers of four times the width, and
+    what ``more`` says; a user's option overrides each."""
+    values = {
+        "encoder_layers": layers,
+        "encoder_embed_dim": dim,
+        "encoder_ffn_embed_dim": 4 * dim,
+        "encoder_attention_heads": heads,
+        "max_positions": positions,
+        **more,
+    }
+
+    def fill(args: Any) -> None:
+        for option, value in values.items():
+            setattr(args, option, getattr(args, option, value))
+
+    register_model_architecture(model, name)(fill)
 
 
-@register_model_architecture("separable_transformer", "separable_transformer_base")
-def separable_transformer_base(args: Any) -> None:
-    """The model of "Emerging Cross-lingual Structure", Section 3.1."""
-    preset(
-        args,
-        encoder_layers=8,
-        encoder_embed_dim=768,
-        encoder_ffn_embed_dim=3072,
-        encoder_attention_heads=12,
-        max_positions=256,
-    )
-
-
-@register_model_architecture("separable_transformer", "separable_transformer_small")
-def separable_transformer_small(args: Any) -> None:
-    """The BERT-small trained from scratch as a baseline in TreLM, Appendix A.5."""
-    preset(
-        args,
-        encoder_layers=12,
-        encoder_embed_dim=256,
-        encoder_ffn_embed_dim=1024,
-        encoder_attention_heads=4,
-        max_positions=128,
-        lm_head="bert",
-    )
-
-
-@register_model_architecture("separable_transformer", "separable_transformer_tiny")
-def separable_transformer_tiny(args: Any) -> None:
-    """For tests and the demo: 4 layers, 64 wide."""
-    preset(
-        args,
-        encoder_layers=4,
-        encoder_embed_dim=64,
-        encoder_ffn_embed_dim=256,
-        encoder_attention_heads=4,
-        max_positions=128,
-        init_std=0.05,
-        attention_dropout=0.0,
-    )
-
-
-# By architecture, the rows of the specification that it implements.
+# "Emerging Cross-lingual Structure", Section 3.1.
+architecture("separable_transformer", "separable_transformer_base", 8, 768, 12, 256)
+# The BERT-small that TreLM trains from scratch as a baseline, Appendix A.5.
+architecture(
+    "separable_transformer", "separable_transformer_small", 12, 256, 4, 128, lm_head="bert"
+)
+TINY = {"init_std": 0.05, "attention_dropout": 0.0}  # for tests and the demo
+architecture("separable_transformer", "separable_transformer_tiny", 4, 64, 4, 128, **TINY)

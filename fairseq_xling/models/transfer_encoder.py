@@ -206,7 +206,9 @@ class TransferEncoder(Identified, TrainableModel):
         if encoder.shape.language_embeddings:  # each row belongs to one language alone
             frozen += encoder.language_table.parameters()
         if layers:
-            above = {*encoder.layers[layers:].parameters(), *_trilayer(encoder, layers)}
+            above = {*encoder.layers[layers:].parameters()}
+            if hasattr(encoder, "trilayer") and layers <= encoder.shape.layers // 2:
+                above |= {*encoder.trilayer.parameters()}
             frozen += [p for p in encoder.parameters() if p not in above]
         for parameter in encoder.parameters() if everything else frozen:
             parameter.requires_grad_(False)
@@ -348,12 +350,6 @@ def build_encoder(config: Mapping[str, Any], task: Any) -> SeparableEncoder:
     cfg = SimpleNamespace(**{**config, "auxiliary": "", "checkpoint_activations": False})
     with about(origin(), from_file=True):
         return chosen.build_model(cfg, surroundings).encoder
-
-
-def _trilayer(encoder: SeparableEncoder, layers: int) -> list[nn.Parameter]:
-    """The TRILayer's parameters if it is above the frozen layers."""
-    above = hasattr(encoder, "trilayer") and layers <= encoder.shape.layers // 2
-    return list(encoder.trilayer.parameters()) if above else []
 
 
 def _ratio(head_lr: float, lr: Any) -> float:

@@ -13,7 +13,7 @@ from typing import Any, Optional
 
 import torch
 import torch.nn.functional as F
-from fairseq.models import register_model, register_model_architecture
+from fairseq.models import register_model
 from torch import Tensor
 
 from fairseq_xling.checkpoints import origin
@@ -26,10 +26,11 @@ from fairseq_xling.models.glancing import show
 from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.phases import check_succession, fingerprint, freeze
 from fairseq_xling.models.separable_transformer import (
+    TINY,
     SeparableTransformer,
     SeparableTransformerConfig,
+    architecture,
     make_shape,
-    preset,
     read_layers,
 )
 from fairseq_xling.models.sharing import SharingPlan
@@ -90,6 +91,10 @@ class TriTransformer(SeparableTransformer):
 
     Its identity also has ``phase`` and ``parent``: the fingerprint of the weights that the phase
     started from, by which `combine` recognises the two halves of one model.
+
+    Attributes:
+        glancing: in training, the share of the words that a first pass gets wrong to show.
+        share_at: that share in the batches of update u, counted from 0, if it changes.
     """
 
     config = TriTransformerConfig
@@ -102,8 +107,8 @@ class TriTransformer(SeparableTransformer):
     ):
         super().__init__(encoder, identity, auxiliary)
         self.emission = emissions[encoder.shape.emission](encoder.shape)
-        self.glancing = 0.0  # in training, the share of words that is shown
-        self._share_at: Callable[[int], float] | None = None
+        self.glancing = 0.0
+        self.share_at: Callable[[int], float] | None = None
 
     @classmethod
     def build_encoder(
@@ -189,16 +194,11 @@ class TriTransformer(SeparableTransformer):
         logits = self.encoder.logits(final[where], pair)
         return Prediction(logits, auxiliary, where, emitted, plain)
 
-    def glance(self, share_at: Callable[[int], float]) -> None:
-        """Show the share ``share_at(u)`` of the words that a first pass gets wrong, in the batches
-        of update u, counted from 0."""
-        self._share_at = share_at
-
     def set_num_updates(self, num_updates: int) -> None:
         """fairseq's hook, before each training step."""
         super().set_num_updates(num_updates)
-        if self._share_at is not None:
-            self.glancing = self._share_at(num_updates)
+        if self.share_at is not None:
+            self.glancing = self.share_at(num_updates)
 
     def _glanced(
         self,
@@ -343,79 +343,11 @@ def _lengths(side: Mapping[str, Tensor]) -> Tensor:
     return (~mask).sum(1)
 
 
-def _bert(args: Any, **sizes: Any) -> None:
-    common = {"language_embeddings": True, "lm_head": "bert", "max_positions": 512}
-    preset(args, **sizes, **{k: v for k, v in common.items() if k not in sizes})
-
-
-@register_model_architecture("tri_encoder", "tri_bert_base")
-def tri_bert_base(args: Any) -> None:
-    """BERT-base with a TRILayer: 12 layers, 768 wide."""
-    _bert(
-        args,
-        encoder_layers=12,
-        encoder_embed_dim=768,
-        encoder_ffn_embed_dim=3072,
-        encoder_attention_heads=12,
-        num_segments=2,
-        norm_eps=1e-12,
-    )
-
-
-@register_model_architecture("tri_encoder", "tri_bert_large")
-def tri_bert_large(args: Any) -> None:
-    """BERT-large with a TRILayer: 24 layers, 1024 wide."""
-    _bert(
-        args,
-        encoder_layers=24,
-        encoder_embed_dim=1024,
-        encoder_ffn_embed_dim=4096,
-        encoder_attention_heads=16,
-        num_segments=2,
-        norm_eps=1e-12,
-    )
-
-
-@register_model_architecture("tri_encoder", "tri_roberta_base")
-def tri_roberta_base(args: Any) -> None:
-    """RoBERTa-base with a TRILayer: one segment, epsilon 1e-5."""
-    preset(args, num_segments=1, norm_eps=1e-5)
-    tri_bert_base(args)
-
-
-@register_model_architecture("tri_encoder", "tri_roberta_large")
-def tri_roberta_large(args: Any) -> None:
-    """RoBERTa-large with a TRILayer: one segment, epsilon 1e-5."""
-    preset(args, num_segments=1, norm_eps=1e-5)
-    tri_bert_large(args)
-
-
-def _tiny(args: Any) -> None:
-    _bert(
-        args,
-        encoder_layers=4,
-        encoder_embed_dim=64,
-        encoder_ffn_embed_dim=256,
-        encoder_attention_heads=4,
-        max_positions=128,
-        num_segments=2,
-        norm_eps=1e-12,
-        init_std=0.05,
-        attention_dropout=0.0,
-    )
-
-
-@register_model_architecture("tri_encoder", "tri_bert_tiny")
-def tri_bert_tiny(args: Any) -> None:
-    """For tests and the demo: 4 layers, 64 wide."""
-    _tiny(args)
-
-
-@register_model_architecture("tri_encoder", "tri_roberta_tiny")
-def tri_roberta_tiny(args: Any) -> None:
-    """For tests: RoBERTa's form of `tri_bert_tiny`."""
-    preset(args, num_segments=1, norm_eps=1e-5)
-    _tiny(args)
-
-
-# By architecture, the rows of the specification that it implements.
+for _family, _own in (
+    ("bert", {"num_segments": 2, "norm_eps": 1e-12}),
+    ("roberta", {"num_segments": 1, "norm_eps": 1e-5}),
+):
+    _own |= {"language_embeddings": True, "lm_head": "bert"}
+    architecture("tri_encoder", f"tri_{_family}_base", 12, 768, 12, 512, **_own)
+    architecture("tri_encoder", f"tri_{_family}_large", 24, 1024, 16, 512, **_own)
+    architecture("tri_encoder", f"tri_{_family}_tiny", 4, 64, 4, 128, **_own, **TINY)

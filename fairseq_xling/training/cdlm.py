@@ -84,7 +84,7 @@ class CdlmTask(Translates, UnifiedTask):
                 raise UserError(f"`--glancing` needs a TRILayer, got {self.cfg.glancing:g}")
             first, last = self.cfg.glancing, min(self.cfg.glancing, self.cfg.glancing_end)
             most = self.cfg.max_update
-            model.glance(lambda update: share_at(update, most, first, last))
+            model.share_at = lambda update: share_at(update, most, first, last)
         if self.phase != getattr(model, "identity", {}).get("phase", ""):
             raise UserError(
                 f"`--trelm-phase` {self.phase} needs an `--arch` that supports phases, such as "

@@ -27,9 +27,9 @@ class Procrustes:
     any_pairs = True
 
     def solve(self, sums: Sums) -> Matrices:
-        from fairseq_xling.mapping.sums import procrustes_of
+        from fairseq_xling.mapping.procrustes import nearest_orthogonal
 
-        return Matrices(procrustes_of(sums))
+        return Matrices(nearest_orthogonal(sums.xy))
 
 
 @PAIRED.register("contextual")
@@ -73,9 +73,10 @@ class MeetingInTheMiddle:
     any_pairs = True
 
     def solve(self, sums: Sums) -> Matrices:
-        from fairseq_xling.mapping.sums import least_squares_of, procrustes_of
+        from fairseq_xling.mapping.procrustes import nearest_orthogonal
+        from fairseq_xling.mapping.sums import least_squares_of
 
-        w = procrustes_of(sums)
+        w = nearest_orthogonal(sums.xy)
         rotated, across = w.T @ sums.xx @ w, w.T @ sums.xy
         return Matrices(
             w @ least_squares_of(rotated, (rotated + across) / 2),

@@ -257,7 +257,7 @@ def map_folder(args: Any) -> tuple[dict[str, Any], list[str]]:
 
 def _write_layer(states: States, layer: int, side: Side, folder: Path) -> None:
     """The mapped vectors of a layer, in the folder's own type."""
-    shape, dtype = (states.rows, side.output_width), states.array(layer).dtype
+    shape, dtype = (states.rows, side.output_width), states.arrays[layer].dtype
     about = {"descr": dtype.str, "fortran_order": False, "shape": shape}
     # Not a file mapped into memory: a full disk would end the process with a signal.
     with atomic_write(folder / states.file(layer).name) as file:

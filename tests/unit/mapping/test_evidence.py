@@ -1,15 +1,8 @@
 import pytest
 import torch
 
-from fairseq_xling.mapping.evidence import Evidence, find_evidence, shared_words, split_shared
+from fairseq_xling.mapping.evidence import Evidence, find_evidence, shared_words
 from fairseq_xling.mapping.space import Space
-
-
-def test_every_fifth_shared_word_is_kept_for_judging():
-    pairs = torch.stack([torch.arange(23), torch.arange(23)], dim=1)
-    used, judges = split_shared(pairs)
-    assert judges[:, 0].tolist() == [4, 9, 14, 19]
-    assert sorted([*used[:, 0].tolist(), *judges[:, 0].tolist()]) == list(range(23))
 
 
 def test_words_of_unknown_strings_are_not_shared():

@@ -1,4 +1,3 @@
-import json
 import re
 
 import numpy as np
@@ -201,13 +200,3 @@ def test_files_that_do_not_fit_are_refused(files, capsys):
     assert error(capsys) == (
         f"{folder}/u: has no counts (all are 0), so no word is known to be frequent"
     )
-
-
-def test_the_report_is_json_for_any_reader(files):
-    folder, *_ = files
-    assert call(folder, "identical", "--refine", "0") == 0
-
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    json.loads((folder / "out.json").read_text(), parse_constant=refuse)

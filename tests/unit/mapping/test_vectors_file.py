@@ -98,14 +98,3 @@ def test_a_bad_file_is_refused_in_one_line_that_names_it(tmp_path, write, messag
         read_vectors(path)
     assert str(error.value).startswith(f"{path}: {message}")
     assert "\n" not in str(error.value)
-
-
-def test_a_failed_write_leaves_the_former_file(vectors, tmp_path):
-    path = tmp_path / "v.safetensors"
-    write_vectors(path, vectors)
-    before = path.read_bytes()
-    broken = Vectors(vectors.vectors, vectors.counts, settings={"bad": object()})
-    with pytest.raises(TypeError):
-        write_vectors(path, broken)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["v.safetensors"]

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Vocabulary
 from fairseq_xling.data.folder import CLS, SEP
 from fairseq_xling.data.sources import Row, Side
-from fairseq_xling.models import separable_transformer as presets
 from fairseq_xling.models.separable_transformer import (
     SeparableTransformer,
     SeparableTransformerConfig,
@@ -175,16 +175,11 @@ def test_the_task_is_asked_whether_it_allows_the_plan(make_model, make_task):
     assert [str(plan) for plan in asked] == ["tokens,positions,softmax,1-2"]
 
 
-@pytest.mark.parametrize(
-    ("preset", "layers", "dim", "heads"), [("base", 8, 768, 12), ("small", 12, 256, 4)]
-)
-def test_presets_are_the_published_sizes_and_yield_to_options(preset, layers, dim, heads):
-    fill = getattr(presets, f"separable_transformer_{preset}")
-    args = argparse.Namespace(max_positions=99)
-    fill(args)
-    assert (args.encoder_layers, args.encoder_embed_dim) == (layers, dim)
-    assert (args.encoder_attention_heads, args.encoder_ffn_embed_dim) == (heads, 4 * dim)
-    assert args.max_positions == 99
+def test_presets_yield_to_options():
+    args = argparse.Namespace(max_positions=99, encoder_ffn_embed_dim=7)
+    ARCH_CONFIG_REGISTRY["separable_transformer_small"](args)
+    assert (args.encoder_layers, args.encoder_embed_dim, args.lm_head) == (12, 256, "bert")
+    assert (args.max_positions, args.encoder_ffn_embed_dim) == (99, 7)
 
 
 # ---- checkpoints

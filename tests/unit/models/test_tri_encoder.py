@@ -1,13 +1,11 @@
 """The TRI models of fairseq: presets, phases, and checkpoints of other phases."""
 
-import argparse
 import io
 
 import pytest
 import torch
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.models import tri_encoder as presets
 from fairseq_xling.models.encoder import SeparableEncoder
 from fairseq_xling.models.identity import read_identity
 from fairseq_xling.models.phases import fingerprint
@@ -49,26 +47,6 @@ def test_a_trilayer_without_positions_is_refused(make_model):
 
 
 # ---- sizes
-
-
-@pytest.mark.parametrize(
-    ("name", "layers", "dim", "heads", "positions"),
-    [
-        ("tri_bert_base", 12, 768, 12, 512),
-        ("tri_bert_large", 24, 1024, 16, 512),
-        ("tri_bert_tiny", 4, 64, 4, 128),
-    ],
-)
-@pytest.mark.parametrize("family", ["bert", "roberta"])
-def test_presets_are_those_of_their_source_models(name, layers, dim, heads, positions, family):
-    args = argparse.Namespace(dropout=0.3, encoder_ffn_embed_dim=99)
-    getattr(presets, name.replace("bert", family))(args)
-    assert (args.encoder_layers, args.encoder_embed_dim) == (layers, dim)
-    assert (args.encoder_attention_heads, args.max_positions) == (heads, positions)
-    assert args.language_embeddings and args.lm_head == "bert"
-    expected = (2, 1e-12) if family == "bert" else (1, 1e-5)
-    assert (args.num_segments, args.norm_eps) == expected
-    assert (args.dropout, args.encoder_ffn_embed_dim) == (0.3, 99)  # what the user said
 
 
 def test_the_trilayer_can_be_left_out_and_is_one_layer(make_model):

@@ -6,12 +6,10 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
+from fairseq.models import ARCH_CONFIG_REGISTRY
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.models.separable_transformer import (
-    SeparableTransformerConfig,
-    separable_transformer_base,
-)
+from fairseq_xling.models.separable_transformer import SeparableTransformerConfig
 from fairseq_xling.models.sharing import SharingPlan
 from fairseq_xling.papers.emerging.sharing import (
     PRESETS,
@@ -142,7 +140,7 @@ def test_the_commands_of_the_paper_preset(load, tmp_path):
 
 def test_the_architecture_of_the_paper_preset():
     args = SimpleNamespace()
-    separable_transformer_base(args)
+    ARCH_CONFIG_REGISTRY["separable_transformer_base"](args)
     default = SeparableTransformerConfig()
     sizes = (args.encoder_layers, args.encoder_embed_dim, args.encoder_ffn_embed_dim)
     assert sizes == (8, 768, 3072)
