@@ -9,6 +9,7 @@ file has marks unless more of them are found without; where its first words are 
 `_MARKED` of its words have one.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -63,8 +64,8 @@ def read_first_words(path: str | Path, most: int) -> tuple[list[str], np.ndarray
 
     Subwords inside a word, which a file with marks has without one, are left out.
     """
-    marked = _is_marked(path)
-    found = _Found(path)
+    marks = [len(word) > 1 and word.startswith(WORD_MARK) for _, word, _ in _Rows(path)]
+    marked, found = sum(marks) > _MARKED * len(marks), _Found(path)
     for number, word, fields in _Rows(path):
         if marked:
             if not word.startswith(WORD_MARK):
@@ -98,7 +99,9 @@ class _Rows:
                     continue
             if line.isspace():
                 continue
-            self.width = self.width or _trailing_numbers(line.split())
+            if not self.width:  # as many as numbers follow the word
+                numbers = itertools.takewhile(_is_number, reversed(line.split()[1:]))
+                self.width = sum(1 for _ in numbers)
             if not self.width:
                 raise self._no_vectors()
             word, *fields = self._split(line, number)
@@ -111,7 +114,8 @@ class _Rows:
                     "digits than the numbers of the other rows; is it cut?"
                 )
             decimals.add(own)
-            longer += announced is not None and _ends_in_number(word)
+            ends = word.rsplit(None, 1)[1:]
+            longer += announced is not None and any(map(_is_number, ends))
             try:
                 yield number, word.decode("utf-8"), fields
             except UnicodeDecodeError as error:
@@ -184,18 +188,6 @@ def _header(line: bytes) -> tuple[int, int] | None:
     return int(fields[0]), int(fields[1])
 
 
-def _trailing_numbers(fields: list[bytes]) -> int:
-    """How many of the last fields are numbers; the first field is always a word."""
-    count = 0
-    while count < len(fields) - 1 and _is_number(fields[-1 - count]):
-        count += 1
-    return count
-
-
-def _ends_in_number(word: bytes) -> bool:
-    return len(parts := word.rsplit(None, 1)) == 2 and _is_number(parts[1])
-
-
 def _is_number(field: bytes) -> bool:
     try:
         float(field)
@@ -209,14 +201,6 @@ def _is_plain(symbols: Sequence[str], found: _Found) -> bool:
     begin = [one for one in symbols if one.startswith(WORD_MARK) and one != WORD_MARK]
     with_mark = sum(one in found.vectors for one in begin)
     return sum(_unmarked(one) in found.vectors for one in begin) > with_mark
-
-
-def _is_marked(path: str | Path) -> bool:
-    marked = total = 0
-    for _, word, _ in _Rows(path):
-        total += 1
-        marked += len(word) > 1 and word.startswith(WORD_MARK)
-    return marked > _MARKED * total
 
 
 def _unmarked(symbol: str) -> str:

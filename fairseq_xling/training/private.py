@@ -65,12 +65,16 @@ def leaving_alone(optimizer: Any, parameters: Sequence[nn.Parameter]) -> Iterato
 def _restoring(optimizer: Any, absent: set[int]) -> Iterator[None]:
     """For flat masters, where one tensor holds all parameters: put the absent slices back."""
     flats = optimizer.fp32_params
-    flats = list(flats.values()) if isinstance(flats, dict) else [flats]
-    slices = _slices(optimizer.fp16_params, flats, absent)
+    flats = {flat.device: flat for flat in (flats.values() if isinstance(flats, dict) else [flats])}
+    offsets = dict.fromkeys(flats, 0)
     states = optimizer.fp32_optimizer.optimizer.state
     kept = []
-    for flat, piece, half in slices:
-        state = states.get(flat, {})
+    for half in optimizer.fp16_params:
+        flat, start = flats[half.device], offsets[half.device]
+        offsets[half.device] = start + half.numel()
+        if id(half) not in absent:
+            continue
+        piece, state = slice(start, start + half.numel()), states.get(flat, {})
         before = {
             name: value[piece].clone()
             for name, value in state.items()
@@ -84,17 +88,3 @@ def _restoring(optimizer: Any, absent: set[int]) -> Iterator[None]:
         for name, value in states.get(flat, {}).items():
             if torch.is_tensor(value) and value.shape == flat.shape:
                 value[piece] = before.get(name, 0)  # no state yet: it would start at zero
-
-
-def _slices(
-    halves: Sequence[nn.Parameter], flats: Sequence[nn.Parameter], absent: set[int]
-) -> list[tuple[nn.Parameter, slice, nn.Parameter]]:
-    offsets = {flat.device: 0 for flat in flats}
-    by_device = {flat.device: flat for flat in flats}
-    found = []
-    for half in halves:
-        start = offsets[half.device]
-        offsets[half.device] = start + half.numel()
-        if id(half) in absent:
-            found.append((by_device[half.device], slice(start, offsets[half.device]), half))
-    return found

@@ -18,7 +18,11 @@ LANGUAGE = tuple(
 )
 
 
-@register_criterion("adversarial_tagging", dataclass=FairseqDataclass)
+class TaggingCriterionConfig(FairseqDataclass):
+    pass
+
+
+@register_criterion("adversarial_tagging", dataclass=TaggingCriterionConfig)
 class TaggingCriterion(FairseqCriterion):
     """In training the adversary's total; in validation L_tag, the head's counts and those of D.
 

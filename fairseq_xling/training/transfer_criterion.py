@@ -13,7 +13,11 @@ from fairseq_xling.tasks.heads import total_counts
 COUNT = "count_"  # prefix of the log keys of a head's counts, and of a discriminator's
 
 
-@register_criterion("cross_lingual_transfer", dataclass=FairseqDataclass)
+class TransferCriterionConfig(FairseqDataclass):
+    pass
+
+
+@register_criterion("cross_lingual_transfer", dataclass=TransferCriterionConfig)
 class TransferCriterion(FairseqCriterion):
     """The mean loss over all terms; in validation also the head's counts.
 

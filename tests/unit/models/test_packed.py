@@ -28,6 +28,18 @@ def near(dtype):
     return {"atol": 1e-4, "rtol": 1e-4} if dtype == torch.float32 else {"atol": 0.1, "rtol": 0.05}
 
 
+@pytest.fixture
+def model(dtype):
+    torch.manual_seed(1)
+    return nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+
+
+def before_and_packed(model, x, mask):
+    expected = model[0](x, mask).detach()
+    pack(model)
+    return model[0](x, mask), expected
+
+
 @pytest.mark.parametrize("activation", ["gelu", "gelu_tanh", "relu", "own"])
 @pytest.mark.parametrize("masked", [True, False])
 def test_a_layer_is_that_of_torch(monkeypatch, dtype, activation, masked):
@@ -50,32 +62,24 @@ def test_a_layer_is_that_of_torch(monkeypatch, dtype, activation, masked):
 
 @pytest.mark.parametrize("length", [7, 14, 27])  # keys are added to the last two
 @pytest.mark.parametrize("masked", [True, False])
-def test_many_short_sentences_have_the_attention_of_each_alone(dtype, masked, length):
-    torch.manual_seed(1)
-    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+def test_many_short_sentences_have_the_attention_of_each_alone(dtype, model, masked, length):
     x, mask = torch.randn(40, length, 32).to(dtype), None
     if masked:
         mask = torch.rand(40, 1, length, length) < 0.7
         mask |= torch.eye(length, dtype=torch.bool)
-    expected = model[0](x, mask).detach()
-    pack(model)
-    found = model[0](x, mask)
+    found, expected = before_and_packed(model, x, mask)
     torch.testing.assert_close(found, expected, **near(dtype))
     alone = [model[0](x[i : i + 1], None if mask is None else mask[i : i + 1]) for i in (0, 1)]
     torch.testing.assert_close(found[:2], torch.cat(alone), **near(dtype))
 
 
 @pytest.mark.parametrize("real", [0.3, 0.89, 0.95, 1.0])  # little padding is read, too
-def test_padding_changes_nothing_of_the_others(dtype, real):
-    torch.manual_seed(1)
-    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+def test_padding_changes_nothing_of_the_others(dtype, model, real):
     x = torch.randn(40, 20, 32).to(dtype)
     keys = torch.rand(40, 20) < real  # wherever it stands
     keys[:, 0] = True
     mask = keys[:, None, None]
-    expected = model[0](x, mask).detach()
-    pack(model)
-    found = model[0](x, mask)
+    found, expected = before_and_packed(model, x, mask)
     torch.testing.assert_close(found[keys], expected[keys], **near(dtype))
     assert bool(found.isfinite().all())
     x[~keys] = 9.0
@@ -83,24 +87,17 @@ def test_padding_changes_nothing_of_the_others(dtype, real):
 
 
 @pytest.mark.parametrize("sizes", [[0] * 40 + [30] * 3, [0] * 43])
-def test_sentences_of_padding_alone_are_no_obstacle(dtype, sizes):
-    torch.manual_seed(1)
-    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+def test_sentences_of_padding_alone_are_no_obstacle(dtype, model, sizes):
     x = torch.randn(43, 30, 32).to(dtype)
     keys = torch.arange(30) < torch.tensor(sizes)[:, None]
-    expected = model[0](x, keys[:, None, None]).detach()
-    pack(model)
-    found = model[0](x, keys[:, None, None])
+    found, expected = before_and_packed(model, x, keys[:, None, None])
     torch.testing.assert_close(found[keys], expected[keys], **near(dtype))
 
 
-def test_one_mask_for_all_sentences_is_read_as_such(dtype):
-    torch.manual_seed(1)
-    model = nn.Sequential(EncoderLayer(32, 128, 4).eval().to(dtype))
+def test_one_mask_for_all_sentences_is_read_as_such(dtype, model):
     x, mask = torch.randn(40, 20, 32).to(dtype), (torch.arange(20) < 9)[None, None, None]
-    expected = model[0](x, mask).detach()
-    pack(model)
-    torch.testing.assert_close(model[0](x, mask)[:, :9], expected[:, :9], **near(dtype))
+    found, expected = before_and_packed(model, x, mask)
+    torch.testing.assert_close(found[:, :9], expected[:, :9], **near(dtype))
 
 
 @pytest.mark.parametrize("shape", [(5, 24), (2, 3, 24), (0, 24)])
