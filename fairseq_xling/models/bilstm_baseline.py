@@ -117,6 +117,3 @@ class BilstmBaseline(Identified, TrainableModel):
             for vector, mask in zip(found, kept, strict=True)
         ]
         return torch.cat(scaled, -1)
-
-    def max_positions(self) -> None:
-        """There are none: an LSTM reads sentences of any length."""

@@ -60,16 +60,6 @@ class Task(FairseqTask):
             optimizer.step()
         model.end_update()
 
-    @property
-    def source_dictionary(self) -> Any:
-        """None: nothing here needs fairseq's."""
-        return None
-
-    @property
-    def target_dictionary(self) -> Any:
-        """None, likewise."""
-        return None
-
     def get_checkpoint_dict(self) -> dict[str, Any]:
         """fairseq's hook: what `--patience` has counted. fairseq keeps it on a function, and
         forgets it where a training resumes."""

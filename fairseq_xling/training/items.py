@@ -75,7 +75,3 @@ class ItemTask(Task):
             "max_positions": None,
         }
         return super().get_batch_iterator(dataset, *args, **kwargs)
-
-    def max_positions(self) -> int | None:
-        """None: any length can be read."""
-        return None

@@ -32,49 +32,36 @@ class UnitPlaces:
         column, name = _COLUMNS[unit]
         if states.sizes is None:
             raise UserError(f"{states.path}: has no sentences.npy; extract the folder again")
-        self._sentences = states.sizes
-        self.lengths = states.extra("lengths", (len(self._sentences), 2))[:, column]
-        self._places = states.extra(name, (states.rows,))
-        self._check(states.path)
-
-    def _check(self, path: Path) -> None:
-        """Reject units that a line does not have: they would be read as the next line's."""
+        self.sizes = states.sizes
+        self.lengths = states.extra("lengths", (len(self.sizes), 2))[:, column]
+        self.places = states.extra(name, (states.rows,))
         if ((self.lengths < 0) | (self.lengths > _LONGEST)).any():
-            raise UserError(f"{path}: lengths.npy must lie in [0, {_LONGEST}]")
-        last = np.repeat(self.lengths, self._sentences)
-        wrong = (self._places < 0) | (self._places >= last)
+            raise UserError(f"{states.path}: lengths.npy must lie in [0, {_LONGEST}]")
+        # Units that a line does not have would be read as the next line's.
+        last = np.repeat(self.lengths, self.sizes)
+        wrong = (self.places < 0) | (self.places >= last)
         if wrong.any():
             row = int(wrong.argmax())
             raise UserError(
-                f"{path}: places and lengths must fit each other, got place {self._places[row]} "
-                f"in a line of {last[row]} (row {row}); extract the folder again"
+                f"{states.path}: places and lengths must fit each other, got place "
+                f"{self.places[row]} in a line of {last[row]} (row {row}); extract the folder again"
             )
-
-    def __len__(self) -> int:
-        return len(self._sentences)
-
-    def block(self, start: int, stop: int, first: int) -> "UnitBlock":
-        """Lines ``start`` to ``stop``, whose rows begin at ``first``."""
-        return UnitBlock(
-            np.asarray(self.lengths[start:stop], dtype=np.int64),
-            np.asarray(self._sentences[start:stop], dtype=np.int64),
-            self._places,
-            first,
-        )
 
 
 class UnitBlock:
-    """Some lines of a `UnitPlaces`.
+    """Lines ``start`` to ``stop`` of a `UnitPlaces`, whose rows begin at ``first``.
 
     Attributes:
         end: the row after its last one.
     """
 
-    def __init__(self, lengths: np.ndarray, sizes: np.ndarray, places: np.ndarray, first: int):
+    def __init__(self, units: UnitPlaces, start: int, stop: int, first: int):
+        lengths = np.asarray(units.lengths[start:stop], dtype=np.int64)
+        sizes = np.asarray(units.sizes[start:stop], dtype=np.int64)
         self._first, self.end = first, first + int(sizes.sum())
         self._offsets = np.cumsum(lengths) - lengths  # units before each line
         line = np.repeat(np.arange(len(sizes)), sizes)
-        unit = self._offsets[line] + places[first : self.end]  # of each row
+        unit = self._offsets[line] + units.places[first : self.end]  # of each row
         self._counts = np.bincount(unit, minlength=int(lengths.sum()))  # rows of each unit
         self._starts = np.cumsum(self._counts) - self._counts
 
@@ -119,7 +106,7 @@ class Alignments:
         self._file, self._swap, self._unit = Path(str(file)), options.swap, unit
         self._first = options.links_from
         self._sides = UnitPlaces(moving, unit), UnitPlaces(fixed, unit)
-        sizes = [len(side) for side in self._sides]
+        sizes = [len(side.sizes) for side in self._sides]
         if sizes[0] != sizes[1]:
             raise UserError(
                 f"`--pairs alignments` needs folders of parallel text, got {sizes[0]} lines in "
@@ -137,7 +124,7 @@ class Alignments:
         ends = [0, 0]
         for start, links in self._links():
             stop = start + links.rows
-            sides = [s.block(start, stop, e) for s, e in zip(self._sides, ends, strict=True)]
+            sides = [UnitBlock(s, start, stop, e) for s, e in zip(self._sides, ends, strict=True)]
             ends = [side.end for side in sides]
             places = (links.source, links.target)
             found = [s.find(links.row, p) for s, p in zip(sides, places, strict=True)]
@@ -149,7 +136,7 @@ class Alignments:
 
     def _links(self) -> Iterator[tuple[int, Links]]:
         """Blocks of links from moving to fixed words, and the number of their first line."""
-        lines, start = len(self._sides[0]), 0
+        lines, start = len(self._sides[0].sizes), 0
         first_word = FirstWord(str(self._file), self._first)
         file = byte_lines(self._file)
         while data := b"".join(islice(file, _LINES)):

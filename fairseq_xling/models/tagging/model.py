@@ -229,9 +229,6 @@ class AdversarialTagger(Identified, TrainableModel):
             rows.append(nn.functional.pad(x, (0, 0, 0, longest - x.shape[1])))
         return torch.cat(rows)
 
-    def max_positions(self) -> None:
-        """There are none: an LSTM reads sentences of any length."""
-
 
 def _identity(contents: Contents) -> dict[str, Any]:
     """What the weights mean; their shapes do not tell words or tags of equal number apart."""
