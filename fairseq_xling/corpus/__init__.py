@@ -5,15 +5,6 @@ expresses it, so alignments, parts of speech, trees and entities are exact. Text
 (punctuation marks are words), sentences begin in lower case, and Chinese has no spaces.
 """
 
-from fairseq_xling.corpus.corpus import generate, resolve
-from fairseq_xling.corpus.realiser import LANGUAGES, ParallelSentence, Sentence, Token, align
+from fairseq_xling.corpus.realiser import LANGUAGES
 
-__all__ = [
-    "LANGUAGES",
-    "ParallelSentence",
-    "Sentence",
-    "Token",
-    "align",
-    "generate",
-    "resolve",
-]
+__all__ = ["LANGUAGES"]

@@ -1,15 +1,14 @@
-"""The stream of parallel sentences: sentence i depends on the seed and i alone."""
+"""The meaning and the English wording of each sentence: it depends on seed and number alone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.corpus.meaning import Meaning
-from fairseq_xling.corpus.realiser import LANGUAGES, Language, ParallelSentence, Sentence
-from fairseq_xling.corpus.sampler import DOMAINS, Sampler, Topic, Uniform
+from fairseq_xling.corpus.realiser import LANGUAGES, Language, Sentence
+from fairseq_xling.corpus.sampler import Sampler, Topic, Uniform
 
 DOCUMENT = 8  # sentences in a row that share a topic
 SHORTEST, LONGEST = 5, 20  # words of the English sentence
@@ -63,31 +62,3 @@ def resolve(languages: Sequence[str]) -> dict[str, Language]:
             raise UserError(f"`--languages` names {code!r} twice in {','.join(languages)!r}")
     with about("`--languages`"):
         return {code: LANGUAGES[code] for code in languages}
-
-
-def generate(
-    languages: Sequence[str], count: int, seed: int, start: int = 0, domain: str = "default"
-) -> Iterator[ParallelSentence]:
-    """Sentences ``start`` to ``start + count`` of the corpus, in ``languages``.
-
-    Sentence i depends on (seed, domain, i) alone, so a corpus can be generated in any order, in
-    pieces and in parallel. Runs of ``DOCUMENT`` sentences share a topic.
-    """
-    for name, value in (("count", count), ("seed", seed), ("start", start)):
-        if value < 0:
-            raise UserError(f"`{name}` must not be negative, got {value}")
-    if domain not in DOMAINS:
-        raise unknown_name("`--domain`", domain, sorted(DOMAINS))
-    return _stream(resolve(languages), count, seed, start, domain)
-
-
-def _stream(
-    known: dict[str, Language], count: int, seed: int, start: int, domain: str
-) -> Iterator[ParallelSentence]:
-    for index in range(start, start + count):
-        topic, meaning, english = draw(seed, index, domain)
-        sentences = {
-            code: english if code == "en" else language.sentence(meaning)
-            for code, language in known.items()
-        }
-        yield ParallelSentence(index, topic, meaning.key(), sentences)

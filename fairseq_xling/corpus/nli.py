@@ -13,10 +13,8 @@ The hypothesis of each rule, for the same event in premise and hypothesis:
 - neutral: something added; another object, subject or adjective, which the premise does not mention
 """
 
-from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import count as count_from
 
 from fairseq_xling.corpus.corpus import sampler, scene
 from fairseq_xling.corpus.inventory import (
@@ -86,11 +84,11 @@ class _Rules:
                 phrase.also = phrase.origin = None
                 if phrase.kind == "noun" and phrase.determiner not in _KNOWN:
                     phrase.determiner, phrase.count = "definite", ""
-            if plain or clause.obliques or clause.adverb or self.adjectives(clause):
+            narrowed = (
+                clause.obliques or clause.adverb or any(p.adjectives for p in phrases(clause))
+            )
+            if plain or narrowed:
                 return clause
-
-    def adjectives(self, clause: Clause) -> bool:
-        return any(phrase.adjectives for phrase in phrases(clause))
 
     def reduced(self, clause: Clause) -> Clause:
         """``clause`` without some of what narrows it, at least one thing."""
@@ -171,11 +169,8 @@ class _Rules:
         hypothesis = deepcopy(premise)
         hypothesis.negated = negated
         if label == "neutral":
-            others = [
-                key
-                for key in NOUN_ADJECTIVES[subject.keys[0]]
-                if key not in (premise.predicate, opposite)
-            ]
+            adjectives = NOUN_ADJECTIVES[subject.keys[0]]
+            others = [key for key in adjectives if key not in (premise.predicate, opposite)]
             if not others:
                 return None
             hypothesis.predicate = others[int(self.uniform() * len(others))]
@@ -213,9 +208,3 @@ def generalise(clause: Clause) -> None:
             phrase.plural = phrase.plural and not uncountable
             phrase.determiner = "bare" if uncountable or phrase.plural else "indefinite"
             return
-
-
-def draw_pairs(seed: int, start: int, domain: str = "default") -> Iterator[Pair]:
-    """Pairs ``start``, ``start + 1``, ..."""
-    for index in count_from(start):
-        yield draw_pair(seed, index, domain)

@@ -1,14 +1,14 @@
 """Words with their annotation, sentences, and what the languages share in expressing a meaning."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.corpus import meaning as m
 from fairseq_xling.corpus.inventory import ENTITIES
-from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase
+from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
 
 
 class Token(NamedTuple):
@@ -65,25 +65,6 @@ def align(source: Iterable[Token], target: Iterable[Token]) -> set[tuple[int, in
     }
 
 
-@dataclass(slots=True)
-class ParallelSentence:
-    """One meaning in several languages.
-
-    ``key`` names the content of the meaning (its concepts in order, without number, tense,
-    articles or polarity): sentences with the same text in any language have the same key, but
-    for the few homographs of the lexicons.
-    """
-
-    index: int
-    topic: str
-    key: tuple[str, ...]
-    sentences: dict[str, Sentence]
-
-    def alignment(self, source: str, target: str) -> set[tuple[int, int]]:
-        """Gold word alignment: pairs (i in ``source``, j in ``target``), counted from 0."""
-        return align(self.sentences[source].tokens, self.sentences[target].tokens)
-
-
 LANGUAGES: Registry["Language"] = Registry("synthetic language", "fairseq_xling.corpus.languages")
 
 # Grammatical features of a citation form, for the dictionary: languages fill what they distinguish.
@@ -121,20 +102,20 @@ def attach(head: Node, deprel: str, *dependents: Node) -> None:
         node.head, node.deprel = head, deprel
 
 
-def finish(nodes: Iterable[Node]) -> list[Token]:
+def attached(head: Node, deprel: str, found: tuple[list[Node], Node]) -> list[Node]:
+    """The words of a phrase or clause, whose own head is attached to ``head``."""
+    nodes, top = found
+    attach(head, deprel, top)
+    return nodes
+
+
+def finish(nodes: list[Node]) -> list[Token]:
     """Nodes in their final order as tokens with numbered heads."""
-    nodes = list(nodes)
     place = {id(node): number for number, node in enumerate(nodes, start=1)}
     return [
         Token(
-            node.form,
-            node.lemma,
-            node.upos,
-            0 if node.head is None else place[id(node.head)],
-            node.deprel,
-            node.entity,
-            node.concept,
-            node.slots,
+            *(node.form, node.lemma, node.upos, 0 if node.head is None else place[id(node.head)]),
+            *(node.deprel, node.entity, node.concept, node.slots),
         )
         for node in nodes
     ]
@@ -170,6 +151,7 @@ class Language(ABC):
     code: str
     spaced = True  # whether its text has spaces between words
     conjunction = "and"  # between two phrases
+    adverbs: Mapping[str, str] = {}  # the form of each, if it is not the key; "=" joins words
 
     @abstractmethod
     def tokens(self, meaning: Meaning) -> list[Token]:
@@ -177,6 +159,10 @@ class Language(ABC):
 
     def phrase(self, phrase: NounPhrase, *case: str) -> tuple[list[Node], Node]:
         """The words of a noun phrase and the one that heads them."""
+        raise NotImplementedError
+
+    def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
+        """The words of a prepositional phrase and the head of the phrase in it."""
         raise NotImplementedError
 
     @abstractmethod
@@ -199,6 +185,21 @@ class Language(ABC):
         word, slots = self.conjunction, (phrase.also.id + m.AND,)
         return [*nodes, Node(word, "CCONJ", "cc", slots, noun, "and"), *more]
 
+    def adverb(self, key: str, slot: int, root: Node) -> list[Node]:
+        """The words of an adverb of ``root``."""
+        first, *rest = (
+            Node(form, "ADV", "advmod", (slot,), root, key + ".r")
+            for form in self.adverbs.get(key, key).split("=")
+        )
+        attach(first, "fixed", *rest)
+        return [first, *rest]
+
+    def time(self, clause: Clause, root: Node) -> list[Node]:
+        """The words for when something happens."""
+        if isinstance(clause.time, Oblique):
+            return attached(root, "obl", self.oblique(clause.time))
+        return self.adverb(clause.time, clause.id + m.TIME, root) if clause.time else []
+
     def name_nodes(
         self, phrase: NounPhrase, parts: Iterable[tuple[str, str]], first: bool
     ) -> tuple[list[Node], Node]:
@@ -217,8 +218,5 @@ class Language(ABC):
     def sentence(self, meaning: Meaning) -> Sentence:
         """``meaning`` as a sentence of this language."""
         tokens = self.tokens(meaning)
-        return Sentence(self.code, tokens, self.join(token.form for token in tokens))
-
-    def join(self, words: Iterable[str]) -> str:
-        """The text of ``words``."""
-        return (" " if self.spaced else "").join(words)
+        text = (" " if self.spaced else "").join(token.form for token in tokens)
+        return Sentence(self.code, tokens, text)

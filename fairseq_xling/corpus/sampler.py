@@ -13,13 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from fairseq_xling.corpus import inventory
-from fairseq_xling.corpus.meaning import (
-    STRIDE,
-    Clause,
-    Meaning,
-    NounPhrase,
-    Oblique,
-)
+from fairseq_xling.corpus.meaning import STRIDE, Clause, Meaning, NounPhrase, Oblique
 
 Uniform = Callable[[], float]
 
@@ -93,11 +87,7 @@ DOMAINS = {
 
 
 class Sampler:
-    """Draws meanings for one domain.
-
-    Args:
-        domain: frequencies to use, a key of ``DOMAINS``.
-    """
+    """Draws meanings with the frequencies of a ``domain``, a key of ``DOMAINS``."""
 
     def __init__(self, domain: str = "default"):
         self.domain = DOMAINS[domain]
@@ -221,13 +211,9 @@ class _Draw:
         subject = self.phrase(self.topic.people.pick(u()), name=0.3)
         inner = self.clause(u() < 0.5)
         inner.fronted = False
-        return Clause(
-            self.id(),
-            subject,
-            self.sampler._reporting.pick(u()),
-            mood="past" if past else "present",
-            reported=inner,
-        )
+        mood = "past" if past else "present"
+        verb = self.sampler._reporting
+        return Clause(self.id(), subject, verb.pick(u()), mood=mood, reported=inner)
 
     def clause(self, past: bool, known: NounPhrase | None = None) -> Clause:
         u = self.uniform
@@ -344,8 +330,7 @@ class _Draw:
         if not plain and u() < trait(noun + " modified", 0.1, 0.55):
             phrase.adjectives = (self.adjective(noun),)
         if kind in ("pm", "pf") and not plain and u() < 0.04:
-            where = self.name("place", self.topic.places.pick(u()))
-            phrase.origin = Oblique("from", where)
+            phrase.origin = Oblique("from", self.name("place", self.topic.places.pick(u())))
         return phrase
 
     def time(self, clause: Clause) -> None:
@@ -365,10 +350,6 @@ class _Draw:
             season.determiner = "definite"
             clause.time = Oblique("in", season)
         else:
-            clause.time = Oblique(
-                "in",
-                NounPhrase(
-                    self.id(), "year", (str(inventory.YEARS[int(u() ** 2 * len(inventory.YEARS))]),)
-                ),
-            )
+            number, year = self.id(), inventory.YEARS[int(u() ** 2 * len(inventory.YEARS))]
+            clause.time = Oblique("in", NounPhrase(number, "year", (str(year),)))
         clause.fronted = u() < 0.4

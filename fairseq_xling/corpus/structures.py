@@ -12,7 +12,6 @@ languages:
 All other pairs have none: a place of the clause is nobody's origin.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -175,11 +174,6 @@ def annotate(meaning: Meaning, sentence: Sentence, name: str) -> dict[str, Any]:
             {"trigger": trigger[a], "entity": entity[b], "role": role} for a, b, role in roles
         ],
     }
-
-
-def line(meaning: Meaning, sentence: Sentence, name: str) -> str:
-    """The same as text."""
-    return json.dumps(annotate(meaning, sentence, name), ensure_ascii=False) + "\n"
 
 
 def _span(tokens: Sequence[Token], heads: Sequence[int], slots: Sequence[int]) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import count as count_from
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -36,11 +37,10 @@ from fairseq_xling.corpus.annotate import (
 )
 from fairseq_xling.corpus.corpus import draw, resolve
 from fairseq_xling.corpus.meaning import Meaning
-from fairseq_xling.corpus.nli import LABELS, draw_pairs
+from fairseq_xling.corpus.nli import LABELS, draw_pair
 from fairseq_xling.corpus.realiser import LANGUAGES, Sentence, align
 from fairseq_xling.corpus.sampler import DOMAINS
-from fairseq_xling.corpus.structures import draw_structure
-from fairseq_xling.corpus.structures import line as structure_line
+from fairseq_xling.corpus.structures import annotate, draw_structure
 
 BLOCK = 1 << 40
 HELD_OUT, PARALLEL, FIRST_NLI, FIRST_MONO, FIRST_STRUCTURES = 0, 1, 2, 16, 32
@@ -92,6 +92,9 @@ class Settings:
         return json.loads(json.dumps(found))
 
 
+Stream = Iterator[tuple[int, Meaning, dict[str, Sentence]]]
+
+
 class HeldOut:
     """The held-out sentences' keys and texts, which no training sentence may have."""
 
@@ -115,7 +118,7 @@ def fresh(
     languages: tuple[str, ...],
     held_out: HeldOut,
     structured: bool = False,
-) -> Iterator[tuple[int, Meaning, dict[str, Sentence]]]:
+) -> Stream:
     """The sentences of a block that clash with nothing held out, endlessly.
 
     Those that are ``structured`` have more relations and events.
@@ -144,156 +147,129 @@ class _Writer:
         self.pairs = [(self.languages[0], other) for other in self.languages[1:]]
         self.held_out = HeldOut()
         self.counts: dict[str, int] = {}
+        self.files = ExitStack()
 
-    def open(self, files: ExitStack, name: str) -> TextIO:
+    def open(self, name: str) -> TextIO:
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        return files.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
+        return self.files.enter_context(open(path, "w", encoding="utf-8", newline="\n"))
 
     def text(self, sentence: Sentence) -> str:
         return " ".join(sentence.words) if self.settings.spaced else sentence.text
 
     def write(self) -> None:
         settings = self.settings
-        self.hold_out()
+        stream = fresh(settings, HELD_OUT, self.languages, self.held_out)
+        for split in ("valid", "test"):
+            self.parallel(split, stream, settings.held_out, keep=True)
         if settings.parallel_sentences and self.pairs:
             stream = fresh(settings, PARALLEL, self.languages, self.held_out)
             self.parallel("train", stream, settings.parallel_sentences)
         for place, code in enumerate(self.languages):
             self.mono(place, code)
         if settings.nli:
-            self.pairs_of_meaning()
+            self.entailment()
         if settings.structures:
             self.structures()
         for source, target in self.pairs:
-            with ExitStack() as files:
-                stem = f"dictionary/{source}-{target}"
-                every = self.open(files, f"{stem}.tsv")
-                parts = [self.open(files, f"{stem}.{name}.tsv") for name in ("test", "train")]
-                for entry in dictionary(source, target):
-                    line = "{}\t{}\t{:.6g}\n".format(*entry)
-                    every.write(line)
-                    parts[drawn(entry[0]) % TEST_WORDS > 0].write(line)
+            stem = f"dictionary/{source}-{target}"
+            every = self.open(f"{stem}.tsv")
+            parts = [self.open(f"{stem}.{name}.tsv") for name in ("test", "train")]
+            for entry in dictionary(source, target):
+                line = "{}\t{}\t{:.6g}\n".format(*entry)
+                every.write(line)
+                parts[drawn(entry[0]) % TEST_WORDS > 0].write(line)
 
-    def hold_out(self) -> None:
-        """valid and test: distinct meanings, distinct texts, the same in every language."""
-        stream = fresh(self.settings, HELD_OUT, self.languages, self.held_out)
-        for split in ("valid", "test"):
-            self.parallel(split, stream, self.settings.held_out, keep=True)
-
-    def parallel(
-        self,
-        split: str,
-        stream: Iterator[tuple[int, Meaning, dict[str, Sentence]]],
-        count: int,
-        keep: bool = False,
-    ) -> None:
+    def parallel(self, split: str, stream: Stream, count: int, keep: bool = False) -> None:
         """Sentences in all languages; with ``keep`` they are held out, and annotated."""
-        with ExitStack() as files:
-            sides = {
-                (a, b, code): self.open(files, f"parallel/{split}.{a}-{b}.{code}.txt")
-                for a, b in self.pairs
-                for code in (a, b)
-            }
-            words = {
-                (a, b, code): self.open(files, f"parallel/{split}.{a}-{b}.{code}.words.txt")
-                for a, b, code in sides
-                if not LANGUAGES[code].spaced
-            }
-            links = {
-                pair: self.open(files, "parallel/{}.{}-{}.pharaoh".format(split, *pair))
-                for pair in self.pairs
-            }
-            word_links = {
-                (a, b): self.open(files, f"parallel/{split}.{a}-{b}.words.pharaoh")
-                for a, b in self.pairs
-                if not all(LANGUAGES[code].spaced for code in (a, b))
-            }
-            mono, gold = {}, {}
+        writers = [self.pair(split, *pair) for pair in self.pairs]
+        mono, gold = {}, {}
+        for code in self.languages if keep else ():
+            mono[code], gold[code] = self.open(f"mono/{split}.{code}.txt"), self.gold(split, code)
+        for index, meaning, sentences in islice(stream, count):
+            for write in writers:
+                write(sentences)
             if keep:
-                for code in self.languages:
-                    mono[code] = self.open(files, f"mono/{split}.{code}.txt")
-                    gold[code] = self.gold(files, split, code)
-            for _ in range(count):
-                index, meaning, sentences = next(stream)
-                for (_, _, code), file in sides.items():
-                    file.write(self.text(sentences[code]) + "\n")
-                for (_, _, code), file in words.items():
-                    file.write(" ".join(sentences[code].words) + "\n")
-                for (a, b), file in links.items():
-                    pairs = align(sentences[a].tokens, sentences[b].tokens)
-                    if (a, b) in word_links:
-                        word_links[a, b].write(pharaoh(pairs) + "\n")
-                        if not self.settings.spaced:
-                            places = [character_places(sentences[code]) for code in (a, b)]
-                            pairs = expand(pairs, *places)
-                    file.write(pharaoh(pairs) + "\n")
-                if keep:
-                    self.held_out.add(meaning, sentences)
-                    for code in self.languages:
-                        mono[code].write(self.text(sentences[code]) + "\n")
-                        gold[code](sentences[code], index)
-                self.bar.update()
+                self.held_out.add(meaning, sentences)
+            for code, file in mono.items():
+                file.write(self.text(sentences[code]) + "\n")
+                gold[code](sentences[code], index)
+            self.bar.update()
         self.counts[f"parallel/{split}"] = count
 
-    def pairs_of_meaning(self) -> None:
+    def pair(self, split: str, a: str, b: str) -> Callable[[dict[str, Sentence]], None]:
+        """A function that writes both sides of a sentence, and the links between them."""
+        stem = f"parallel/{split}.{a}-{b}"
+        sides = {code: self.open(f"{stem}.{code}.txt") for code in (a, b)}
+        unspaced = [code for code in (a, b) if not LANGUAGES[code].spaced]
+        words = {code: self.open(f"{stem}.{code}.words.txt") for code in unspaced}
+        links = self.open(f"{stem}.pharaoh")
+        word_links = self.open(f"{stem}.words.pharaoh") if unspaced else None
+
+        def write(sentences: dict[str, Sentence]) -> None:
+            for code, file in sides.items():
+                file.write(self.text(sentences[code]) + "\n")
+            for code, file in words.items():
+                file.write(" ".join(sentences[code].words) + "\n")
+            found = align(sentences[a].tokens, sentences[b].tokens)
+            if word_links is not None:
+                word_links.write(pharaoh(found) + "\n")
+                if not self.settings.spaced:
+                    found = expand(found, *(character_places(sentences[code]) for code in (a, b)))
+            links.write(pharaoh(found) + "\n")
+
+        return write
+
+    def entailment(self) -> None:
         """Entailment pairs; no premise of valid or test is one of train."""
-        settings = self.settings
-        seen = HeldOut()
+        settings, seen = self.settings, HeldOut()
         counts = {"valid": settings.held_out, "test": settings.held_out, "train": settings.nli}
         for place, (split, count) in enumerate(counts.items()):
-            stream = draw_pairs(settings.seed, (FIRST_NLI + place) * BLOCK, settings.domain)
-            with ExitStack() as files:
-                out = {c: self.open(files, f"gold/nli.{split}.{c}.tsv") for c in self.languages}
-                for number in range(count):
-                    label = LABELS[number % len(LABELS)]
-                    for pair in stream:
-                        premises = self.realise(pair.premise)
-                        if pair.label == label and not seen.clashes(pair.premise, premises):
-                            break
-                    if split != "train":
-                        seen.add(pair.premise, premises)
-                    hypotheses = self.realise(pair.hypothesis)
-                    for code, file in out.items():
-                        row = (self.text(premises[code]), self.text(hypotheses[code]), label)
-                        file.write("\t".join(row) + "\n")
-                    self.bar.update()
+            indices = count_from((FIRST_NLI + place) * BLOCK)
+            out = {code: self.open(f"gold/nli.{split}.{code}.tsv") for code in self.languages}
+            for number in range(count):
+                label = LABELS[number % len(LABELS)]
+                for index in indices:
+                    pair = draw_pair(settings.seed, index, settings.domain)
+                    premises = self.realise(pair.premise)
+                    if pair.label == label and not seen.clashes(pair.premise, premises):
+                        break
+                if split != "train":
+                    seen.add(pair.premise, premises)
+                hypotheses = self.realise(pair.hypothesis)
+                for code, file in out.items():
+                    row = (self.text(premises[code]), self.text(hypotheses[code]), label)
+                    file.write("\t".join(row) + "\n")
+                self.bar.update()
             self.counts[f"nli.{split}"] = count
-
-    def structures(self) -> None:
-        """Relations and events: valid and test the same in every language, training text not."""
-        seen = HeldOut()
-        stream = fresh(self.settings, FIRST_STRUCTURES, self.languages, seen, True)
-        for split in ("valid", "test"):
-            with ExitStack() as files:
-                out = {
-                    code: self.open(files, f"gold/structures.{split}.{code}.jsonl")
-                    for code in self.languages
-                }
-                for _ in range(self.settings.held_out):
-                    index, meaning, sentences = next(stream)
-                    seen.add(meaning, sentences)
-                    for code, file in out.items():
-                        file.write(structure_line(meaning, sentences[code], str(index)))
-                    self.bar.update()
-            self.counts[f"structures.{split}"] = self.settings.held_out
-        for place, code in enumerate(self.languages, start=1):
-            stream = fresh(self.settings, FIRST_STRUCTURES + place, (code,), seen, True)
-            with ExitStack() as files:
-                out = self.open(files, f"gold/structures.train.{code}.jsonl")
-                for _ in range(self.settings.structures):
-                    index, meaning, sentences = next(stream)
-                    out.write(structure_line(meaning, sentences[code], str(index)))
-                    self.bar.update()
-            self.counts[f"structures.train.{code}"] = self.settings.structures
 
     def realise(self, meaning: Meaning) -> dict[str, Sentence]:
         return {code: LANGUAGES[code].sentence(meaning) for code in self.languages}
 
-    def gold(self, files: ExitStack, split: str, code: str) -> Callable[[Sentence, int], None]:
+    def structures(self) -> None:
+        """Relations and events: valid and test the same in every language, training text not."""
+        settings, seen = self.settings, HeldOut()
+        every = fresh(settings, FIRST_STRUCTURES, self.languages, seen, True)
+        parts = [(split, every, self.languages, settings.held_out) for split in ("valid", "test")]
+        for place, code in enumerate(self.languages, start=1):
+            stream = fresh(settings, FIRST_STRUCTURES + place, (code,), seen, True)
+            parts.append(("train", stream, (code,), settings.structures))
+        for split, stream, codes, count in parts:
+            out = {code: self.open(f"gold/structures.{split}.{code}.jsonl") for code in codes}
+            for index, meaning, sentences in islice(stream, count):
+                if split != "train":
+                    seen.add(meaning, sentences)
+                for code, file in out.items():
+                    found = annotate(meaning, sentences[code], str(index))
+                    file.write(json.dumps(found, ensure_ascii=False) + "\n")
+                self.bar.update()
+            name = f"train.{codes[0]}" if split == "train" else split
+            self.counts[f"structures.{name}"] = count
+
+    def gold(self, split: str, code: str) -> Callable[[Sentence, int], None]:
         """A function that writes a sentence's annotation in both formats."""
-        trees = self.open(files, f"gold/{split}.{code}.conllu")
-        tags = self.open(files, f"gold/tags.{split}.{code}.tsv")
+        trees = self.open(f"gold/{split}.{code}.conllu")
+        tags = self.open(f"gold/tags.{split}.{code}.tsv")
 
         def write(sentence: Sentence, index: int) -> None:
             trees.write(conllu(sentence, str(index)))
@@ -304,15 +280,12 @@ class _Writer:
     def mono(self, place: int, code: str) -> None:
         """Training text of one language, and the gold annotation of its first sentences."""
         stream = fresh(self.settings, FIRST_MONO + place, (code,), self.held_out)
-        with ExitStack() as files:
-            text = self.open(files, f"mono/train.{code}.txt")
-            gold = self.gold(files, "train", code)
-            for number in range(self.settings.sentences):
-                index, _, sentences = next(stream)
-                text.write(self.text(sentences[code]) + "\n")
-                if number < self.settings.annotated:
-                    gold(sentences[code], index)
-                self.bar.update()
+        text, gold = self.open(f"mono/train.{code}.txt"), self.gold("train", code)
+        for number, (index, _, sentences) in enumerate(islice(stream, self.settings.sentences)):
+            text.write(self.text(sentences[code]) + "\n")
+            if number < self.settings.annotated:
+                gold(sentences[code], index)
+            self.bar.update()
         self.counts[f"mono/train.{code}"] = self.settings.sentences
 
 
@@ -335,33 +308,32 @@ def write_corpus(settings: Settings, out: str | Path, progress: bool = True) -> 
     with exclusive(folder, f"`OUT` {out}: another `synthesize` is writing it"):
         for path in folder.iterdir():  # of a call that was killed
             remove(path)
-        _write_and_rename(settings, folder, out, made_with, progress)
+        try:
+            counts = _write(settings, folder, out, progress)
+            with open(folder / PROVENANCE, "w", encoding="utf-8") as file:
+                json.dump({**made_with, "counts": counts}, file, indent=2, sort_keys=True)
+                file.write("\n")
+            if out.is_dir():
+                out.rmdir()  # empty, or `_is_there` would have refused it
+            os.replace(folder, out)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     return out
 
 
-def _write_and_rename(
-    settings: Settings, folder: Path, out: Path, made_with: dict[str, Any], progress: bool
-) -> None:
-    try:
-        total = settings.sentences * len(settings.languages) + 2 * settings.held_out
-        total += settings.parallel_sentences if len(settings.languages) > 1 else 0
-        total += settings.nli + 2 * settings.held_out if settings.nli else 0
-        if settings.structures:
-            total += settings.structures * len(settings.languages) + 2 * settings.held_out
-        with tqdm(total=total, unit=" sentences", desc="synthesize", disable=not progress) as bar:
-            writer = _Writer(settings, folder, bar)
-            with writing(out):
-                writer.write()
-        provenance: dict[str, Any] = {**made_with, "counts": writer.counts}
-        with open(folder / PROVENANCE, "w", encoding="utf-8") as file:
-            json.dump(provenance, file, indent=2, sort_keys=True)
-            file.write("\n")
-        if out.is_dir():
-            out.rmdir()  # empty, or `_is_there` would have refused it
-        os.replace(folder, out)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+def _write(settings: Settings, folder: Path, out: Path, progress: bool) -> dict[str, int]:
+    """Write all but the provenance; returns how many sentences each text has."""
+    total = settings.sentences * len(settings.languages) + 2 * settings.held_out
+    total += settings.parallel_sentences if len(settings.languages) > 1 else 0
+    total += settings.nli + 2 * settings.held_out if settings.nli else 0
+    if settings.structures:
+        total += settings.structures * len(settings.languages) + 2 * settings.held_out
+    with tqdm(total=total, unit=" sentences", desc="synthesize", disable=not progress) as bar:
+        writer = _Writer(settings, folder, bar)
+        with writing(out), writer.files:
+            writer.write()
+    return writer.counts
 
 
 def _is_there(out: Path, made_with: dict[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from fairseq_xling.corpus.realiser import (
     Node,
     Token,
     attach,
+    attached,
     finish,
 )
 
@@ -38,6 +39,7 @@ class Chinese(Language):
     code = "zh"
     spaced = False
     conjunction = "和"
+    adverbs = _ADVERBS
 
     def phrase(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         """The words of a noun phrase and the one that heads them."""
@@ -45,12 +47,11 @@ class Chinese(Language):
         if phrase.kind in inventory.ENTITIES:
             nodes, head = self._name(phrase)
         elif phrase.kind == "pronoun":
-            head = Node(_FUNCTION[phrase.keys[0]], "PRON", slots=(at,))
-            head.concept = phrase.keys[0]
+            key = phrase.keys[0]
+            head = Node(_FUNCTION[key], "PRON", slots=(at,), concept=key)
             nodes = [head]
         elif phrase.kind == "year":
-            form = phrase.keys[0] + "年"
-            head = Node(form, "NOUN", slots=(at,), concept="year")
+            head = Node(phrase.keys[0] + "年", "NOUN", slots=(at,), concept="year")
             nodes = [head]
         else:
             nodes, head = self._noun(phrase)
@@ -110,13 +111,10 @@ class Chinese(Language):
         """A phrase with the word before it, the word after it or both, and its head."""
         phrase = oblique.phrase
         nodes, head = self.phrase(phrase)
-        if phrase.kind == "year":
+        if phrase.kind == "year" or inventory.NOUN_KINDS.get(phrase.keys[0]) == "time":
             return nodes, head
-        slots = (phrase.id + m.PREPOSITION,)
-        if phrase.kind == "noun" and inventory.NOUN_KINDS[phrase.keys[0]] == "time":
-            return nodes, head
-        before, after = _PREPOSITIONS[oblique.preposition]
-        key = oblique.preposition
+        slots, key = (phrase.id + m.PREPOSITION,), oblique.preposition
+        before, after = _PREPOSITIONS[key]
         nodes = [Node(before, "ADP", "case", slots, head, key), *nodes]
         if after and phrase.kind != "place":
             nodes.append(Node(after, "ADP", "case", slots, head, key))
@@ -138,35 +136,24 @@ class Chinese(Language):
                 middle.append(Node(form, "ADV", "advmod", slots, root, clause.degree))
             attach(root, "nsubj", noun)
             return [*subject, *middle, root], root
-        root = Node(_VERBS[clause.verb], "VERB", slots=(at,))
-        root.concept = clause.verb + ".v"
+        root = Node(_VERBS[clause.verb], "VERB", slots=(at,), concept=clause.verb + ".v")
         attach(root, "nsubj", noun)
-        time = self._time(clause, root)
-        before, after = self._obliques(clause, root)
+        time = self.time(clause, root)
+        before: list[Node] = []  # place and manner
+        after: list[Node] = []  # direction
+        for oblique in clause.obliques:
+            side = after if oblique.preposition == "to" else before
+            side += attached(root, "obl", self.oblique(oblique))
         nodes = [*time, *subject] if clause.fronted else [*subject, *time]
         nodes += [*self._adverbials(clause, root), *before, root]
         if clause.mood == "past" and not clause.negated and clause.reported is None:
             nodes.append(Node("了", "AUX", "aux", (), root))
         if clause.object is not None:
-            more, noun = self.phrase(clause.object)
-            attach(root, "obj", noun)
-            nodes += more
+            nodes += attached(root, "obj", self.phrase(clause.object))
         nodes += after
         if clause.reported is not None:
-            inner, verb = self.clause(clause.reported)
-            attach(root, "ccomp", verb)
-            nodes += inner
+            nodes += attached(root, "ccomp", self.clause(clause.reported))
         return nodes, root
-
-    def _time(self, clause: Clause, root: Node) -> list[Node]:
-        if not clause.time:
-            return []
-        if isinstance(clause.time, str):
-            form, slots = _ADVERBS[clause.time], (clause.id + m.TIME,)
-            return [Node(form, "ADV", "advmod", slots, root, clause.time + ".r")]
-        nodes, head = self.oblique(clause.time)
-        attach(root, "obl", head)
-        return nodes
 
     def _adverbials(self, clause: Clause, root: Node) -> list[Node]:
         """Adverb of frequency, negation, modal verb and adverb of manner."""
@@ -179,24 +166,10 @@ class Chinese(Language):
             form = _FUNCTION[clause.mood]
             nodes.append(Node(form, "AUX", "aux", (at + m.AUXILIARY,), root, clause.mood))
         if clause.adverb:
-            form = _ADVERBS[clause.adverb]
-            node = Node(form, "ADV", "advmod", (at + m.ADVERB,), root, clause.adverb + ".r")
+            words = self.adverb(clause.adverb, at + m.ADVERB, root)
             first = clause.adverb in inventory.FREQUENCY_ADVERBS
-            nodes = [node, *nodes] if first else [*nodes, node]
+            nodes = [*words, *nodes] if first else [*nodes, *words]
         return nodes
-
-    def _obliques(self, clause: Clause, root: Node) -> tuple[list[Node], list[Node]]:
-        """Place and manner come before the verb, direction after it."""
-        before: list[Node] = []
-        after: list[Node] = []
-        for oblique in clause.obliques:
-            nodes, noun = self.oblique(oblique)
-            attach(root, "obl", noun)
-            if oblique.preposition == "to":
-                after += nodes
-            else:
-                before += nodes
-        return before, after
 
     def tokens(self, meaning: Meaning) -> list[Token]:
         nodes, root = self.clause(meaning.main)

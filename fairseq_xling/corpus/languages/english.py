@@ -3,7 +3,15 @@
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, Token, attach, joined
+from fairseq_xling.corpus.realiser import (
+    LANGUAGES,
+    Language,
+    Node,
+    Token,
+    attach,
+    attached,
+    joined,
+)
 
 _WORDS = inventory.lexicon("english")
 _PLURALS = _WORDS["irregular_plurals"]
@@ -22,9 +30,7 @@ def plural(noun: str) -> str:
     >>> plural("city"), plural("child"), plural("church"), plural("boy")
     ('cities', 'children', 'churches', 'boys')
     """
-    if noun in _PLURALS:
-        return _PLURALS[noun]
-    return _with_s(noun)
+    return _PLURALS.get(noun) or _with_s(noun)
 
 
 def _with_s(word: str) -> str:
@@ -42,11 +48,8 @@ def verb_forms(verb: str) -> dict[str, str]:
     regular = verb + ("d" if verb.endswith("e") else "ed")
     past = _PASTS.get(verb, regular)
     return {
-        "present": _with_s(verb),
-        "present plural": verb,
-        "past": past,
-        "past plural": past,
-        "infinitive": verb,
+        **{"present": _with_s(verb), "present plural": verb},
+        **{"past": past, "past plural": past, "infinitive": verb},
     }
 
 
@@ -72,9 +75,7 @@ class English(Language):
         else:
             nodes, head = self._noun(phrase)
         if phrase.origin is not None:
-            more, noun = self.oblique(phrase.origin)
-            attach(head, "nmod", noun)
-            nodes += more
+            nodes += attached(head, "nmod", self.oblique(phrase.origin))
         return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
@@ -128,16 +129,6 @@ class English(Language):
         case.concept = oblique.preposition
         return [case, *nodes], head
 
-    def _time(self, clause: Clause, root: Node) -> list[Node]:
-        if not clause.time:
-            return []
-        if isinstance(clause.time, str):
-            slot = (clause.id + m.TIME,)
-            return [Node(clause.time, "ADV", "advmod", slot, root, clause.time + ".r")]
-        nodes, head = self.oblique(clause.time)
-        attach(root, "obl", head)
-        return nodes
-
     def clause(self, clause: Clause) -> tuple[list[Node], Node]:
         """The words of a clause and its root."""
         at = clause.id
@@ -160,16 +151,12 @@ class English(Language):
         attach(root, "nsubj", noun)
         nodes = subject + self._verb_group(clause, root, many)
         if clause.object is not None:
-            words_, noun = self.phrase(clause.object)
-            attach(root, "obj", noun)
-            nodes += words_
+            nodes += attached(root, "obj", self.phrase(clause.object))
         if clause.adverb and clause.adverb not in _FREQUENCY:
-            nodes.append(self._adverb(clause, root))
+            nodes += self.adverb(clause.adverb, at + m.ADVERB, root)
         for oblique in clause.obliques:
-            words_, noun = self.oblique(oblique)
-            attach(root, "obl", noun)
-            nodes += words_
-        time = self._time(clause, root)
+            nodes += attached(root, "obl", self.oblique(oblique))
+        time = self.time(clause, root)
         nodes = [*time, *nodes] if clause.fronted else [*nodes, *time]
         if clause.reported is not None:
             inner, verb = self.clause(clause.reported)
@@ -192,15 +179,11 @@ class English(Language):
         if clause.negated:
             nodes.append(self._not(clause, root))
         if clause.adverb in _FREQUENCY:
-            nodes.append(self._adverb(clause, root))
+            nodes += self.adverb(clause.adverb, clause.id + m.ADVERB, root)
         return [*nodes, root]
 
     def _not(self, clause: Clause, root: Node) -> Node:
         return Node("not", "PART", "advmod", (clause.id + m.NEGATION,), root)
-
-    def _adverb(self, clause: Clause, root: Node) -> Node:
-        key = clause.adverb
-        return Node(key, "ADV", "advmod", (clause.id + m.ADVERB,), root, key + ".r")
 
     def tokens(self, meaning: Meaning) -> list[Token]:
         return joined(meaning, self.clause, meaning.link)

@@ -3,7 +3,15 @@
 from fairseq_xling.corpus import inventory
 from fairseq_xling.corpus import meaning as m
 from fairseq_xling.corpus.meaning import Clause, Meaning, NounPhrase, Oblique
-from fairseq_xling.corpus.realiser import LANGUAGES, Language, Node, Token, attach, finish
+from fairseq_xling.corpus.realiser import (
+    LANGUAGES,
+    Language,
+    Node,
+    Token,
+    attach,
+    attached,
+    finish,
+)
 
 _WORDS = inventory.lexicon("german")
 NOUNS = inventory.rows(_WORDS["nouns"])
@@ -95,6 +103,7 @@ class German(Language):
 
     code = "de"
     conjunction = "und"
+    adverbs = _ADVERBS
 
     def __init__(self) -> None:
         self._verbs = {verb: verb_forms(verb) for verb in inventory.VERBS}
@@ -181,9 +190,7 @@ class German(Language):
         if phrase.owner is not None:
             name = phrase.owner.keys[0]
             slots = (phrase.owner.id, phrase.id + m.POSSESSIVE)
-            node = Node(name + "s", "PROPN", "nmod", slots, lemma=name)
-            node.head, node.concept, node.entity = head, name, "B-PER"
-            return [node]
+            return [Node(name + "s", "PROPN", "nmod", slots, head, name, "B-PER", lemma=name)]
         if kind == "count":
             form = _FUNCTION.get(phrase.count, phrase.count)
             slots = (phrase.id + m.COUNT,)
@@ -197,9 +204,8 @@ class German(Language):
             form = root + EIN[case, gender]
             return [Node(form, upos, relation, (slot,), head, lemma=root)]
         if kind == "this":
-            return [
-                Node("dies" + STRONG[case, gender], "DET", "det", (slot,), head, lemma="dieser")
-            ]
+            form = "dies" + STRONG[case, gender]
+            return [Node(form, "DET", "det", (slot,), head, lemma="dieser")]
         return [Node(ARTICLES[case, gender], "DET", "det", (slot,), head, lemma="der")]
 
     def oblique(self, oblique: Oblique) -> tuple[list[Node], Node]:
@@ -210,8 +216,7 @@ class German(Language):
             return self.phrase(phrase, "dat")
         form, case = _PREPOSITIONS[oblique.preposition]
         if phrase.kind == "year":
-            nodes, head = self.phrase(phrase, case)
-            return nodes, head
+            return self.phrase(phrase, case)
         if phrase.kind == "place" and oblique.preposition == "to":
             form = "nach"
         if phrase.kind == "noun" and inventory.NOUN_KINDS[phrase.keys[0]] == "time":
@@ -229,40 +234,23 @@ class German(Language):
         nodes: list[Node] = []
         last: list[Node] = []
         for oblique in clause.obliques:
-            more, noun = self.oblique(oblique)
-            receiver = oblique.preposition == "tor"
-            attach(root, "iobj" if receiver else "obl", noun)
-            if receiver:
-                nodes += more
+            if oblique.preposition == "tor":  # a receiver
+                nodes += attached(root, "iobj", self.oblique(oblique))
             else:
-                last += more
+                last += attached(root, "obl", self.oblique(oblique))
         denied = clause.id + m.NEGATION if clause.negated else None
         if clause.object is not None:
-            plain = clause.object.kind == "noun" and clause.object.determiner in (
-                "indefinite",
-                "bare",
-            )
+            determiner = clause.object.determiner if clause.object.kind == "noun" else ""
+            plain = determiner in ("indefinite", "bare")
             case = "dat" if "dat" in VERBS[clause.verb] else "acc"
-            more, noun = self.phrase(clause.object, case, denied if plain else None)
-            attach(root, "obj", noun)
-            nodes += more
+            found = self.phrase(clause.object, case, denied if plain else None)
+            nodes += attached(root, "obj", found)
             denied = None if plain else denied
         if denied is not None:
             nodes.append(Node("nicht", "PART", "advmod", (denied,), root, "not"))
         if clause.adverb:
-            form, slots = _ADVERBS[clause.adverb], (clause.id + m.ADVERB,)
-            nodes.append(Node(form, "ADV", "advmod", slots, root, clause.adverb + ".r"))
+            nodes += self.adverb(clause.adverb, clause.id + m.ADVERB, root)
         return nodes + last
-
-    def _time(self, clause: Clause, root: Node) -> list[Node]:
-        if not clause.time:
-            return []
-        if isinstance(clause.time, str):
-            form, slots = _ADVERBS[clause.time], (clause.id + m.TIME,)
-            return [Node(form, "ADV", "advmod", slots, root, clause.time + ".r")]
-        nodes, head = self.oblique(clause.time)
-        attach(root, "obl", head)
-        return nodes
 
     def clause(
         self, clause: Clause, last: bool = False, inverted: bool = False
@@ -280,7 +268,7 @@ class German(Language):
             root, finite, end = self._verb(clause, many, last)
             middle = self._middle(clause, root)
         attach(root, "nsubj", noun)
-        time = self._time(clause, root)
+        time = self.time(clause, root)
         if last:
             nodes = [*subject, *time, *middle, *end, *finite]
         elif clause.fronted and time:

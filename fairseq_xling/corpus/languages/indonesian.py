@@ -10,6 +10,7 @@ from fairseq_xling.corpus.realiser import (
     Node,
     Token,
     attach,
+    attached,
     joined,
 )
 
@@ -28,6 +29,7 @@ class Indonesian(Language):
 
     code = "id"
     conjunction = "dan"
+    adverbs = _ADVERBS
 
     def phrase(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
         """The words of a noun phrase and the one that heads them."""
@@ -35,19 +37,16 @@ class Indonesian(Language):
         if phrase.kind in inventory.ENTITIES:
             nodes, head = self._name(phrase)
         elif phrase.kind == "pronoun":
-            form = _FUNCTION[phrase.keys[0]]
-            head = Node(form, "PRON", slots=(at,), concept=phrase.keys[0])
+            key = phrase.keys[0]
+            head = Node(_FUNCTION[key], "PRON", slots=(at,), concept=key)
             nodes = [head]
         elif phrase.kind == "year":
             head = Node("tahun", "NOUN", concept="year")
-            number = phrase.keys[0]
-            nodes = [head, Node(number, "NUM", "nummod", (at,), head, "year")]
+            nodes = [head, Node(phrase.keys[0], "NUM", "nummod", (at,), head, "year")]
         else:
             nodes, head = self._noun(phrase)
         if phrase.origin is not None:
-            more, noun = self.oblique(phrase.origin)
-            attach(head, "nmod", noun)
-            nodes += more
+            nodes += attached(head, "nmod", self.oblique(phrase.origin))
         return self.with_conjunct(nodes, head, phrase), head
 
     def _name(self, phrase: NounPhrase) -> tuple[list[Node], Node]:
@@ -80,9 +79,7 @@ class Indonesian(Language):
         """What comes before the noun, and what comes after it."""
         kind, slots = phrase.determiner, (phrase.id + m.DETERMINER,)
         if phrase.owner is not None:
-            nodes, owner = self.phrase(phrase.owner)
-            attach(head, "nmod", owner)
-            return [], nodes
+            return [], attached(head, "nmod", self.phrase(phrase.owner))
         if kind in ("my", "our"):
             return [], [Node(_FUNCTION[kind], "PRON", "nmod", slots, head, kind)]
         if kind == "this":
@@ -111,14 +108,6 @@ class Indonesian(Language):
         ]
         return [*parts, *nodes], head
 
-    def _adverb(self, key: str, slot: int, root: Node) -> list[Node]:
-        first, *rest = (
-            Node(form, "ADV", "advmod", (slot,), root, key + ".r")
-            for form in _ADVERBS[key].split("=")
-        )
-        attach(first, "fixed", *rest)
-        return [first, *rest]
-
     def clause(self, clause: Clause) -> tuple[list[Node], Node]:
         """The words of a clause and its root."""
         at = clause.id
@@ -134,21 +123,12 @@ class Indonesian(Language):
         attach(root, "nsubj", noun)
         nodes = [*subject, *self._before(clause, root), root, *rest]
         if clause.object is not None:
-            more, noun = self.phrase(clause.object)
-            attach(root, "obj", noun)
-            nodes += more
+            nodes += attached(root, "obj", self.phrase(clause.object))
         if clause.adverb and clause.adverb not in inventory.FREQUENCY_ADVERBS:
-            nodes += self._adverb(clause.adverb, at + m.ADVERB, root)
+            nodes += self.adverb(clause.adverb, at + m.ADVERB, root)
         for oblique in clause.obliques:
-            more, noun = self.oblique(oblique)
-            attach(root, "obl", noun)
-            nodes += more
-        time: list[Node] = []
-        if isinstance(clause.time, Oblique):
-            time, noun = self.oblique(clause.time)
-            attach(root, "obl", noun)
-        elif clause.time:
-            time = self._adverb(clause.time, at + m.TIME, root)
+            nodes += attached(root, "obl", self.oblique(oblique))
+        time = self.time(clause, root)
         nodes = [*time, *nodes] if clause.fronted else [*nodes, *time]
         if clause.reported is not None:
             inner, verb = self.clause(clause.reported)
@@ -159,30 +139,25 @@ class Indonesian(Language):
 
     def _before(self, clause: Clause, root: Node) -> list[Node]:
         """What comes between subject and verb."""
-        at = clause.id
+        at, often = clause.id, clause.adverb in inventory.FREQUENCY_ADVERBS
         nodes: list[Node] = []
         if clause.negated:
             nodes.append(Node("tidak", "PART", "advmod", (at + m.NEGATION,), root, "not"))
         if clause.mood in ("will", "can", "must"):
             form, slots = _FUNCTION[clause.mood], (at + m.AUXILIARY,)
             nodes.append(Node(form, "AUX", "aux", slots, root, clause.mood))
-        elif clause.mood == "past" and clause.verb and not self._dated(clause):
+        # Another word may make "telah" unnecessary or impossible.
+        elif clause.mood == "past" and clause.verb and not (clause.negated or clause.time or often):
             nodes.append(Node("telah", "AUX", "aux", (), root, "past"))
         if clause.degree:
             form, slots = _FUNCTION[clause.degree], (at + m.DEGREE,)
             nodes.append(Node(form, "ADV", "advmod", slots, root, clause.degree))
-        if clause.adverb in inventory.FREQUENCY_ADVERBS:
-            nodes += self._adverb(clause.adverb, at + m.ADVERB, root)
+        if often:
+            nodes += self.adverb(clause.adverb, at + m.ADVERB, root)
         return nodes
 
-    def _dated(self, clause: Clause) -> bool:
-        """Whether another word makes "telah" unnecessary or impossible."""
-        adverb = clause.adverb in inventory.FREQUENCY_ADVERBS
-        return clause.negated or bool(clause.time) or adverb
-
     def tokens(self, meaning: Meaning) -> list[Token]:
-        conjunction = _FUNCTION[meaning.link] if meaning.link else ""
-        return joined(meaning, self.clause, conjunction)
+        return joined(meaning, self.clause, _FUNCTION[meaning.link] if meaning.link else "")
 
     def lexicon(self) -> dict[tuple[str, str], tuple[str, ...]]:
         found: dict[tuple[str, str], tuple[str, ...]] = {}

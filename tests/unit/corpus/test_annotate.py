@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import pytest
 
-from fairseq_xling.corpus import generate
 from fairseq_xling.corpus.annotate import character_places, conllu, dictionary, tagged
+from tests.unit.corpus.parallel import generate
 
 
 def read(block):
@@ -19,29 +19,20 @@ def test_blocks_follow_the_rules_and_give_everything_back():
         for code, sentence in parallel.sentences.items():
             block = conllu(sentence, "s1")
             comments, rows = read(block)
-            assert block.endswith("\n\n")
-            assert not block.endswith("\n\n\n")
+            assert block.endswith("\n\n") and not block.endswith("\n\n\n")
             assert comments == ["# sent_id = s1", f"# text = {sentence.text}"]
             assert all(len(row) == 10 and all(row) for row in rows)
             assert [int(row[0]) for row in rows] == list(range(1, len(rows) + 1))
             for row, token in zip(rows, sentence.tokens, strict=True):
                 misc = dict(part.split("=", 1) for part in row[9].split("|"))
-                assert (row[1], row[3], int(row[6]), row[7]) == (
-                    token.form,
-                    token.upos,
-                    token.head,
-                    token.deprel,
-                )
+                ours = token.form, token.upos, token.head, token.deprel
+                assert (row[1], row[3], int(row[6]), row[7]) == ours
                 assert misc.get("Entity", "O") == token.entity
                 assert (row[6] == "0") == (row[7] == "root")
-            columns = [
-                line.split("\t") for line in tagged(sentence).removesuffix("\n\n").split("\n")
-            ]
+            columns = [line.split("\t") for line in tagged(sentence)[:-2].split("\n")]
             assert columns == [[t.form, t.upos, t.entity] for t in sentence.tokens]
-            text = "".join(
-                row[1] + ("" if "SpaceAfter=No" in row[9] or row is rows[-1] else " ")
-                for row in rows
-            )
+            ends = ["" if "SpaceAfter=No" in row[9] else " " for row in rows[:-1]] + [""]
+            text = "".join(row[1] + end for row, end in zip(rows, ends, strict=True))
             assert text == sentence.text, code
 
 
@@ -74,9 +65,7 @@ def test_aligned_content_words_are_in_the_dictionary(other):
         foreign = parallel.sentences[other].tokens
         links = parallel.alignment("en", other)
         for i, j in links:
-            alone = [k for k, _ in links if k == i] == [i] and [k for _, k in links if k == j] == [
-                j
-            ]
+            alone = [one for one in links if one[0] == i or one[1] == j] == [(i, j)]
             if alone and english[i].upos in ("NOUN", "ADJ", "ADV") and english[i].form in entries:
                 assert foreign[j].form in entries[english[i].form], english[i].form
                 checked += 1

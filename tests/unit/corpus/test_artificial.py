@@ -1,8 +1,8 @@
 """Relabelled, permuted, split and merged English."""
 
-from fairseq_xling.corpus import generate
 from fairseq_xling.corpus.languages.artificial import Merged, Permuted, Split, rename
 from fairseq_xling.corpus.realiser import Token
+from tests.unit.corpus.parallel import generate
 
 SAMPLE = list(generate(["en", "xx", "yy", "xp", "xs", "xm"], 700, seed=1))
 

@@ -9,13 +9,7 @@ from fairseq_xling.corpus import LANGUAGES, write
 from fairseq_xling.corpus.corpus import sampler
 from fairseq_xling.corpus.inventory import EVENT_CLASSES, GIVING, REPORTING
 from fairseq_xling.corpus.meaning import PART
-from fairseq_xling.corpus.structures import (
-    annotate,
-    clauses,
-    draw_structure,
-    mention_type,
-    phrases,
-)
+from fairseq_xling.corpus.structures import annotate, clauses, draw_structure, mention_type, phrases
 from fairseq_xling.corpus.write import Settings, write_corpus
 from fairseq_xling.tasks.formats.conllu import tree_fault
 
@@ -156,9 +150,7 @@ def of_few(seed, index, domain, english):
 def test_splits_share_no_sentence_and_files_depend_on_the_seed_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(write, "draw_structure", of_few)
     settings = Settings(("en", "zh"), sentences=10, held_out=20, annotated=0, structures=60)
-    one, other = (
-        write_corpus(settings, tmp_path / name, progress=False) for name in ("one", "other")
-    )
+    one, other = (write_corpus(settings, tmp_path / name, progress=False) for name in "ab")
     keys = {}  # what sentences say, without tense and articles, by language and split
     for code in ("en", "zh"):
         texts = {}
