@@ -7,7 +7,7 @@ share of dictionary words that are replaced is min(.30, .15 / c).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -131,7 +131,7 @@ class CodeSwitch:
             room -= len(row.target.tokens)
         if len(swapped) > room:  # longer translations; the final SEP stays
             swapped = np.append(swapped[: room - 1], swapped[-1])
-        return row.with_source(swapped)
+        return replace(row, source=replace(row.source, tokens=swapped))
 
 
 def split_words(

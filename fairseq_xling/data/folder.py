@@ -5,7 +5,7 @@ import os
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import read_json, read_lines, sha256
@@ -74,16 +74,18 @@ def text_mask(tokens: Any, unknown: bool = False) -> Any:
 WITHOUT_VALID = "train with `--disable-validation`, or prepare it again with `--held-out N`"
 
 
-def _no_folder(path: Path) -> str:
-    """What to say of a ``path`` that is no finished data folder."""
+def _refuse(path: Path) -> NoReturn:
+    """Say what a ``path`` is that is no finished data folder."""
+    if (first := path / "shard0").is_dir():
+        raise UserError(f"{path}: is a folder of shards; name one of them, such as {first}")
     texts = [*path.glob("mono/*.txt*"), *path.glob("parallel/*.txt*")]
     if languages := sorted({file.name.split(".txt")[0].split(".")[-1] for file in texts}):
-        return (
+        raise UserError(
             f"{path}: is a folder of text, from which `fairseq-xling prepare DATA --from {path} "
             f"--languages {','.join(languages)}` makes a data folder"
         )
     what = "not a finished data folder" if path.is_dir() else "no such folder"
-    return f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`"
+    raise UserError(f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`")
 
 
 class DataFolder:
@@ -101,9 +103,7 @@ class DataFolder:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         if not (self.path / "meta.json").is_file():
-            if (first := self.path / "shard0").is_dir():
-                raise UserError(f"{path}: is a folder of shards; name one of them, such as {first}")
-            raise UserError(_no_folder(self.path))
+            _refuse(self.path)
         self.meta: dict[str, Any] = read_meta(self.path / "meta.json")
         self.languages: list[str] = list(self.meta["languages"])
         for name, digest in self.meta["dictionaries"].items():
@@ -198,9 +198,8 @@ class DataFolder:
         """
         stem = self._pair_stem(split, source, target)
         name = raw_text_path(stem, target).as_posix()
-        if not (self.path / f"{name}.idx").is_file() and f"{name}.idx" not in self.meta.get(
-            "files", {}
-        ):
+        index = f"{name}.idx"
+        if not (self.path / index).is_file() and index not in self.meta.get("files", {}):
             return None
         text = RawText(self._stem(name))
         sentences = len(TokenFile(self._stem(f"{stem}.{target}")))
@@ -253,12 +252,11 @@ class DataFolder:
         try:
             entries = read_json(self.file(path.name))["entries"]
             for source, targets in entries:
+                right = all(0 < weight < float("inf") for _, weight, _ in targets)
                 for ids, owner in ((source, lang), *((ids, other) for ids, _, other in targets)):
-                    if not (min(ids) >= 0 and max(ids) < self.vocab_sizes[owner]):
-                        raise ValueError
-                    if not all(type(number) is int for number in ids):
-                        raise ValueError
-                if not all(0 < weight < float("inf") for _, weight, _ in targets):
+                    right &= min(ids) >= 0 and max(ids) < self.vocab_sizes[owner]
+                    right &= all(type(number) is int for number in ids)
+                if not right:
                     raise ValueError
         except UserError:
             raise
@@ -278,8 +276,7 @@ class DataFolder:
 
     def _check(self, lang: str) -> None:
         if lang not in self.languages:
-            error = unknown_name("language", lang, self.languages)
-            raise UserError(f"{self.path}: {error}")
+            raise UserError(f"{self.path}: {unknown_name('language', lang, self.languages)}")
 
 
 _NAME = re.compile("shard(0|[1-9][0-9]*)", re.ASCII)

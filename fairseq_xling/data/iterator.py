@@ -22,7 +22,7 @@ from fairseq_xling.data.batch import collate
 from fairseq_xling.data.example import Examples
 from fairseq_xling.data.plan import BatchSpec, Cursor, Feed, Plan, feed_salt
 from fairseq_xling.data.sampling import mix
-from fairseq_xling.data.sources import Row, rows_at
+from fairseq_xling.data.sources import Row
 from fairseq_xling.engine.devices import processors
 
 # Changes the rows of one batch before the objectives see them (code-switching, noise).
@@ -62,7 +62,7 @@ class BatchDataset(FairseqDataset):
         numbers = spec.feeds.tolist()
         mine = {n: spec.feeds == n for n in set(numbers)}
         # Those of one feed are read, and turned into examples, together.
-        read = {n: iter(rows_at(self.feeds[n].source, spec.indices[mine[n]])) for n in mine}
+        read = {n: iter(self.feeds[n].source.rows(spec.indices[mine[n]])) for n in mine}
         rows = [next(read[n]) for n in numbers]
         for place, transform in enumerate(self.transforms):
             rngs = self._generators(place + 1, numbers[0], spec.counters[:1])
@@ -129,7 +129,30 @@ def loader_processes(asked: int, batches: int) -> int:
     return count if batches >= count else 0
 
 
-class TrainingIterator(EpochBatchIterating):
+class _EpochIterator(EpochBatchIterating):
+    """Loads the batches of an epoch by processes, whose number is ``num_workers``."""
+
+    dataset: BatchDataset
+    num_workers: int
+    _itr: CountingIterator | None = None
+
+    def end_of_epoch(self) -> bool:
+        return self._itr is not None and not self._itr.has_next()
+
+    def _load(self, specs: Any, start: int = 0) -> CountingIterator:
+        loader = torch.utils.data.DataLoader(
+            self.dataset,
+            batch_size=None,
+            sampler=specs,
+            num_workers=self.num_workers,
+            collate_fn=_as_it_is,
+            pin_memory=torch.cuda.is_available(),
+        )
+        self._itr = CountingIterator(loader, start=start, total=len(self))
+        return self._itr
+
+
+class TrainingIterator(_EpochIterator):
     """Batches of worker ``shard`` of ``num_shards``, epoch by epoch.
 
     Args:
@@ -170,7 +193,6 @@ class TrainingIterator(EpochBatchIterating):
         self._cursors, self._groups_done = cursors, groups_done
         self._skip = 0
         self._sampler: _EpochSampler | None = None
-        self._itr: CountingIterator | None = None
 
     def __len__(self) -> int:
         return self.groups * self.update_freq
@@ -183,9 +205,6 @@ class TrainingIterator(EpochBatchIterating):
     @property
     def next_epoch_idx(self) -> int:
         return self.epoch + 1 if self.end_of_epoch() else self.epoch
-
-    def end_of_epoch(self) -> bool:
-        return self._itr is not None and not self._itr.has_next()
 
     @property
     def iterations_in_epoch(self) -> int:
@@ -200,18 +219,8 @@ class TrainingIterator(EpochBatchIterating):
             self.groups = self._whole
             self.epoch += 1
         self._sampler = self._epoch_sampler()
-        loader = torch.utils.data.DataLoader(
-            self.dataset,
-            batch_size=None,
-            sampler=self._sampler,
-            num_workers=self.num_workers,
-            collate_fn=_as_it_is,
-            pin_memory=torch.cuda.is_available(),
-        )
-        start = self._skip * self.update_freq
-        self._skip = 0
-        self._itr = CountingIterator(loader, start=start, total=len(self))
-        return self._itr
+        start, self._skip = self._skip * self.update_freq, 0
+        return self._load(self._sampler, start)
 
     def _epoch_sampler(self) -> "_EpochSampler":
         group = slice(self.shard, self.num_shards * self.update_freq, self.num_shards)
@@ -241,7 +250,7 @@ class TrainingIterator(EpochBatchIterating):
     def state_dict(self) -> dict[str, Any]:
         done = self.end_of_epoch()
         cursors, groups_done = self.after_epoch() if done else (self._cursors, self._groups_done)
-        return {
+        state = {
             "version": 2,
             "epoch": self.epoch + 1 if done else self.epoch,
             "iterations_in_epoch": 0 if done else self.iterations_in_epoch,
@@ -251,14 +260,12 @@ class TrainingIterator(EpochBatchIterating):
             "groups": self._whole if done else self.groups,
             "groups_done": groups_done,
             "cursors": [cursor.state() for cursor in cursors],
-            **(self._state_of_shards(done) if self.shards > 1 else {}),
         }
-
-    def _state_of_shards(self, done: bool) -> dict[str, Any]:
-        began = {**self._others, self._number: self._cursors}
-        read = self.cursors_after()[0] if done else began
-        states = {str(k): [cursor.state() for cursor in of] for k, of in read.items()}
-        return {"shards": self.shards, "shard_cursors": states}
+        if self.shards > 1:
+            read = {**self._others, self._number: cursors}
+            states = {str(k): [cursor.state() for cursor in of] for k, of in read.items()}
+            state |= {"shards": self.shards, "shard_cursors": states}
+        return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume from ``state``, also with another number of workers.
@@ -344,7 +351,7 @@ class _EpochSampler:
                 yield from group[self.mine]
 
 
-class EvaluationIterator(EpochBatchIterating):
+class EvaluationIterator(_EpochIterator):
     """Every row of a split once, in a fixed order, distributed round-robin to the workers.
 
     If the batches do not divide evenly, the last workers get ``None``, which the trainer
@@ -364,7 +371,6 @@ class EvaluationIterator(EpochBatchIterating):
         self.num_shards, self.shard = num_shards, shard
         self.num_workers = loader_processes(num_workers, len(specs) // num_shards)
         self.epoch = 1
-        self._itr: CountingIterator | None = None
 
     def __len__(self) -> int:
         return -(-len(self.specs) // self.num_shards)
@@ -377,9 +383,6 @@ class EvaluationIterator(EpochBatchIterating):
     def next_epoch_idx(self) -> int:
         return self.epoch
 
-    def end_of_epoch(self) -> bool:
-        return self._itr is not None and not self._itr.has_next()
-
     @property
     def iterations_in_epoch(self) -> int:
         return self._itr.n if self._itr is not None else 0
@@ -389,16 +392,7 @@ class EvaluationIterator(EpochBatchIterating):
     ) -> CountingIterator:
         mine: list[BatchSpec | None] = list(self.specs[self.shard :: self.num_shards])
         mine += [None] * (len(self) - len(mine))
-        loader = torch.utils.data.DataLoader(
-            self.dataset,
-            batch_size=None,
-            sampler=mine,
-            num_workers=self.num_workers,
-            collate_fn=_as_it_is,
-            pin_memory=torch.cuda.is_available(),
-        )
-        self._itr = CountingIterator(loader, start=0, total=len(self))
-        return self._itr
+        return self._load(mine)
 
     def state_dict(self) -> dict[str, Any]:
         return {"version": 2, "epoch": self.epoch, "iterations_in_epoch": self.iterations_in_epoch}

@@ -14,6 +14,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -131,7 +132,8 @@ def read_meta(path: str | Path) -> dict[str, Any]:
     for name, check in _PARTS.items():
         if name in meta or name in _REQUIRED:
             try:
-                check(meta.get(name), meta)
+                if not check(meta.get(name), meta):
+                    raise ValueError
             except (UserError, *MALFORMED) as error:
                 reason = f" ({error})" if isinstance(error, UserError) else ""
                 what = f"has no valid {name}{reason}" if name in meta else f"has no {name}"
@@ -139,66 +141,47 @@ def read_meta(path: str | Path) -> dict[str, Any]:
     return meta
 
 
-def _check(right: bool) -> None:
-    if not right:
-        raise ValueError
+def _languages(codes: Any, meta: Any) -> bool:
+    right = isinstance(codes, list) and all(isinstance(code, str) for code in codes)
+    return right and parse_languages(",".join(codes), "languages") == codes
 
 
-def _languages(codes: Any, meta: Any) -> None:
-    _check(isinstance(codes, list) and all(isinstance(code, str) for code in codes))
-    _check(parse_languages(",".join(codes), "languages") == codes)
-
-
-def _dictionaries(digests: Any, meta: Any) -> None:
+def _dictionaries(digests: Any, meta: Any) -> bool:
     of_each = {f"dict.{lang}.txt" for lang in meta["languages"]}
-    _check(set(digests) in ({"dict.txt"}, of_each))
-    _check(all(isinstance(digest, str) for digest in digests.values()))
+    right = set(digests) in ({"dict.txt"}, of_each)
+    return right and all(isinstance(digest, str) for digest in digests.values())
 
 
-def _mono(splits: Any, meta: Any) -> None:
-    for split, languages in splits.items():
-        _check_name(split)
-        _check(set(languages) <= set(meta["languages"]))
-        for counts in languages.values():
-            _check_counts(counts)
+def _texts(splits: Any, meta: Any, languages_of: Callable[[str], Iterable[str]]) -> bool:
+    """Names are of the folder's languages, and no count is negative, NaN or infinite."""
+    right = True
+    for split, texts in splits.items():
+        right &= "/" not in split and not split.startswith(".") and len(split) <= _LONGEST
+        for name, counts in texts.items():
+            own = set(languages_of(name))
+            right &= own <= set(meta["languages"])
+            right &= all(set(parse_pair(pair)) == own for pair in counts.get("orders", []))
+            numbers = [one for one in counts.values() if isinstance(one, int | float)]
+            right &= all(0 <= number < math.inf for number in numbers)
+    return right
 
 
-def _parallel(splits: Any, meta: Any) -> None:
-    for split, pairs in splits.items():
-        _check_name(split)
-        for pair, counts in pairs.items():
-            _check(set(parse_pair(pair)) <= set(meta["languages"]))
-            _check_counts(counts)
-            for one in counts.get("orders", []):
-                _check(set(parse_pair(one)) == set(parse_pair(pair)))
-
-
-def _check_counts(counts: Any) -> None:
-    """Refuse a count that is negative, NaN or infinite."""
-    numbers = [one for one in counts.values() if isinstance(one, int | float)]
-    _check(all(0 <= number < math.inf for number in numbers))
-
-
-def _files(files: Any, meta: Any) -> None:
-    for name, recorded in files.items():
-        _check(not PurePosixPath(name).is_absolute() and ".." not in PurePosixPath(name).parts)
-        _check(isinstance(recorded["bytes"], int) and isinstance(recorded["sha256"], str))
-
-
-def _vocab(vocab: Any, meta: Any) -> None:
-    _check(isinstance(vocab["mode"], str))
-
-
-def _check_name(split: str) -> None:
-    _check("/" not in split and not split.startswith(".") and len(split) <= _LONGEST)
+def _files(files: Any, meta: Any) -> bool:
+    return all(
+        not PurePosixPath(name).is_absolute()
+        and ".." not in PurePosixPath(name).parts
+        and isinstance(recorded["bytes"], int)
+        and isinstance(recorded["sha256"], str)
+        for name, recorded in files.items()
+    )
 
 
 _REQUIRED = ("languages", "dictionaries")
-_PARTS: dict[str, Callable[[Any, Any], None]] = {
+_PARTS: dict[str, Callable[[Any, Any], bool]] = {
     "languages": _languages,
     "dictionaries": _dictionaries,
-    "mono": _mono,
-    "parallel": _parallel,
-    "vocab": _vocab,
+    "mono": partial(_texts, languages_of=lambda name: [name]),
+    "parallel": partial(_texts, languages_of=parse_pair),
+    "vocab": lambda vocab, meta: isinstance(vocab["mode"], str),
     "files": _files,
 }

@@ -11,7 +11,8 @@ with a checkpoint is enough to resume exactly where a run was killed.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from operator import add
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Cursor:
     window: int = 0
 
     def state(self) -> dict:
-        return {"drawn": list(self.drawn), "batch": self.batch, "window": self.window}
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -113,23 +114,21 @@ class Plan:
         shares /= shares.sum()
         windows: dict[int, list[BatchSpec]] = {}
         for group in range(first, first + count):
-            draw = _turn(group) if self.alternate else self._draw(group)
+            draw = _turn(group) if self.alternate else self._rng(1, group).random()
             # "right": a draw on a border belongs to the lane that begins there, and a lane without
             # a share is never drawn.
             found = np.searchsorted(np.cumsum(shares), draw, side="right")
             lane = min(int(found), len(shares) - 1)
             yield [self._next(lane, cursors[lane], windows) for _ in range(size)]
 
-    def _draw(self, group: int) -> float:
-        return np.random.Generator(np.random.Philox(key=mix(self.seed, 1, group))).random()
+    def _rng(self, use: int, *key: int) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(key=mix(self.seed, use, *key)))
 
     def _next(self, lane: int, cursor: Cursor, windows: dict[int, list[BatchSpec]]) -> BatchSpec:
         if lane not in windows:
             windows[lane] = self._window(lane, cursor)
         if cursor.batch >= len(windows[lane]):  # greater after a change of the batch size
-            cursor.drawn = [
-                d + n for d, n in zip(cursor.drawn, self._quota(lane, cursor), strict=True)
-            ]
+            cursor.drawn = list(map(add, cursor.drawn, self._quota(lane, cursor)))
             cursor.batch, cursor.window = 0, cursor.window + 1
             windows[lane] = self._window(lane, cursor)
         cursor.batch += 1
@@ -140,7 +139,7 @@ class Plan:
         feeds = [self.feeds[number] for number in self._lanes[lane]]
         shares = np.array([feed.share for feed in feeds])
         rows = max(1, min(self.window, sum(len(feed.source) for feed in feeds)))
-        rng = np.random.Generator(np.random.Philox(key=mix(self.seed, 2, lane, cursor.window)))
+        rng = self._rng(2, lane, cursor.window)
         return rng.multinomial(rows, shares / shares.sum()).tolist()
 
     def _window(self, lane: int, cursor: Cursor) -> list[BatchSpec]:
@@ -154,7 +153,7 @@ class Plan:
             indices.append(index)
             counters.append(counter)
             lengths.append(feed.objective.max_length(feed.source.lengths(index)))
-        rng = np.random.Generator(np.random.Philox(key=mix(self.seed, 3, lane, cursor.window)))
+        rng = self._rng(3, lane, cursor.window)
         # Feeds come one after another; without this, rows of equal length would not mix.
         mixed = rng.permutation(sum(quota))
         rows = BatchSpec(*(np.concatenate(part)[mixed] for part in (numbers, indices, counters)))
@@ -168,7 +167,7 @@ class Plan:
         number ``i + p len(source)``.
         """
         source = self.feeds[number].source
-        size, later = len(source), getattr(source, "renews", False)
+        size, later = len(source), source.renews
         passes, positions = np.divmod(counters, size)
         rows = np.empty(len(counters), dtype=np.int64)
         for one in np.unique(passes):

@@ -6,8 +6,8 @@ framed for the model: ``<s>`` (CLS) first, ``</s>`` (SEP) after each sentence.
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,47 +44,40 @@ class Row:
     follows: bool | None = None
     further: np.ndarray | None = None
 
-    def with_source(self, tokens: np.ndarray) -> "Row":
-        return replace(self, source=replace(self.source, tokens=tokens))
 
+class Source:
+    """Rows by index. A class has its own `rows` (those of a batch together take a quarter of the
+    time), or reads each by ``source[index]``.
 
-class Source(Protocol):
-    """Rows by index. ``name`` is the language or the pair; ``languages`` are those of its sides."""
+    Attributes:
+        name: the language or the pair; languages: those of the sides.
+        num_sentences, num_tokens: of all rows.
+        renews: whether rows after the last are those of further passes (see `data.plan`).
+    """
 
     name: str
     languages: tuple[str, ...]
+    num_sentences: int
+    num_tokens: int
+    renews = False
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        raise NotImplementedError
 
-    @property
-    def num_sentences(self) -> int: ...
+    def lengths(self, indices: np.ndarray) -> np.ndarray:
+        """How long the rows at ``indices`` (B,) are, in tokens: (B,)."""
+        raise NotImplementedError
 
-    @property
-    def num_tokens(self) -> int: ...
-
-    def lengths(self, indices: np.ndarray) -> np.ndarray: ...
-
-    def num_truncated(self) -> int: ...
-
-    def __getitem__(self, index: int) -> Row: ...
-
-
-class MappedSource:
-    """A source that reads the rows of a batch together: in a quarter of the time or less."""
+    def num_truncated(self) -> int:
+        """How many sentences, of either side, lose tokens."""
+        return 0
 
     def rows(self, indices: np.ndarray) -> list[Row]:
         """The rows at ``indices`` (B,)."""
-        raise NotImplementedError
+        return [self[index] for index in indices.tolist()]
 
     def __getitem__(self, index: int) -> Row:
         return self.rows(np.array([index]))[0]
-
-
-def rows_at(source: Source, indices: np.ndarray) -> list[Row]:
-    """The rows of ``source`` at ``indices`` (B,)."""
-    if isinstance(source, MappedSource):
-        return source.rows(indices)
-    return [source[index] for index in indices.tolist()]
 
 
 # Methods of cutting a language's text into rows; each has ``open(file, lang, cfg, max_positions)``.
@@ -92,12 +85,13 @@ break_modes: Registry = Registry("`--sample-break-mode`")
 
 
 @break_modes.register("sentence")
-class Sentences(MappedSource):
+class Sentences(Source):
     """One sentence a row, cut at ``max_positions`` ids (CLS and SEP included)."""
 
-    def __init__(self, file: TokenFile, lang: str, max_positions: int, name: str = ""):
+    def __init__(self, file: TokenFile, lang: str, max_positions: int):
         self.file, self.max_positions = file, max_positions
-        self.name, self.languages = name or lang, (lang,)
+        self.name, self.languages = lang, (lang,)
+        self.num_sentences, self.num_tokens = len(file), len(file.tokens) + len(file)
 
     @classmethod
     def open(cls, file: TokenFile, lang: str, cfg: Any, max_positions: int) -> "Sentences":
@@ -106,19 +100,10 @@ class Sentences(MappedSource):
     def __len__(self) -> int:
         return len(self.file)
 
-    @property
-    def num_sentences(self) -> int:
-        return len(self.file)
-
-    @property
-    def num_tokens(self) -> int:
-        return len(self.file.tokens) + len(self.file)
-
     def lengths(self, indices: np.ndarray) -> np.ndarray:
         return np.minimum(self.file.sizes[indices] + 1, self.max_positions)
 
     def num_truncated(self) -> int:
-        """How many sentences lose tokens."""
         return count_longer(self.file, self.max_positions)
 
     def rows(self, indices: np.ndarray) -> list[Row]:
@@ -130,7 +115,7 @@ BLOCK = 256  # tokens
 
 
 @break_modes.register("none")
-class Stream(MappedSource):
+class Stream(Source):
     """Continuous text: rows of exactly ``tokens_per_sample`` ids including CLS, across sentences.
 
     The concatenated rows without their CLS are the corpus; only the last may be shorter.
@@ -140,6 +125,7 @@ class Stream(MappedSource):
     def __init__(self, file: TokenFile, lang: str, tokens_per_sample: int):
         self.file, self.step = file, tokens_per_sample - 1
         self.name, self.languages = lang, (lang,)
+        self.num_sentences, self.num_tokens = len(file), len(file.tokens) + len(self)
 
     @classmethod
     def open(cls, file: TokenFile, lang: str, cfg: Any, max_positions: int) -> "Stream":
@@ -159,19 +145,8 @@ class Stream(MappedSource):
     def __len__(self) -> int:
         return -(-len(self.file.tokens) // self.step)
 
-    @property
-    def num_sentences(self) -> int:
-        return len(self.file)
-
-    @property
-    def num_tokens(self) -> int:
-        return len(self.file.tokens) + len(self)
-
     def lengths(self, indices: np.ndarray) -> np.ndarray:
         return np.minimum(self.step, len(self.file.tokens) - indices * self.step) + 1
-
-    def num_truncated(self) -> int:
-        return 0  # what does not fit in one row starts the next
 
     def rows(self, indices: np.ndarray) -> list[Row]:
         lengths = self.lengths(indices)
@@ -179,7 +154,7 @@ class Stream(MappedSource):
         return [Row(Side(tokens, self.languages[0])) for tokens in blocks]
 
 
-class Pairs(MappedSource):
+class Pairs(Source):
     """A sentence and its translation, each cut at ``max_positions``; ``order`` if there is one,
     and ``further`` links if there are any."""
 
@@ -195,24 +170,17 @@ class Pairs(MappedSource):
         self.source, self.target, self.order, self.further = source, target, order, further
         self.languages, self.name = pair, "-".join(pair)
         self.max_positions = max_positions
+        self.num_sentences = len(source)
+        self.num_tokens = sum(len(file.tokens) + len(file) for file in (source, target))
 
     def __len__(self) -> int:
         return len(self.source)
-
-    @property
-    def num_sentences(self) -> int:
-        return len(self.source)
-
-    @property
-    def num_tokens(self) -> int:
-        return len(self.source.tokens) + len(self.target.tokens) + 2 * len(self.source)
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
         longer = np.maximum(self.source.sizes[indices], self.target.sizes[indices])
         return np.minimum(longer + 1, self.max_positions)
 
     def num_truncated(self) -> int:
-        """How many sentences, of either side, lose tokens."""
         return sum(count_longer(file, self.max_positions) for file in (self.source, self.target))
 
     def num_without_slots(self, times: int) -> int:
@@ -235,16 +203,13 @@ class Pairs(MappedSource):
             stored, _ = _framed(self.order, indices, self.max_positions)
             orders = split(_framed_orders(stored, lengths, sizes), sizes)
         if self.further is not None:
-            tables = map(self._further, indices, lengths, sizes)
+            links = [self.further[i].reshape(int(self.target.sizes[i]), -1) for i in indices]
+            tables = map(frame_further, links, lengths, sizes)
         columns = split(source, lengths), split(target, sizes), orders, tables
         return [
             Row(Side(read, one), Side(written, other), order, further=further)
             for read, written, order, further in zip(*columns, strict=True)
         ]
-
-    def _further(self, index: int, source_length: int, target_length: int) -> np.ndarray:
-        stored = self.further[index].reshape(int(self.target.sizes[index]), -1)
-        return frame_further(stored, source_length, target_length)
 
 
 def frame(tokens: np.ndarray, max_positions: int) -> np.ndarray:
@@ -343,11 +308,8 @@ NOT_NEXT, NEXT = 1, 2  # a row's label; 0 is a row that has none
 _SEED = 1
 
 
-class SegmentPairs(MappedSource):
-    """Row 2 k holds sentences k and k + 1; row 2 k + 1 holds k and one that does not follow it.
-
-    ``renews``: rows after the last are those of further passes (see `data.plan`).
-    """
+class SegmentPairs(Source):
+    """Row 2 k holds sentences k and k + 1; row 2 k + 1 holds k and one that does not follow it."""
 
     renews = True
 
@@ -359,26 +321,17 @@ class SegmentPairs(MappedSource):
             )
         self.file, self.max_positions = file, max_positions
         self.name, self.languages = lang, (lang,)
+        self.num_sentences, self.num_tokens = len(file), 4 * len(file.tokens) + len(self)
         # How much of each segment fits: apart from <s>, the first gets the odd position.
         self._most = (-(-(max_positions - 1) // 2), (max_positions - 1) // 2)
 
     def __len__(self) -> int:
         return 2 * (len(self.file) - 1)
 
-    @property
-    def num_sentences(self) -> int:
-        return len(self.file)
-
-    @property
-    def num_tokens(self) -> int:
-        return 4 * len(self.file.tokens) + len(self)
-
     def lengths(self, indices: np.ndarray) -> np.ndarray:
         first, second = self._firsts(indices), self._seconds(indices)
-        sizes = self.file.sizes
-        return (
-            1 + np.minimum(sizes[first], self._most[0]) + np.minimum(sizes[second], self._most[1])
-        )
+        one, other = self.file.sizes[first], self.file.sizes[second]
+        return 1 + np.minimum(one, self._most[0]) + np.minimum(other, self._most[1])
 
     def num_truncated(self) -> int:
         """How many sentences are longer than the room for a second segment."""

@@ -10,27 +10,20 @@ from fairseq_xling.data.feeds import make_feeds
 from fairseq_xling.data.folder import CLS, SEP, SPECIALS, DataFolder
 from fairseq_xling.data.iterator import BatchDataset
 from fairseq_xling.data.plan import Feed
-from fairseq_xling.data.sources import Row, Side
+from fairseq_xling.data.sources import Row, Side, Source
 from fairseq_xling.objectives import objectives
 
 
-class FakeSource:
+class FakeSource(Source):
     """``size`` rows whose lengths follow Zipf's law; nothing is stored, so ``size`` may be huge."""
 
     def __init__(self, size: int, lang: str = "en", shortest: int = 5, longest: int = 120):
         self.size, self.name, self.languages = size, lang, (lang,)
         self.shortest, self.longest = shortest, longest
+        self.num_sentences, self.num_tokens = size, 12 * size
 
     def __len__(self) -> int:
         return self.size
-
-    @property
-    def num_sentences(self) -> int:
-        return self.size
-
-    @property
-    def num_tokens(self) -> int:
-        return 12 * self.size
 
     def lengths(self, indices: np.ndarray) -> np.ndarray:
         uniform = (indices * 2654435761 % 1000003 + 1) / 1000004
