@@ -34,6 +34,23 @@ class UserError(ValueError):
     """
 
 
+@contextlib.contextmanager
+def well_formed(message: str) -> Iterator[None]:
+    """Has what is not of the expected form inside (see `MALFORMED`) end in ``message``.
+
+    >>> with well_formed("x.json: damaged"):
+    ...     {}["name"]
+    Traceback (most recent call last):
+    fairseq_xling.core.errors.UserError: x.json: damaged
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except MALFORMED:
+        raise UserError(message) from None
+
+
 def one_line(error: BaseException) -> str:
     """The single line that a command prints for ``error``.
 

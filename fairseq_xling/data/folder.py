@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.errors import UserError, well_formed
 from fairseq_xling.core.files import read_json, read_lines, sha256
 from fairseq_xling.core.registry import did_you_mean, unknown_name
 from fairseq_xling.data.meta import check_file, in_order, read_meta
@@ -249,7 +249,7 @@ class DataFolder:
         path = self.path / f"anchors.{lang}.json"
         if not path.is_file() and path.name not in self.meta.get("files", {}):
             return []
-        try:
+        with well_formed(f"{path}: damaged; prepare the folder again"):
             entries = read_json(self.file(path.name))["entries"]
             for source, targets in entries:
                 right = all(0 < weight < float("inf") for _, weight, _ in targets)
@@ -258,10 +258,6 @@ class DataFolder:
                     right &= all(type(number) is int for number in ids)
                 if not right:
                     raise ValueError
-        except UserError:
-            raise
-        except MALFORMED:
-            raise UserError(f"{path}: damaged; prepare the folder again") from None
         return entries
 
     def _stem(self, name: str) -> Path:

@@ -5,18 +5,19 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, read_lines
 from fairseq_xling.core.registry import Registry
 
+Report = Callable[[str], None]
 
-class Aligner(Protocol):
+
+class Aligner:
     """A word aligner.
 
     ``aligns`` is False for the one that does nothing. `align` of one that ``gives_probabilities``
@@ -34,19 +35,14 @@ class Aligner(Protocol):
         """Check that it can run here."""
 
     def align(
-        self,
-        source: Path,
-        target: Path,
-        forward: Path,
-        reverse: Path,
-        workers: int,
-        report: Callable[[str], None],
+        self, source: Path, target: Path, forward: Path, reverse: Path, workers: int, report: Report
     ) -> None:
         """Write links ``i-j`` (i source, j target token) of every line.
 
         In ``forward`` each target token has at most one source token, in ``reverse`` each source
         token at most one target token. ``report`` receives a short text at each step.
         """
+        raise NotImplementedError
 
 
 aligners: Registry[type[Aligner]] = Registry("aligner")
@@ -64,7 +60,7 @@ def run_programs(
     commands: Sequence[Sequence[str]],
     outputs: Sequence[Path | None],
     workers: int,
-    report: Callable[[str], None],
+    report: Report,
     marker: str = "",
 ) -> None:
     """Run ``commands``, up to ``workers`` at once, each one's standard output into its file.
@@ -105,6 +101,9 @@ def run_programs(
         future.result()
 
 
+_WAYS = ("forward", "reverse")
+
+
 @aligners.register("fast_align")
 class FastAlign(Aligner):
     gives_probabilities = True
@@ -123,41 +122,39 @@ class FastAlign(Aligner):
         forward: Path,
         reverse: Path,
         workers: int,
-        report: Callable[[str], None],
+        report: Report,
         probabilities: bool = False,
         parameters: Path | None = None,
     ) -> None:
-        scored = ["probabilities"] if probabilities else []
-        self._run(source, target, (forward, reverse), parameters, scored, workers, report)
+        options = [
+            ["probabilities"] * probabilities
+            + ([f"model={parameters / way}"] if parameters else [])
+            for way in _WAYS
+        ]
+        self._run(source, target, (forward, reverse), options, workers, report)
 
     def train(
-        self,
-        source: Path,
-        target: Path,
-        parameters: Path,
-        workers: int,
-        report: Callable[[str], None],
+        self, source: Path, target: Path, parameters: Path, workers: int, report: Report
     ) -> None:
-        outputs = (parameters / "forward", parameters / "reverse")
-        self._run(source, target, outputs, None, ["train"], workers, report)
+        outputs = [parameters / way for way in _WAYS]
+        self._run(source, target, outputs, [["train"], ["train"]], workers, report)
 
     def _run(
         self,
         source: Path,
         target: Path,
-        outputs: tuple[Path, Path],
-        parameters: Path | None,
-        options: list[str],
+        outputs: Sequence[Path],
+        options: Sequence[list[str]],
         workers: int,
-        report: Callable[[str], None],
+        report: Report,
     ) -> None:
         # A process per direction: within one, several threads would add up probabilities in
         # changing order, and the links would differ a little from run to run.
         worker = [sys.executable, "-m", "fairseq_xling.text.thot_worker", str(source), str(target)]
-        commands = []
-        for way, output in zip(("forward", "reverse"), outputs, strict=True):
-            model = [f"model={parameters / way}"] if parameters else []
-            commands.append([*worker, str(output), way, *options, *model])
+        commands = [
+            [*worker, str(output), way, *more]
+            for output, way, more in zip(outputs, _WAYS, options, strict=True)
+        ]
         run_programs(commands, [None, None], workers, report, marker="iteration")
 
 
@@ -175,26 +172,15 @@ class FastAlignBinary(Aligner):
         )
 
     def align(
-        self,
-        source: Path,
-        target: Path,
-        forward: Path,
-        reverse: Path,
-        workers: int,
-        report: Callable[[str], None],
+        self, source: Path, target: Path, forward: Path, reverse: Path, workers: int, report: Report
     ) -> None:
         both = source.with_name("both.txt")
         with atomic_write(both, "w") as file:
-            file.writelines(_joined(source, target))
+            for a, b in zip(read_lines(source), read_lines(target), strict=True):
+                file.write(f"{a} ||| {b}\n")
         command = [self._program(), "-i", str(both), *_OPTIONS]
-        run_programs(
-            [command, [*command, "-r"]], [forward, reverse], workers, report, marker="ITERATION"
-        )
-
-
-def _joined(source: Path, target: Path) -> Iterator[str]:
-    for a, b in zip(read_lines(source), read_lines(target), strict=True):
-        yield f"{a} ||| {b}\n"
+        commands = [command, [*command, "-r"]]
+        run_programs(commands, [forward, reverse], workers, report, marker="ITERATION")
 
 
 @aligners.register("eflomal")
@@ -206,13 +192,7 @@ class Eflomal(Aligner):
         return find_program("eflomal-align", "eflomal", "pip install eflomal")
 
     def align(
-        self,
-        source: Path,
-        target: Path,
-        forward: Path,
-        reverse: Path,
-        workers: int,
-        report: Callable[[str], None],
+        self, source: Path, target: Path, forward: Path, reverse: Path, workers: int, report: Report
     ) -> None:
         parts = [Path(f"{path}.{os.getpid()}.part") for path in (forward, reverse)]
         command = [self._program(), "-s", str(source), "-t", str(target)]
@@ -225,17 +205,3 @@ class Eflomal(Aligner):
 @aligners.register("none")
 class NoAligner(Aligner):
     aligns = False
-
-    def check(self) -> None:
-        """Always there."""
-
-    def align(
-        self,
-        source: Path,
-        target: Path,
-        forward: Path,
-        reverse: Path,
-        workers: int,
-        report: Callable[[str], None],
-    ) -> None:
-        """Writes nothing."""

@@ -30,6 +30,7 @@ from fairseq_xling.text.links import (
     align_units,
     check_range,
     format_pharaoh,
+    joined_lines,
     parse_pharaoh,
 )
 from fairseq_xling.text.segment import segmentations, words_of
@@ -76,10 +77,8 @@ class PairAligner:
         many_to_one: ManyToOne = many_to_one[LOWEST],
     ):
         self.pair, self._many_to_one = pair, many_to_one
-        self._stems = list(stems)
-        self._encoders = encoders
-        self._work = work
-        self._whole_words = align_units[unit].whole_words
+        self._stems, self._encoders, self._work = list(stems), encoders, work
+        self._whole_words = align_units[unit]
 
     def links(
         self,
@@ -109,9 +108,7 @@ class PairAligner:
     def train(
         self, aligner: Aligner, parameters: Path, workers: int, report: Callable[[str], None]
     ) -> None:
-        """Fill the folder ``parameters`` with those that ``aligner``, one that keeps them, learns
-        from the text.
-        """
+        """Fill the folder ``parameters`` with those that ``aligner``, which keeps them, learns."""
         tokens = self._tokens()
         if not tokens[0].stat().st_size:
             raise UserError(f"no pair of {'-'.join(self.pair)} has text on both sides")
@@ -150,37 +147,28 @@ class PairAligner:
                     row += count
                     # Blocks are fixed ranges of rows, so what a killed run left behind is a prefix.
                     if not done and row > (writer.position or 0):
-                        writer.append(self._orders(found, rule, sides), row, {}, 0)
+                        a, b = sides
+                        words = None if a.words is None or b.words is None else (a.words, b.words)
+                        blocks = both_orders(
+                            self._many_to_one, *rule(*found), a.sizes, b.sizes, words
+                        )
+                        writer.append(blocks, row, {}, 0)
                     advance(count)
                 if stem not in skip:
                     writer.finish()
                 writer.close()
 
-    def _orders(
-        self, found: list[Links], rule: Rule, sides: tuple[SideText, SideText]
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        a, b = sides
-        words = None if a.words is None or b.words is None else (a.words, b.words)
-        return both_orders(self._many_to_one, *rule(*found), a.sizes, b.sizes, words)
-
     def _blocks(self, stem: Path) -> Iterator[tuple[SideText, SideText]]:
         files = [TokenFile(f"{stem}.{lang}") for lang in self.pair]
         for start in range(0, len(files[0]), _ROWS):
-            a, b = (
-                self._side(file, encoder, start)
-                for file, encoder in zip(files, self._encoders, strict=True)
-            )
-            yield a, b
-
-    def _side(self, file: TokenFile, encoder: TextEncoder, start: int) -> SideText:
-        ids, sizes = file.block(start, start + _ROWS)
-        inside = np.ones(len(ids), dtype=bool)
-        inside[np.cumsum(sizes) - 1] = False
-        ids, sizes = ids[inside], sizes - 1
-        words = None
-        if self._whole_words:
-            words = Words.from_starts(encoder.starts_word(ids), sizes)
-        return SideText(ids, sizes, words)
+            sides = []
+            for file, encoder in zip(files, self._encoders, strict=True):
+                ids, sizes = file.block(start, start + _ROWS)
+                ids, sizes = np.delete(ids, np.cumsum(sizes) - 1), sizes - 1
+                starts = encoder.starts_word(ids) if self._whole_words else None
+                words = None if starts is None else Words.from_starts(starts, sizes)
+                sides.append(SideText(ids, sizes, words))
+            yield sides[0], sides[1]
 
 
 def _read_links(file, count: int, sides: tuple[SideText, SideText], first: int) -> Links:
@@ -200,13 +188,9 @@ def _token_lines(side: SideText) -> bytes:
         begins = np.cumsum(lengths) - lengths
         nth = np.arange(len(numbers)) - np.repeat(begins, lengths)
         powers = np.cumprod(np.full(int(lengths.max(initial=1)), _BASE), dtype=np.uint64)
-        numbers = (
-            np.add.reduceat((numbers + np.uint64(1)) * powers[nth], begins) if len(nth) else numbers
-        )
-    texts = list(map(str, numbers.tolist()))
-    ends = np.cumsum(side.units).tolist()
-    starts = [0, *ends][:-1]
-    return "".join(" ".join(texts[a:b]) + "\n" for a, b in zip(starts, ends, strict=True)).encode()
+        if len(nth):
+            numbers = np.add.reduceat((numbers + np.uint64(1)) * powers[nth], begins)
+    return joined_lines(map(str, numbers.tolist()), side.units)
 
 
 def link_choices() -> dict[str, Callable[[Links, Links], Links]]:
@@ -298,11 +282,8 @@ def _write_links(
     choose: Callable[[Links, Links], Links],
 ) -> dict[str, int]:
     total = 0
-    with (
-        open_binary(paths[0]) as forward,
-        open_binary(paths[1]) as reverse,
-        atomic_write(output) as file,
-    ):
+    both = open_binary(paths[0]), open_binary(paths[1])
+    with both[0] as forward, both[1] as reverse, atomic_write(output) as file:
         for start in range(0, len(sizes[0]), _ROWS):
             here = [side[start : start + _ROWS] for side in sizes]
             found = [

@@ -2,9 +2,10 @@
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from fairseq_xling.data.folder import UNK
 from fairseq_xling.data.mmap import RAW_DTYPE, best_dtype, raw_text_block, raw_text_path
 from fairseq_xling.text.blocks import Block, lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.encoder import TextEncoder
-from fairseq_xling.text.link_rules import LOWEST, ManyToOne, many_to_one
+from fairseq_xling.text.link_rules import ManyToOne
 from fairseq_xling.text.links import (
     Links,
     Words,
@@ -26,6 +27,7 @@ from fairseq_xling.text.links import (
     with_end,
 )
 from fairseq_xling.text.sources import Pair
+from fairseq_xling.text.state import WORK
 from fairseq_xling.text.writer import ResumableFiles
 
 A = TypeVar("A")
@@ -60,59 +62,105 @@ def ordered_map(function: Callable[[A], B], items: Iterable[A], workers: int) ->
 ORDER_DTYPE = np.dtype("<i4")  # whatever the length of a sentence
 _MEMO_WORKERS = 2
 _Blocks = list[tuple[np.ndarray, np.ndarray]]
+_Encoded = tuple[_Blocks, Block, dict[str, int]]  # for each file, of which block, and counts
 
 
 def binarize_mono(
     files: Sequence[Path],
     encoder: TextEncoder,
-    output: Path,
-    work: Path,
+    out: Path,
     name: str,
     workers: int,
     advance: Callable[[int], Any],
 ) -> dict[str, int]:
-    """Write ``output.{bin,idx}``; blank lines are left out. Returns counts for ``meta.json``."""
+    """Write ``out/name.{bin,idx}``; blank lines are left out. Returns counts for ``meta.json``."""
     dtype = best_dtype(encoder.vocab_size)
-    writer = ResumableFiles({output: dtype}, work, name)
-    job = partial(_encode_mono, encoder, dtype)
-    with _remembering([encoder], workers):
-        return _run(writer, job, lambda start: mono_blocks(files, start), workers, advance)
+
+    def encode(block: Block) -> _Encoded:
+        ids, sizes = encoder.encode_block(lines_of(block.sides[0]))
+        kept = sizes > 1
+        ids, sizes = ids[np.repeat(kept, sizes)], sizes[kept]
+        counts = {"sentences": len(sizes), "tokens": len(ids), "unknown": int((ids == UNK).sum())}
+        return [(ids.astype(dtype), sizes)], _without_text(block), counts
+
+    writer = ResumableFiles({out / name: dtype}, out / WORK, name)
+    return _run(writer, encode, partial(mono_blocks, files), [encoder], workers, advance)
+
+
+@dataclass(frozen=True)
+class PairEncoder:
+    """Encodes blocks of parallel text.
+
+    Attributes:
+        alignment: ready links between items of ``unit`` (Pharaoh), read by ``rule``; the number of
+            the first item is ``links_from``.
+        keep_text: whether to keep the lines themselves, too (see `raw_text_block`).
+    """
+
+    pair: Pair
+    encoders: tuple[TextEncoder, TextEncoder]
+    alignment: Path | None
+    unit: str
+    rule: ManyToOne
+    links_from: int
+    keep_text: bool
+
+    def outputs(self, stem: Path) -> dict[Path, np.dtype]:
+        """The files that blocks go to, and the type of each."""
+        dtypes = [best_dtype(encoder.vocab_size) for encoder in self.encoders]
+        sides = [Path(f"{stem}.{lang}") for lang in self.pair]
+        files = dict(zip(sides, dtypes, strict=True))
+        if self.alignment is not None:
+            files |= dict.fromkeys(order_paths(stem, self.pair, self.rule), ORDER_DTYPE)
+        if self.keep_text:  # after all that earlier versions wrote
+            files |= {raw_text_path(stem, lang): RAW_DTYPE for lang in self.pair}
+        return files
+
+    def __call__(self, block: Block) -> _Encoded:
+        encoders = self.encoders
+        lines = [lines_of(data) for data in block.sides[:2]]
+        texts = [e.segment(side) for e, side in zip(encoders, lines, strict=True)]
+        sides = [e.encode_segmented(text) for e, text in zip(encoders, texts, strict=True)]
+        kept = (sides[0][1] > 1) & (sides[1][1] > 1)
+        results: _Blocks = []
+        counts = {"pairs": int(kept.sum()), "dropped": int((~kept).sum())}
+        for lang, encoder, (ids, sizes) in zip(self.pair, encoders, sides, strict=True):
+            ids = ids[np.repeat(kept, sizes)]
+            results.append((ids.astype(best_dtype(encoder.vocab_size)), sizes[kept]))
+            counts[f"tokens {lang}"] = len(ids)
+            counts[f"unknown {lang}"] = int((ids == UNK).sum())
+        if self.alignment is not None:
+            where = str(self.alignment), block.first_line
+            links = parse_pharaoh(block.sides[2], *where, self.links_from)
+            sizes, words = [side[1] - 1 for side in sides], None
+            units, name = sizes, "subword"
+            if align_units[self.unit]:
+                words = [
+                    e.words(text, *side)
+                    for e, text, side in zip(encoders, texts, sides, strict=True)
+                ]
+                units, name = [side.sizes for side in words], "word"
+            check_range(links, *units, *where, name, self.links_from)
+            results += both_orders(self.rule, links, links, *sizes, words, kept)
+        if self.keep_text:
+            results += [raw_text_block(itertools.compress(side, kept)) for side in lines]
+        return results, _without_text(block), counts
 
 
 def binarize_parallel(
-    files: tuple[Path, Path],
-    pair: Pair,
-    encoders: Mapping[str, TextEncoder],
-    stem: Path,
-    work: Path,
+    files: Sequence[Path],
+    encoder: PairEncoder,
+    out: Path,
     name: str,
     workers: int,
     advance: Callable[[int], Any],
-    alignment: Path | None = None,
-    unit: str = "word",
-    rule: ManyToOne = many_to_one[LOWEST],
-    keep_text: bool = False,
-    links_from: int = 0,
 ) -> dict[str, int]:
-    """Write ``stem.<lang>`` of both sides, pairs with an empty side left out, and with a ready
-    ``alignment`` (Pharaoh links between items of ``unit``) also ``stem``'s orders, by ``rule``;
-    with ``keep_text`` also the lines themselves (see `raw_text_block`).
-    """
-    dtypes = [best_dtype(encoders[lang].vocab_size) for lang in pair]
-    outputs = {Path(f"{stem}.{lang}"): dtype for lang, dtype in zip(pair, dtypes, strict=True)}
-    paths = list(files)
-    if alignment is not None:
-        paths.append(alignment)
-        outputs |= {path: ORDER_DTYPE for path in order_paths(stem, pair, rule)}
-    if keep_text:  # after all that earlier versions wrote
-        outputs |= {raw_text_path(stem, lang): RAW_DTYPE for lang in pair}
-    writer = ResumableFiles(outputs, work, name)
-    sides = (encoders[pair[0]], encoders[pair[1]])
-    job = partial(
-        _encode_parallel, sides, pair, unit, rule, alignment, links_from, dtypes, keep_text
-    )
-    with _remembering(sides, workers):
-        return _run(writer, job, lambda start: parallel_blocks(paths, start), workers, advance)
+    """Write ``out/name.<lang>`` of both sides, pairs with an empty side left out, and what else
+    ``encoder`` makes of them. Returns counts for ``meta.json``."""
+    paths = [*files, *([encoder.alignment] if encoder.alignment else [])]
+    writer = ResumableFiles(encoder.outputs(out / name), out / WORK, name)
+    blocks = partial(parallel_blocks, paths)
+    return _run(writer, encoder, blocks, encoder.encoders, workers, advance)
 
 
 def order_paths(stem: Path, pair: Pair, rule: ManyToOne) -> list[Path]:
@@ -124,73 +172,30 @@ def order_paths(stem: Path, pair: Pair, rule: ManyToOne) -> list[Path]:
     return [stem.with_name(f"{split}.{way}.{name}") for way in ways for name in names]
 
 
-@contextmanager
-def _remembering(encoders: Iterable[TextEncoder], workers: int) -> Iterator[None]:
-    """The encoders remember words, unless so many threads would wait for Python's lock."""
+def _run(
+    writer: ResumableFiles,
+    encode: Callable[[Block], _Encoded],
+    blocks_from: Callable[[Any], Iterator[Block]],
+    encoders: Iterable[TextEncoder],
+    workers: int,
+    advance: Callable[[int], Any],
+) -> dict[str, int]:
     with ExitStack() as stack:
+        stack.callback(writer.close)
+        # Encoders remember words, unless so many threads would wait for Python's lock.
         for encoder in encoders if workers <= _MEMO_WORKERS else ():
             stack.enter_context(encoder.remembering())
-        yield
-
-
-def _run(writer: ResumableFiles, job, blocks, workers: int, advance) -> dict[str, int]:
-    try:
         advance(writer.read)
         if not writer.complete:
-            for results, block, counts in ordered_map(job, blocks(writer.position), workers):
+            blocks = blocks_from(writer.position)
+            for results, block, counts in ordered_map(encode, blocks, workers):
                 writer.append(results, block.position, counts, block.bytes)
                 advance(block.bytes)
         return writer.finish()
-    finally:
-        writer.close()
 
 
-def _encode_mono(
-    encoder: TextEncoder, dtype: np.dtype, block: Block
-) -> tuple[_Blocks, Block, dict[str, int]]:
-    ids, sizes = encoder.encode_block(lines_of(block.sides[0]))
-    kept = sizes > 1
-    ids = ids[np.repeat(kept, sizes)]
-    sizes = sizes[kept]
-    counts = {"sentences": len(sizes), "tokens": len(ids), "unknown": int((ids == UNK).sum())}
-    return [(ids.astype(dtype), sizes)], _without_text(block), counts
-
-
-def _encode_parallel(
-    encoders: tuple[TextEncoder, TextEncoder],
-    pair: Pair,
-    unit: str,
-    rule: ManyToOne,
-    alignment: Path | None,
-    links_from: int,
-    dtypes: Sequence[np.dtype],
-    keep_text: bool,
-    block: Block,
-) -> tuple[_Blocks, Block, dict[str, int]]:
-    lines = [lines_of(data) for _, data in zip(encoders, block.sides, strict=False)]
-    texts = [e.segment(side) for e, side in zip(encoders, lines, strict=True)]
-    sides = [e.encode_segmented(text) for e, text in zip(encoders, texts, strict=True)]
-    kept = (sides[0][1] > 1) & (sides[1][1] > 1)
-    results: _Blocks = []
-    counts = {"pairs": int(kept.sum()), "dropped": int((~kept).sum())}
-    for lang, dtype, (ids, sizes) in zip(pair, dtypes, sides, strict=True):
-        results.append((ids[np.repeat(kept, sizes)].astype(dtype), sizes[kept]))
-        counts[f"tokens {lang}"] = len(results[-1][0])
-        counts[f"unknown {lang}"] = int((results[-1][0] == UNK).sum())
-    if alignment is not None:
-        links = parse_pharaoh(block.sides[2], str(alignment), block.first_line, links_from)
-        words = None
-        if align_units[unit].whole_words:
-            words = [
-                e.words(text, *side) for e, text, side in zip(encoders, texts, sides, strict=True)
-            ]
-        sizes = [side[1] - 1 for side in sides]
-        units, name = (sizes, "subword") if words is None else ([w.sizes for w in words], "word")
-        check_range(links, *units, str(alignment), block.first_line, name, links_from)
-        results += both_orders(rule, links, links, sizes[0], sizes[1], words, kept)
-    if keep_text:
-        results += [raw_text_block(itertools.compress(side, kept)) for side in lines]
-    return results, _without_text(block), counts
+def _without_text(block: Block) -> Block:
+    return Block((), block.first_line, block.position, block.bytes)
 
 
 def both_orders(
@@ -249,7 +254,3 @@ def _further(layers: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndar
         depth[row[layer > 0]] = number
     stored = np.arange(len(layers)) < depth[row][:, None]
     return layers.T[stored].astype(ORDER_DTYPE), sizes * depth
-
-
-def _without_text(block: Block) -> Block:
-    return Block((), block.first_line, block.position, block.bytes)

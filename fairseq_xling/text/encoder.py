@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.errors import UserError, well_formed
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.data.folder import (
     SEP,
@@ -70,16 +70,12 @@ class TextEncoder:
         meta = folder.meta
         if lang not in meta["languages"]:
             raise unknown_name(f"language of {data_dir}", lang, meta["languages"])
-        try:
+        with well_formed(
+            f"{folder.path / 'meta.json'}: does not say how the text of {lang!r} is cut into "
+            "pieces; prepare the folder again"
+        ):
             mode, segmentation = str(meta["vocab"]["mode"]), str(meta["segment"][lang])
             whole_words = vocabulary_types[str(meta["settings"]["vocab_type"])].whole_words
-        except UserError:
-            raise
-        except MALFORMED:
-            raise UserError(
-                f"{folder.path / 'meta.json'}: does not say how the text of {lang!r} is cut into "
-                "pieces; prepare the folder again"
-            ) from None
         folder.file(pieces_file(folder.path, mode_of(folder).model_name(lang)).name)
         return cls(data_dir, lang, mode, segmentation, whole_words)
 
@@ -99,12 +95,7 @@ class TextEncoder:
     def encode_segmented(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """``encode_block`` of lines that are already segmented."""
         pieces, sizes = self._pieces.encode(lines)
-        sizes = sizes + 1
-        ids = np.full(len(pieces) + len(sizes), SEP, dtype=np.int64)
-        inside = np.ones(len(ids), dtype=bool)
-        inside[np.cumsum(sizes) - 1] = False
-        ids[inside] = self._table[pieces]
-        return ids, sizes
+        return np.insert(self._table[pieces], np.cumsum(sizes), SEP), sizes + 1
 
     def words(self, texts: Sequence[str], ids: np.ndarray, sizes: np.ndarray) -> Words:
         """The words of segmented ``texts`` in terms of their ids, as `encode_segmented` gives them.
@@ -112,9 +103,8 @@ class TextEncoder:
         Normalisation may cut a word of the text in two (a letter that unfolds to a space and a
         mark) or delete it; words of such lines are encoded one by one to see which ids are whose.
         """
-        inside = np.ones(len(ids), dtype=bool)
-        inside[np.cumsum(sizes) - 1] = False
-        words = Words.from_starts(self.starts_word(ids)[inside], sizes - 1)
+        starts = self.starts_word(np.delete(ids, np.cumsum(sizes) - 1))
+        words = Words.from_starts(starts, sizes - 1)
         expected = np.fromiter((t.count(" ") + 1 if t else 0 for t in texts), np.int64, len(texts))
         odd = {*np.flatnonzero(words.sizes != expected).tolist(), *with_other_space(texts)}
         if not odd:

@@ -120,11 +120,11 @@ def _write(out: Path, texts: Sequence[_Text], number: int) -> dict[str, dict[str
     held: dict[str, dict[str, set[str]]] = {split: defaultdict(set) for split in HELD_OUT}
     for split in HELD_OUT:
         for text in texts:
+            rows = text.chosen[split]
             if split == "valid":
-                text.chosen[split] = {
-                    row for row in text.chosen[split] if not _any_of(row, text, held["test"])
-                }
-            for row in text.chosen[split]:
+                rows = {row for row in rows if not _any_of(row, text, held["test"])}
+            text.chosen[split] = rows
+            for row in rows:
                 for lang, sentence in zip(text.languages, row, strict=True):
                     held[split][lang].add(sentence.casefold())
     return {text.name: _write_text(out, text, held) for text in texts}

@@ -70,9 +70,6 @@ class TextFacts:
     sentences: int
     bytes: int
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) -> TextFacts:
     """Read ``path`` once in pieces and check that it is UTF-8 text.
@@ -86,9 +83,8 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
             and line), has lines that end in a carriage return alone, or has another form than a
             sentence per line.
     """
-    newlines = ended = size = 0
-    blank = rest = 0  # rest: bytes of the line in which the last block ended
-    returns = 0  # carriage returns of that line
+    newlines = size = blank = 0
+    rest = returns = 0  # bytes, and carriage returns, of the line in which the last block ended
     marks = dict.fromkeys(_MARKS, 0)
     decoder = codecs.getincrementaldecoder("utf-8")()
     last = b"\n"
@@ -113,11 +109,13 @@ def scan_text(path: str | Path, advance: Callable[[int], Any] = lambda n: None) 
                 if b"\0" in block:
                     line = newlines + block[: block.index(b"\0")].count(b"\n") + 1
                     raise UserError(f"{path}:{line}: has NUL, which is no text; remove the line")
-                for mark in marks:
-                    if mark in block:
-                        marks[mark] += sum(1 for _ in re.finditer(_MARKS[mark][0], block))
+                for mark in filter(block.__contains__, marks):
+                    marks[mark] += len(re.findall(_MARKS[mark][0], block))
                 newlines += block.count(b"\n")
-                blank += _blank_lines(last + block)
+                # Newlines that follow another one; str.count does not see overlapping matches.
+                both = last + block
+                blank += both.count(b"\n\n")
+                blank += both.replace(b"\n\n", b"\n \n").count(b"\n\n")
                 last = block[-1:]
                 size += len(block)
                 advance(len(block))
@@ -149,13 +147,6 @@ def _check_returns(path: str | Path, line: int, before: int, block: bytes) -> in
     return 0 if b"\n" in block else before
 
 
-def _blank_lines(block: bytes) -> int:
-    """Newlines that directly follow another one; ``block`` begins one byte early."""
-    # str.count does not see overlapping matches, so long runs are split first.
-    total = block.count(b"\n\n")
-    return total + block.replace(b"\n\n", b"\n \n").count(b"\n\n") if total else 0
-
-
 @dataclass
 class Inputs:
     """The contents of the input files.
@@ -173,13 +164,14 @@ def surfaces(sources: Sources) -> dict[str, list[dict[str, Any]]]:
     """Name, size and time of every input file by its role: what tells, without terabytes to read,
     that one has changed.
     """
-    roles = _checked_roles(sources)
-    return {role: [_surface(file) for file in files] for role, files in roles.items()}
-
-
-def _surface(path: Path) -> dict[str, Any]:
-    found = stat_of(path)
-    return {"file": path.name, "bytes": found.st_size, "mtime_ns": found.st_mtime_ns}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for role, files in _checked_roles(sources).items():
+        states = [(file.name, stat_of(file)) for file in files]
+        found[role] = [
+            {"file": name, "bytes": state.st_size, "mtime_ns": state.st_mtime_ns}
+            for name, state in states
+        ]
+    return found
 
 
 def _checked_roles(sources: Sources) -> dict[str, tuple[Path, ...]]:
@@ -260,7 +252,7 @@ def check_lines(sides: Sequence[Path], counts: Sequence[int]) -> None:
 
 def facts_to_json(inputs: Inputs) -> dict[str, Any]:
     """For a work folder: what ``check_inputs`` takes as ``known``."""
-    return {str(path): facts.to_json() for path, facts in inputs.facts.items()}
+    return {str(path): asdict(facts) for path, facts in inputs.facts.items()}
 
 
 def _check_alignment(
@@ -282,7 +274,7 @@ def _check_alignment(
                 f"{file}:{block.first_line + links.row[0]}: `--many-to-one {options.many_to_one}` "
                 "needs links with probabilities, as in 0-0:0.5"
             )
-        if align_units[options.file_unit].whole_words:
+        if align_units[options.file_unit]:
             texts = [lines_of(data) for data in block.sides[1:]]
             for other, lines in zip(others, texts, strict=True):
                 other.see(lines)

@@ -52,18 +52,12 @@ def union(forward: Links, reverse: Links) -> tuple[Links, Links]:
 def grow_diag_final_and(forward: Links, reverse: Links) -> tuple[Links, Links]:
     """grow-diag-final-and: from the intersection, add neighbouring links of the union that cover
     a free item, then links of one direction (forward first) between two free items."""
-    rows, source, target = [], [], []
-    for row, (a, b) in enumerate(zip(_by_row(forward), _by_row(reverse), strict=True)):
-        for i, j in sorted(_grow(a, b)):
-            rows.append(row)
-            source.append(i)
-            target.append(j)
-    links = Links(
-        forward.rows,
-        np.array(rows, dtype=np.int64),
-        np.array(source, dtype=np.int64),
-        np.array(target, dtype=np.int64),
-    )
+    grown = [
+        (row, i, j)
+        for row, (a, b) in enumerate(zip(_by_row(forward), _by_row(reverse), strict=True))
+        for i, j in sorted(_grow(a, b))
+    ]
+    links = Links(forward.rows, *np.array(grown, dtype=np.int64).reshape(-1, 3).T)
     return _both(_keys(links, *_extent(forward, reverse)), forward, reverse)
 
 
@@ -100,9 +94,7 @@ def _grow(forward: list[tuple[int, int]], reverse: list[tuple[int, int]]) -> set
 
 def _by_row(links: Links) -> list[list[tuple[int, int]]]:
     rows: list[list[tuple[int, int]]] = [[] for _ in range(links.rows)]
-    for row, i, j in zip(
-        links.row.tolist(), links.source.tolist(), links.target.tolist(), strict=True
-    ):
+    for row, i, j in np.stack([links.row, links.source, links.target], axis=1).tolist():
         rows[row].append((i, j))
     return rows
 
@@ -113,8 +105,8 @@ def _keys(links: Links, height: int, width: int) -> np.ndarray:
 
 
 def _extent(forward: Links, reverse: Links) -> tuple[int, int]:
-    height = max((int(x.source.max(initial=0)) for x in (forward, reverse)), default=0) + 1
-    width = max((int(x.target.max(initial=0)) for x in (forward, reverse)), default=0) + 1
+    height = max(int(x.source.max(initial=0)) for x in (forward, reverse)) + 1
+    width = max(int(x.target.max(initial=0)) for x in (forward, reverse)) + 1
     return height, width
 
 
@@ -154,10 +146,6 @@ many_to_one: Registry[ManyToOne] = Registry("rule")
 LOWEST = "lowest"
 
 
-def _lowest(links: Links, sizes: np.ndarray) -> np.ndarray:
-    return order_of(links, sizes)[None]
-
-
 def _last(links: Links, sizes: np.ndarray) -> np.ndarray:
     return _ranked(links, sizes, -np.arange(len(links.row)))[:1]
 
@@ -183,16 +171,15 @@ def _ranked(links: Links, sizes: np.ndarray, *keys: np.ndarray) -> np.ndarray:
     item = (np.cumsum(sizes) - sizes)[links.row] + links.target
     chosen = np.lexsort((*keys, item))
     item = item[chosen]
-    number = np.arange(len(item))
-    first = np.searchsorted(item, item)  # where the links of the same item begin
-    rank = number - first
+    # After so many others of the same item.
+    rank = np.arange(len(item)) - np.searchsorted(item, item)
     layers = np.zeros((int(rank.max(initial=0)) + 1, int(sizes.sum())), dtype=np.int64)
     layers[rank, item] = links.source[chosen] + 1
     return layers
 
 
 for _name, _rule in {
-    LOWEST: ManyToOne(_lowest),
+    LOWEST: ManyToOne(lambda links, sizes: order_of(links, sizes)[None]),
     "highest": ManyToOne(_highest, needs_probability=True),
     "last": ManyToOne(_last),
     "mean": ManyToOne(_all, several=True),

@@ -9,26 +9,19 @@ Y)).
 import codecs
 import logging
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import Registry
 
-
-@dataclass(frozen=True)
-class AlignUnit:
-    """A unit; with ``whole_words``, links must be spread over the pieces of each word."""
-
-    name: str
-    whole_words: bool
-
-
-align_units: Registry[AlignUnit] = Registry("alignment unit")
-for _unit in (AlignUnit("subword", whole_words=False), AlignUnit("word", whole_words=True)):
-    align_units.register(_unit.name)(_unit)
-
+# Whether a unit is whole words: links must then be spread over the pieces of each.
+align_units: Registry[bool] = Registry("alignment unit")
+align_units.register("subword")(False)
+align_units.register("word")(True)
 
 logger = logging.getLogger(__name__)
 
@@ -125,10 +118,14 @@ def format_pharaoh(links: Links) -> bytes:
     >>> format_pharaoh(parse_pharaoh(b"0-0 2-1\\n\\n1-0\\n", ""))
     b'0-0 2-1\\n\\n1-0\\n'
     """
-    texts = [f"{i}-{j}" for i, j in zip(links.source.tolist(), links.target.tolist(), strict=True)]
-    ends = np.cumsum(np.bincount(links.row, minlength=links.rows)).tolist()
-    starts = [0, *ends][:-1]
-    return "".join(" ".join(texts[a:b]) + "\n" for a, b in zip(starts, ends, strict=True)).encode()
+    texts = (f"{i}-{j}" for i, j in zip(links.source.tolist(), links.target.tolist(), strict=True))
+    return joined_lines(texts, np.bincount(links.row, minlength=links.rows))
+
+
+def joined_lines(texts: Iterable[str], counts: np.ndarray) -> bytes:
+    """Lines of ``counts`` (n,) texts each, with spaces between them."""
+    texts = iter(texts)
+    return "".join(" ".join(islice(texts, count)) + "\n" for count in counts.tolist()).encode()
 
 
 def check_range(
@@ -228,17 +225,14 @@ def expand_order(order: np.ndarray, source: Words, target: Words) -> np.ndarray:
     [3, 1, 2, 2]
     """
     word = np.repeat(np.arange(len(target.lengths)), target.lengths)
-    nth = np.arange(len(word)) - np.repeat(
-        np.cumsum(target.lengths) - target.lengths, target.lengths
-    )
+    nth = np.arange(len(word)) - (np.cumsum(target.lengths) - target.lengths)[word]
     partner = source.offsets[target.row[word]] + order[word] - 1
     linked = order[word] > 0
     linked[linked] = source.lengths[partner[linked]] > 0
     partner = partner[linked]
     result = np.zeros(len(word), dtype=np.int64)
-    result[linked] = (
-        source.first[partner] + np.minimum(nth[linked], source.lengths[partner] - 1) + 1
-    )
+    inside = np.minimum(nth[linked], source.lengths[partner] - 1)
+    result[linked] = source.first[partner] + inside + 1
     return result
 
 
@@ -250,10 +244,4 @@ def with_end(order: np.ndarray, source_sizes: np.ndarray, target_sizes: np.ndarr
     >>> with_end(np.array([1, 0, 2]), np.array([4, 2]), np.array([2, 1])).tolist()
     [1, 0, 5, 2, 3]
     """
-    ends = np.cumsum(target_sizes + 1) - 1
-    result = np.zeros(len(order) + len(ends), dtype=np.int64)
-    inside = np.ones(len(result), dtype=bool)
-    inside[ends] = False
-    result[inside] = order
-    result[ends] = source_sizes + 1
-    return result
+    return np.insert(order, np.cumsum(target_sizes), source_sizes + 1)

@@ -100,15 +100,12 @@ def parse_segmentation(texts: Sequence[str], languages: Sequence[str]) -> dict[s
         lang, equals, name = text.partition("=")
         if not equals:
             raise UserError(f"`--segment` must look like zh=char, got {text!r}")
-        if lang not in languages:
-            raise UserError(
-                f"`--segment` {text}: {unknown_name('language', lang, list(languages))}"
-            )
+        with about(f"`--segment` {text}"):
+            if lang not in languages:
+                raise unknown_name("language", lang, list(languages))
+            if name not in segmentations:
+                raise unknown_name("segmentation", name, list(segmentations))
         if lang in chosen:
             raise UserError(f"`--segment` names language {lang!r} twice")
-        if name not in segmentations:
-            raise UserError(
-                f"`--segment` {text}: {unknown_name('segmentation', name, list(segmentations))}"
-            )
         chosen[lang] = name
     return {lang: chosen.get(lang, "pre") for lang in languages}

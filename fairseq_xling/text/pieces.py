@@ -302,10 +302,6 @@ class Pieces:
             for line, pieces in zip(lines, found, strict=True)
         ]
 
-    def count(self, lines: Iterable[str]) -> np.ndarray:
-        """How often each piece occurs in ``lines`` (len(self),) int64."""
-        return count_pieces(self, lines)
-
 
 def open_model(model: bytes) -> tuple[Any, list[str]]:
     """A sentencepiece model and its pieces.

@@ -6,7 +6,7 @@ complete.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +23,7 @@ from fairseq_xling.text import state
 from fairseq_xling.text.aligners import Aligner, aligners
 from fairseq_xling.text.alignment import PairAligner
 from fairseq_xling.text.anchors import collect_anchors, write_anchors
-from fairseq_xling.text.binarize import binarize_mono, binarize_parallel
+from fairseq_xling.text.binarize import PairEncoder, binarize_mono, binarize_parallel
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.held_out import described, hold_out
 from fairseq_xling.text.inputs import Inputs, check_inputs, facts_to_json, fingerprint
@@ -60,8 +60,7 @@ def prepare(
         return read_json(out / "meta.json")
     known = None if overwrite else state.known_facts(out)
     checked = check_inputs(sources, options, known)
-    with state.writing(out, overwrite):
-        state.start(out, settings, inputs, facts_to_json(checked))
+    with state.writing(out, settings, inputs, facts_to_json(checked), overwrite):
         held = None
         if options.held_out:
             with _clean_after_bad_input(out):
@@ -69,7 +68,6 @@ def prepare(
         maker = FolderMaker(out, sources, checked, options, workers)
         maker.held_out = held
         write_folder(out, maker, settings, inputs)
-    shutil.rmtree(out / state.WORK, ignore_errors=True)
     return read_json(out / "meta.json")
 
 
@@ -117,10 +115,8 @@ def check_settings(sources: Sources, options: PrepareOptions) -> None:
 
 def to_align(sources: Sources) -> list[Pair]:
     """Pairs with text that no ready alignment covers."""
-    missing = [
-        pair for (split, pair) in sources.parallel if (split, pair) not in sources.alignments
-    ]
-    return list(dict.fromkeys(missing))
+    missing = [key for key in sources.parallel if key not in sources.alignments]
+    return list(dict.fromkeys(pair for _, pair in missing))
 
 
 class FolderMaker:
@@ -150,12 +146,13 @@ class FolderMaker:
             lang: TextEncoder(self.out, lang, options.vocab, options.segment[lang], whole_words)
             for lang in options.languages
         }
-        mono = self._mono()
-        parallel = self._parallel()
+        mono, parallel = self._mono(), self._parallel()
         with _clean_after_bad_input(self.out):
             self._refuse_blank(mono, parallel)
         self._align(parallel)
-        anchors = self._anchors()
+        entries, anchors = collect_anchors(self.inputs.dictionaries, self.encoders)
+        for lang, pairs in entries.items():
+            write_anchors(self.out / f"anchors.{lang}.json", pairs)
         mode = modes[options.vocab]()
         names = {lang: mode.dictionary_name(lang) for lang in options.languages}
         sizes = {name: self.encoders[lang].vocab_size for lang, name in names.items()}
@@ -209,52 +206,42 @@ class FolderMaker:
     def _mono(self) -> dict[str, dict[str, Any]]:
         result: dict[str, dict[str, Any]] = {}
         for (split, lang), files in _in_order(self.sources.mono):
-            name = f"mono/{split}.{lang}"
-            total = sum(self.inputs.facts[file].bytes for file in files)
+            name, total = f"mono/{split}.{lang}", self._bytes(files)
             with progress(total, name) as bar:
                 result.setdefault(split, {})[lang] = binarize_mono(
-                    files,
-                    self.encoders[lang],
-                    self.out / name,
-                    self.work,
-                    name,
-                    self.workers,
-                    bar.update,
+                    files, self.encoders[lang], self.out, name, self.workers, bar.update
                 )
         return result
 
     def _parallel(self) -> dict[str, dict[str, Any]]:
         result: dict[str, dict[str, Any]] = {}
+        options = self.options
         for (split, pair), files in _in_order(self.sources.parallel):
             key = "-".join(pair)
-            name = f"parallel/{split}.{key}"
-            total = sum(self.inputs.facts[file].bytes for file in files)
-            alignment = self.sources.alignments.get((split, pair))
+            name, total = f"parallel/{split}.{key}", self._bytes(files)
+            encoder = PairEncoder(
+                pair,
+                (self.encoders[pair[0]], self.encoders[pair[1]]),
+                self.sources.alignments.get((split, pair)),
+                options.file_unit,
+                many_to_one[options.many_to_one],
+                options.links_from,
+                keep_text=split != "train",
+            )
             # A link beyond the subwords of its sentence is detected only once these are known.
             with _clean_after_bad_input(self.out), progress(total, name) as bar:
-                counts = binarize_parallel(
-                    files,
-                    pair,
-                    self.encoders,
-                    self.out / name,
-                    self.work,
-                    name,
-                    self.workers,
-                    bar.update,
-                    alignment,
-                    self.options.file_unit,
-                    many_to_one[self.options.many_to_one],
-                    keep_text=split != "train",
-                    links_from=self.options.links_from,
-                )
+                counts = binarize_parallel(files, encoder, self.out, name, self.workers, bar.update)
             result.setdefault(split, {})[key] = {
                 "pairs": counts.get("pairs", 0),
                 "dropped": counts.get("dropped", 0),
                 "tokens": {lang: counts.get(f"tokens {lang}", 0) for lang in pair},
                 "unknown": {lang: counts.get(f"unknown {lang}", 0) for lang in pair},
-                "orders": [key, "-".join(pair[::-1])] if alignment else [],
+                "orders": [key, "-".join(pair[::-1])] if encoder.alignment else [],
             }
         return result
+
+    def _bytes(self, files: Sequence[Path]) -> int:
+        return sum(self.inputs.facts[file].bytes for file in files)
 
     def _align(self, parallel: dict[str, dict[str, Any]]) -> None:
         aligner = aligners[self.options.aligner]()
@@ -278,12 +265,6 @@ class FolderMaker:
                 job.write_orders(links, rule, ready, bar.update)
             for split in splits:
                 parallel[split][key]["orders"] = [key, "-".join(pair[::-1])]
-
-    def _anchors(self) -> dict[str, int]:
-        anchors, counts = collect_anchors(self.inputs.dictionaries, self.encoders)
-        for lang, entries in anchors.items():
-            write_anchors(self.out / f"anchors.{lang}.json", entries)
-        return counts
 
 
 @contextmanager
@@ -320,9 +301,8 @@ def summary(out: str | Path, meta: dict[str, Any]) -> str:
     for split, pairs in meta["parallel"].items():
         for pair, counts in pairs.items():
             tokens, unknown = sum(counts["tokens"].values()), sum(counts["unknown"].values())
-            dropped = f", {counts['dropped']:,} with an empty side left out" * bool(
-                counts["dropped"]
-            )
+            dropped = f", {counts['dropped']:,} with an empty side left out"
+            dropped = dropped if counts["dropped"] else ""
             aligned = ", aligned both ways" if counts["orders"] else ", not aligned"
             rows.append(
                 f"  parallel/{split}.{pair}: {counts['pairs']:,} pairs, {tokens:,} tokens"

@@ -49,12 +49,8 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
 }
 _STRIP = {"type": "Strip", "strip_left": True, "strip_right": True}
 _ENDS = r"\A +| +\z"
-_METASPACE = {
-    "type": "Metaspace",
-    "replacement": WORD_MARK,
-    "prepend_scheme": "always",
-    "split": True,
-}
+_METASPACE = {"type": "Metaspace", "replacement": WORD_MARK}
+_METASPACE |= {"prepend_scheme": "always", "split": True}
 _BPE, _WORD = 2, 3  # model types of sentencepiece; 1 is unigram
 _CHECKED = 200  # lines
 
@@ -138,20 +134,10 @@ def _sentencepiece(
     numbers = {piece: id_of(piece) for piece in scores}
     kind = model_part(model, 2, 3)
     unknown = SPECIAL_SYMBOLS[UNK]
-    if kind == _WORD:
-        known = {
-            "type": "WordLevel",
-            "vocab": _vocabulary(numbers, symbols, unknown),
-            "unk_token": unknown,
-        }
-    elif kind == _BPE:
-        known = {
-            "type": "BPE",
-            "vocab": _vocabulary(numbers, symbols, unknown),
-            "merges": _merges(scores),
-            "unk_token": unknown,
-            "fuse_unk": True,
-        }
+    if kind in (_WORD, _BPE):
+        known = {"vocab": _vocabulary(numbers, symbols, unknown), "unk_token": unknown}
+        merged = {"type": "BPE", "merges": _merges(scores), "fuse_unk": True}
+        known |= {"type": "WordLevel"} if kind == _WORD else merged
     else:
         # A filler is never found: it contains a space.
         listed = [[_filler(symbol), 0.0] for symbol in symbols]
@@ -163,14 +149,9 @@ def _sentencepiece(
         known = {"type": "Unigram", "unk_id": UNK, "vocab": listed, "byte_fallback": False}
     normalizer = []
     if charsmap := model_part(model, 3, 2):
-        normalizer = [
-            {
-                "type": "Precompiled",
-                "precompiled_charsmap": base64.b64encode(charsmap).decode("ascii"),
-            },
-            _replace(" {2,}", " "),
-            _STRIP,
-        ]
+        table = base64.b64encode(charsmap).decode("ascii")
+        table = {"type": "Precompiled", "precompiled_charsmap": table}
+        normalizer = [table, _replace(" {2,}", " "), _STRIP]
     return {
         "added_tokens": [_added(name, number) for number, name in enumerate(SPECIAL_SYMBOLS)],
         "normalizer": normalizer,
@@ -212,18 +193,15 @@ def _imported(
     else:
         numbers = {token: number_of(number) for token, number in model["vocab"].items()}
         model["vocab"] = _vocabulary(numbers, symbols, model.get("unk_token"))
-    theirs = {int(token["id"]): token for token in content.get("added_tokens") or []}
-    names = {number: token["content"] for number, token in theirs.items()}
     vocabulary = file["tokenizer"]["model"]["vocab"]
-    listed = (
-        ((piece, n) for n, (piece, _) in enumerate(vocabulary))
-        if isinstance(vocabulary, list)
-        else vocabulary.items()
-    )
-    names = {**{number: token for token, number in listed}, **names}
-    added = {
-        number_of(number): {**token, "id": number_of(number)} for number, token in theirs.items()
-    }
+    if isinstance(vocabulary, list):
+        names = {number: piece for number, (piece, _) in enumerate(vocabulary)}
+    else:
+        names = {number: token for token, number in vocabulary.items()}
+    added = {}
+    for token in content.get("added_tokens") or []:
+        names[int(token["id"])], ours = token["content"], number_of(int(token["id"]))
+        added[ours] = {**token, "id": ours}
     for number, token in names.items():
         if spelt[number] in specials:
             added.setdefault(number_of(number), _added(token, number_of(number)))

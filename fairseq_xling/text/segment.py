@@ -23,8 +23,6 @@ from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.registry import Registry
 
 Cut = Callable[[Sequence[str]], list[str]]
-Join = Callable[[str], str]
-Check = Callable[[], object]
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ class Segmentation:
     """
 
     cut: Cut
-    join: Join
-    check: Check
+    join: Callable[[str], str] = str
+    check: Callable[[], object] = lambda: None
 
     def __call__(self, lines: Sequence[str]) -> list[str]:
         return self.cut(lines)
@@ -49,21 +47,11 @@ logger = logging.getLogger(__name__)
 segmentations: Registry[Segmentation] = Registry("segmentation")
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
-def _needs_nothing() -> None:
-    pass
-
-
-def segmentation(
-    name: str, join: Join = _as_it_is, check: Check = _needs_nothing
-) -> Callable[[Cut], Cut]:
-    """Registers the function below as `Segmentation` ``name``."""
+def segmentation(name: str, **how: Any) -> Callable[[Cut], Cut]:
+    """Registers the function below as the `Segmentation` ``name``, with ``join`` or ``check``."""
 
     def add(cut: Cut) -> Cut:
-        segmentations.register(name)(Segmentation(cut, join, check))
+        segmentations.register(name)(Segmentation(cut, **how))
         return cut
 
     return add
@@ -239,17 +227,15 @@ def moses(lang: str, lines: Sequence[str]) -> list[str]:
     """
     tokenizer, cut_off = _moses(lang), _CUT_OFF.get(lang)
 
-    def once(line: str) -> str:
-        joined = line if cut_off is None else cut_off.sub("", line)
-        words = tokenizer.tokenize(joined, return_str=True, escape=False)
-        return " ".join(words.split())
+    def cut(line: str) -> str:
+        while True:
+            joined = line if cut_off is None else cut_off.sub("", line)
+            words = tokenizer.tokenize(joined, return_str=True, escape=False).split()
+            before, line = line, " ".join(words)
+            if line == before:
+                return line
 
-    def whole(line: str) -> str:
-        while (cut := once(line)) != line:
-            line = cut
-        return line
-
-    return [whole(line) for line in pre(lines)]
+    return [cut(line) for line in pre(lines)]
 
 
 for _lang in MOSES_LANGUAGES:

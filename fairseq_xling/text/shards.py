@@ -8,14 +8,13 @@ Every shard has a contiguous range of lines of every training text, as long as t
 one line, so that continuous text stays continuous. Only where the ranges begin is kept.
 """
 
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairseq_xling.core.errors import MALFORMED, UserError
+from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, open_binary, read_json, sha256, write_json
 from fairseq_xling.core.progress import progress
 from fairseq_xling.data.meta import check_file
@@ -81,10 +80,9 @@ def _check_lines(lines: int, shards: int, file: Path) -> None:
 
 def _first_lines(path: Path, most: int) -> int:
     """How many lines a file has; ``most`` or more stands for any larger number."""
-    lines, last = 0, b"\n"
-    with open_binary(path) as file:
-        while lines < most and (block := file.read(BLOCK_BYTES)):
-            lines, last = lines + block.count(b"\n"), block[-1:]
+    lines, last, blocks = 0, b"\n", _blocks(path)
+    while lines < most and (block := next(blocks, b"")):
+        lines, last = lines + block.count(b"\n"), block[-1:]
     return lines + (last != b"\n")
 
 
@@ -104,7 +102,7 @@ def _cut(
     for place, (file, count) in enumerate(zip(files, lines, strict=True), start=number):
         inside = [n - before for n in borders if before < n < before + count]
         ends = [0, *inside, count]
-        size = facts[file].bytes if file in facts else _size(file)
+        size = facts[file].bytes if file in facts else sum(map(len, _blocks(file)))
         offsets = [0, *line_offsets(file, inside), size]
         for k in range(len(ends) - 1):
             shard = int(np.searchsorted(borders, before + ends[k], side="right")) - 1
@@ -116,28 +114,23 @@ def _cut(
 def line_offsets(path: Path, numbers: Sequence[int]) -> list[int]:
     """The bytes of the first n lines of ``path`` (unpacked), for each of ``numbers``, ascending."""
     found: list[int] = []
-    wanted, lines, offset = np.array(numbers, dtype=np.int64), 0, 0
-    with open_binary(path) as file:
-        while len(found) < len(wanted):
-            block = file.read(BLOCK_BYTES)
-            if not block:
-                raise UserError(f"{path}: has only {lines} whole lines; it changed meanwhile")
-            count = block.count(b"\n")
-            here = wanted[len(found) :]
-            here = here[here <= lines + count] - lines
-            if len(here):
-                ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
-                found += (ends[here - 1] + 1 + offset).tolist()
-            lines, offset = lines + count, offset + len(block)
+    wanted, lines, offset, blocks = np.array(numbers, dtype=np.int64), 0, 0, _blocks(path)
+    while len(found) < len(wanted):
+        if not (block := next(blocks, b"")):
+            raise UserError(f"{path}: has only {lines} whole lines; it changed meanwhile")
+        count, here = block.count(b"\n"), wanted[len(found) :]
+        here = here[here <= lines + count] - lines
+        if len(here):
+            ends = np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
+            found += (ends[here - 1] + 1 + offset).tolist()
+        lines, offset = lines + count, offset + len(block)
     return found
 
 
-def _size(path: Path) -> int:
-    size = 0
+def _blocks(path: Path) -> Iterator[bytes]:
     with open_binary(path) as file:
         while block := file.read(BLOCK_BYTES):
-            size += len(block)
-    return size
+            yield block
 
 
 def section_sources(sources: Sources, cut: Sections, with_rest: bool) -> tuple[Sources, Any]:
@@ -226,16 +219,14 @@ def prepare_models(
     surface = surfaces(sources)
     checked = check_inputs(sources, options, None if overwrite else state.known_facts(out))
     cuts = cut_text(sources, checked.facts, shards)
-    with state.writing(out, overwrite):
-        state.start(out, settings, inputs, facts_to_json(checked))
-        record = {"cuts": cuts, "facts": facts_to_json(checked), "surfaces": surface}
-        write_json(out / _CUTS, record)
+    found = facts_to_json(checked)
+    with state.writing(out, settings, inputs, found, overwrite):
+        write_json(out / _CUTS, {"cuts": cuts, "facts": found, "surfaces": surface})
         sampled, facts = _sampled(out / state.WORK, sources, checked, options, align_sample)
         here = Inputs({**checked.facts, **facts}, {})
         maker = _ModelMaker(out, sampled, here, options, workers)
         maker.learns_from = sources
         write_folder(out, maker, settings, inputs)
-    shutil.rmtree(out / state.WORK, ignore_errors=True)
 
 
 def prepare_shard(
@@ -261,23 +252,18 @@ def prepare_shard(
     checked = check_inputs(sources, options, record["facts"])
     mine, facts = section_sources(sources, record["cuts"][number], with_rest=number == 0)
     here = Inputs({**checked.facts, **facts}, checked.dictionaries)
-    with state.writing(out, overwrite):
-        state.start(out, settings, inputs, None)
+    with state.writing(out, settings, inputs, None, overwrite):
         maker = _ShardMaker(out, models, mine, here, options, workers)
         write_folder(out, maker, settings, inputs)
-    shutil.rmtree(out / state.WORK, ignore_errors=True)
 
 
 def _record(models: Path) -> dict[str, Any]:
     if not (models / "meta.json").is_file():
         raise UserError(f"{models}: is not finished; the step `{MODELS}` makes it")
     record = read_json(models / _CUTS)
-    try:
-        if {"cuts", "facts", "surfaces"} <= set(record):
-            return record
-    except MALFORMED:
-        pass
-    raise UserError(f"{models / _CUTS}: damaged; repeat with `--overwrite`")
+    if not isinstance(record, dict) or not {"cuts", "facts", "surfaces"} <= set(record):
+        raise UserError(f"{models / _CUTS}: damaged; repeat with `--overwrite`")
+    return record
 
 
 def _sampled(

@@ -1,8 +1,9 @@
 """The text files of a data folder: named one by one, or found in a folder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling.core.dataset_folders import files_of
 from fairseq_xling.core.errors import UserError, about
@@ -71,38 +72,52 @@ def parse_sources(
             without its parallel text, or neither training text nor a tokenizer for some language.
     """
     named = Sources()
-    for text in mono:
-        key, named_files = _split_option("--mono", text, "train.en=FILE[,FILE...]")
-        files = tuple(file for name in named_files for file in files_of(name))
-        split, lang = _split_key("--mono", key)
-        _check_language("--mono", key, lang, languages)
-        _add("--mono", named.mono, (split, lang), files, key)
-    for text in parallel:
-        key, files = _split_option("--parallel", text, "train.en-de=FILE_EN,FILE_DE")
+
+    def read(
+        option: str, texts: Sequence[str], form: str, table: dict, splits: bool, pairs: bool = True
+    ) -> Iterator[tuple[str, Any, tuple[Path, ...]]]:
+        """How messages begin, the key in ``table`` and the files of each text."""
+        for text in texts:
+            key, equals, names = text.partition("=")
+            files = tuple(Path(name) for name in names.split(",") if name)
+            if not equals or not files:
+                raise UserError(f"`{option}` must look like {form}, got {text!r}")
+            what, split, name = f"`{option}` {key}", "train", key
+            if splits and ("." in key or is_split(key)):  # else it is training text
+                split, _, name = key.partition(".")
+                check_split(what, split)
+            with about(what):
+                own: Any = parse_pair(name) if pairs else name
+            for lang in own if pairs else (own,):
+                if lang not in languages:
+                    raise UserError(f"{what}: {unknown_name('language', lang, list(languages))}")
+            place = (split, own) if splits else own
+            if place in table:
+                raise UserError(f"{what} is given twice")
+            yield what, place, files
+
+    form = "train.en=FILE[,FILE...]"
+    for _, key, files in read("--mono", mono, form, named.mono, True, pairs=False):
+        named.mono[key] = tuple(file for name in files for file in files_of(name))
+    form = "train.en-de=FILE_EN,FILE_DE"
+    for what, key, files in read("--parallel", parallel, form, named.parallel, True):
         if len(files) != 2:
-            raise UserError(f"`--parallel` {key} needs two files, got {len(files)}")
-        a, b = (_whole("--parallel", key, file) for file in files)
+            raise UserError(f"{what} needs two files, got {len(files)}")
+        a, b = (_whole(what, file) for file in files)
         if same_place(a, b):
-            raise UserError(f"`--parallel` {key} needs a file for each side, got {a} twice")
-        split, name = _split_key("--parallel", key)
-        pair = _pair("--parallel", key, name, languages)
-        if (split, pair[::-1]) in named.parallel:
-            raise UserError(f"`--parallel` {key} is given twice (the other way round)")
-        _add("--parallel", named.parallel, (split, pair), (a, b), key)
-    for text in alignment:
-        key, files = _split_option("--alignment", text, "train.en-de=FILE")
-        split, name = _split_key("--alignment", key)
-        pair = _pair("--alignment", key, name, languages)
-        _add("--alignment", named.alignments, (split, pair), _only("--alignment", key, files), key)
-    for text in dictionary:
-        key, files = _split_option("--dictionary", text, "en-de=FILE")
-        pair = _pair("--dictionary", key, key, languages)
-        _add("--dictionary", named.dictionaries, pair, _only("--dictionary", key, files), key)
-    for text in tokenizer:
-        key, files = _split_option("--tokenizer", text, "en=FOLDER")
-        _check_language("--tokenizer", key, key, languages)
-        file = tokenizer_file(_only("--tokenizer", key, files), key)
-        _add("--tokenizer", named.tokenizers, key, file, key)
+            raise UserError(f"{what} needs a file for each side, got {a} twice")
+        if (key[0], key[1][::-1]) in named.parallel:
+            raise UserError(f"{what} is given twice (the other way round)")
+        named.parallel[key] = a, b
+    form = "train.en-de=FILE"
+    for what, key, files in read("--alignment", alignment, form, named.alignments, True):
+        named.alignments[key] = _only(what, files)
+    form = "en-de=FILE"
+    for what, key, files in read("--dictionary", dictionary, form, named.dictionaries, False):
+        named.dictionaries[key] = _only(what, files)
+    form = "en=FOLDER"
+    for what, key, files in read("--tokenizer", tokenizer, form, named.tokenizers, False, False):
+        named.tokenizers[key] = tokenizer_file(_only(what, files), key)
     found = find_sources(folder, languages) if folder is not None else Sources()
     for (split, pair), sides in found.parallel.items():
         if (split, pair[::-1]) not in named.parallel:
@@ -144,7 +159,8 @@ def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
         raise UserError(f"`--from` must be a folder, got {folder}")
     found = Sources()
     pairs = [(a, b) for a in languages for b in languages if a != b]
-    for split in _splits_in(folder):
+    files = (file for part in ("mono", "parallel") for file in (folder / part).glob("*"))
+    for split in in_order(filter(is_split, {file.name.partition(".")[0] for file in files})):
         for lang in languages:
             if file := _existing(folder / "mono" / f"{split}.{lang}.txt"):
                 found.mono[split, lang] = (file,)
@@ -166,63 +182,22 @@ def find_sources(folder: str | Path, languages: Sequence[str]) -> Sources:
     return found
 
 
-def _splits_in(folder: Path) -> list[str]:
-    files = (file for part in ("mono", "parallel") for file in (folder / part).glob("*"))
-    return in_order(filter(is_split, {file.name.partition(".")[0] for file in files}))
-
-
 def _existing(path: str | Path) -> Path | None:
     paths = (Path(f"{path}{packed}") for packed in ("", ".gz", ".xz"))
     return next((path for path in paths if path.is_file()), None)
 
 
-def _split_option(option: str, text: str, form: str) -> tuple[str, tuple[Path, ...]]:
-    key, equals, names = text.partition("=")
-    files = tuple(Path(name) for name in names.split(",") if name)
-    if not equals or not files:
-        raise UserError(f"`{option}` must look like {form}, got {text!r}")
-    return key, files
-
-
-def _split_key(option: str, key: str) -> tuple[str, str]:
-    """The split and the rest of a key; a language, or pair, alone is of training text."""
-    split, dot, rest = key.partition(".")
-    if not dot and not is_split(split):
-        split, rest = "train", key
-    return check_split(f"`{option}` {key}", split), rest
-
-
-def _pair(option: str, key: str, name: str, languages: Sequence[str]) -> Pair:
-    with about(f"`{option}` {key}"):
-        pair = parse_pair(name)
-    for lang in pair:
-        _check_language(option, key, lang, languages)
-    return pair
-
-
-def _check_language(option: str, key: str, lang: str, languages: Sequence[str]) -> None:
-    if lang not in languages:
-        raise UserError(f"`{option}` {key}: {unknown_name('language', lang, list(languages))}")
-
-
-def _only(option: str, key: str, files: tuple[Path, ...]) -> Path:
+def _only(what: str, files: tuple[Path, ...]) -> Path:
     if len(files) != 1:
-        raise UserError(f"`{option}` {key} needs one file, got {len(files)}")
-    return _whole(option, key, files[0])
+        raise UserError(f"{what} needs one file, got {len(files)}")
+    return _whole(what, files[0])
 
 
-def _whole(option: str, key: str, path: Path) -> Path:
+def _whole(what: str, path: Path) -> Path:
     """The one file of ``path``, which may be a folder of Hugging Face's datasets."""
     files = files_of(path)
     if len(files) != 1:
         raise UserError(
-            f"`{option}` {key} needs one file, got {len(files)} in {path}; save it with "
-            "`num_shards=1`"
+            f"{what} needs one file, got {len(files)} in {path}; save it with `num_shards=1`"
         )
     return files[0]
-
-
-def _add(option: str, table: dict, key: object, value: object, name: str) -> None:
-    if key in table:
-        raise UserError(f"`{option}` {name} is given twice")
-    table[key] = value

@@ -106,29 +106,12 @@ def start_anew(out: Path) -> None:
             remove(path)
 
 
-@contextlib.contextmanager
-def unread(out: Path) -> Iterator[None]:
-    """Keep trainings from beginning to read a finished folder that is to be replaced.
-
-    Raises:
-        UserError: if one is reading it. (Its maps would keep the old files, but a resumed training
-            would silently continue on other text.)
-    """
-    meta = out / "meta.json"
-    taken = f"{out}: a training reads this folder; wait for its end, or choose another folder"
-    with exclusive(meta, taken) if meta.is_file() else contextlib.nullcontext():
-        yield
-
-
 def clear(out: Path) -> None:
     """Remove everything that `prepare` writes, and nothing else."""
     start_anew(out)
     shutil.rmtree(out / WORK, ignore_errors=True)
-    for folder in (
-        *out.glob("aligner/*"),
-        *map(out.joinpath, ("aligner", *_FOLDERS, "held-out")),
-        out,
-    ):
+    named = map(out.joinpath, ("aligner", *_FOLDERS, "held-out"))
+    for folder in (*out.glob("aligner/*"), *named, out):
         with contextlib.suppress(OSError):  # absent, or not empty
             folder.rmdir()
 
@@ -153,16 +136,26 @@ def locked(out: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def writing(out: Path, overwrite: bool) -> Iterator[None]:
-    """`locked`, and with ``overwrite`` `unread` and without what was there."""
-    with unread(out) if overwrite else contextlib.nullcontext(), locked(out):
+def writing(
+    out: Path, settings: dict[str, Any], inputs: dict[str, Any], facts: Any, overwrite: bool
+) -> Iterator[None]:
+    """`locked` and `start`; with ``overwrite`` without what was there. In the end, what is only
+    needed to resume is removed.
+
+    Raises:
+        UserError: if a training is reading a folder that is to be replaced. (Its maps would keep
+            the old files, but a resumed training would silently continue on other text.)
+    """
+    meta, unread = out / "meta.json", contextlib.nullcontext()
+    if overwrite and meta.is_file():  # nor may one begin to read it
+        taken = f"{out}: a training reads this folder; wait for its end, or choose another folder"
+        unread = exclusive(meta, taken)
+    with unread, locked(out):
         if overwrite:
             start_anew(out)
+        start(out, settings, inputs, facts)
         yield
-
-
-def _brief(value: Any) -> str:
-    return value if isinstance(value, str) and len(value) < 40 else shown(value)
+    shutil.rmtree(out / WORK, ignore_errors=True)
 
 
 def _refuse_difference(out: Path, what: str, found: dict[str, Any], asked: dict[str, Any]) -> None:
@@ -176,8 +169,11 @@ def _refuse_difference(out: Path, what: str, found: dict[str, Any], asked: dict[
         for key in sorted({*values, *there}):
             if values.get(key) != there.get(key):
                 if part == "settings":
-                    option = key.replace("_", "-")
-                    name = f"`--{option}` {_brief(there.get(key))}, not {_brief(values.get(key))}"
+                    was, now = (
+                        value if isinstance(value, str) and len(value) < 40 else shown(value)
+                        for value in (there.get(key), values.get(key))
+                    )
+                    name = f"`--{key.replace('_', '-')}` {was}, not {now}"
                 else:
                     name = f"another input for {key}"
                 raise UserError(

@@ -48,20 +48,6 @@ def train_fast_align(source: Path, target: Path, report: Callable[[str], None] =
     return model
 
 
-def load_fast_align(name: str):
-    """The model whose files begin with ``name``, as ``train`` kept it.
-
-    Raises:
-        SystemExit: with one line, if they are missing or damaged.
-    """
-    from thot.alignment import FastAlignModel
-
-    model = FastAlignModel()
-    if not (Path(f"{name}.yml").is_file() and model.load(name)):
-        sys.exit(f"{name}.yml: no such model of fast_align, or a damaged one")
-    return model
-
-
 def short_pairs(source: Path, target: Path, limit: int, folder: Path) -> tuple[Path, Path]:
     """Files without the pairs that have a side of more than ``limit`` tokens, for training.
 
@@ -141,7 +127,11 @@ def main(source: str, target: str, output: str, direction: str, *options: str) -
     swap = direction == "reverse"
     files = (Path(target), Path(source)) if swap else (Path(source), Path(target))
     if named:
-        model = load_fast_align(named[0])
+        from thot.alignment import FastAlignModel
+
+        model = FastAlignModel()
+        if not (Path(f"{named[0]}.yml").is_file() and model.load(named[0])):
+            sys.exit(f"{named[0]}.yml: no such model of fast_align, or a damaged one")
     else:
         model = train_fast_align(*files, lambda text: print(text, file=sys.stderr, flush=True))
     if "train" in options:

@@ -17,6 +17,7 @@ from fairseq_xling.core.progress import progress
 from fairseq_xling.data.sampling import smoothed_shares
 from fairseq_xling.text.inputs import Inputs, TextFacts
 from fairseq_xling.text.options import PrepareOptions
+from fairseq_xling.text.pieces import count_pieces
 from fairseq_xling.text.segment import segmentations
 from fairseq_xling.text.sources import Sources
 from fairseq_xling.text.tokenizers.pieces import load_pieces, ready_pieces
@@ -59,13 +60,9 @@ def draw_lines(
     """
     rng = np.random.default_rng([seed, zlib.crc32((salt or paths[0].name).encode())])
     rounds, rest = divmod(wanted, total)
-    if rest == 0:
-        chosen = np.empty(0, dtype=np.int64)
-    else:
-        chosen = ((np.arange(rest) + rng.random(rest)) * (total / rest)).astype(np.int64)
-        chosen = np.minimum(chosen, total - 1)
+    chosen = ((np.arange(rest) + rng.random(rest)) * (total / max(rest, 1))).astype(np.int64)
+    picks = np.minimum(chosen, total - 1).tolist()
     pointer, number = 0, 0
-    picks = chosen.tolist()
     for path in paths:
         read = 0
         with open_binary(path) as file:
@@ -76,8 +73,7 @@ def draw_lines(
                     pointer += 1
                 if times:
                     text = without_bom(line.decode("utf-8").rstrip("\r\n"))
-                    for _ in range(times):
-                        yield text
+                    yield from [text] * times
                 number += 1
                 read += len(line)
                 if read > 1 << 20:
@@ -96,7 +92,7 @@ def learn_vocabulary(
     Returns the share of each language in the sample of its model, by model file.
     """
     mode = modes[options.vocab]()
-    kind = vocabulary_types[options.vocab_type]
+    kind, sizes = vocabulary_types[options.vocab_type], (options.vocab_size, options.alphabet)
     shares: dict[str, dict[str, float]] = {}
     pieces: dict[str, list[str]] = {}
     counts: dict[str, list[int]] = {}
@@ -116,19 +112,16 @@ def learn_vocabulary(
                     file, model = ready_pieces(ready, name, options.vocab_type)
                 else:
                     text = list(chain(*lines.values()))
-                    file, model = kind.file(name), kind.learn(text, *_sizes(options), label)
+                    file, model = kind.file(name), kind.learn(text, *sizes, label)
                 with atomic_write(out / file) as opened:
                     opened.write(model)
                 learnt = load_pieces(out / file, kind.whole_words)
                 with learnt.remembering():
-                    counts_of = {lang: learnt.count(lines.get(lang, ())) for lang in languages}
-                write_json(
-                    record,
-                    {
-                        "pieces": learnt.symbols,
-                        "counts": {lang: found.tolist() for lang, found in counts_of.items()},
-                    },
-                )
+                    found = {
+                        lang: count_pieces(learnt, lines.get(lang, ())).tolist()
+                        for lang in languages
+                    }
+                write_json(record, {"pieces": learnt.symbols, "counts": found})
                 bar.update(1)
         found = read_json(record)
         for lang in languages:
@@ -136,10 +129,6 @@ def learn_vocabulary(
     for name, symbols in collect_symbols(mode, pieces, counts).items():
         write_dictionary(out / name, symbols)
     return shares
-
-
-def _sizes(options: PrepareOptions) -> tuple[int, int | None]:
-    return options.vocab_size, options.alphabet
 
 
 def _facts(sources: Sources, inputs: Inputs, lang: str) -> TextFacts:

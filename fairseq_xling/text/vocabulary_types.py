@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.extras import check_installed
@@ -20,14 +20,6 @@ from fairseq_xling.core.registry import Registry
 from fairseq_xling.text.pieces import check_room, choose_alphabet, learn_pieces
 from fairseq_xling.text.tokenizers.pieces import ready_name
 from fairseq_xling.text.tokenizers.vocabulary import BERT_SPECIALS, SPECIAL_NAMES, spell, wordpiece
-
-
-def _same(name: str) -> str:
-    return name
-
-
-def _always() -> None:
-    return None
 
 
 @dataclass(frozen=True)
@@ -45,8 +37,8 @@ class VocabularyType:
 
     learn: Callable[[Sequence[str], int, int | None, str], bytes]
     whole_words: bool = False
-    file: Callable[[str], str] = _same
-    check: Callable[[], None] = _always
+    file: Callable[[str], str] = str
+    check: Callable[[], None] = lambda: None
 
 
 vocabulary_types: Registry[VocabularyType] = Registry("vocabulary type")
@@ -63,44 +55,35 @@ SPECIALS = [BERT_SPECIALS[kind] for kind in ("pad", "unk", "cls", "sep", "mask")
 _LONGEST = 100  # BERT does not split longer words
 
 
-def check_library() -> None:
-    """Raise a UserError unless the library tokenizers is installed."""
-    check_installed("`--vocab-type wordpiece`", "tokenizers")
-
-
 def learn_wordpiece(lines: Sequence[str], size: int, alphabet: int | None, name: str) -> bytes:
     """A tokenizer of at most ``size`` pieces besides the `SPECIALS`, with cased text.
 
     ``alphabet`` bounds the number of different characters, as `choose_alphabet`; words with a rarer
     one are unknown, so nothing is learnt from them.
     """
-    normalizer, splitter = _bert()
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
+    splitter = pre_tokenizers.BertPreTokenizer()
     words = [
         [word for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(line))]
         for line in lines
     ]
-    counts = Counter[str]()
-    for line in words:
-        for word in line:
-            counts.update(word)
+    counts = Counter(chain.from_iterable(chain.from_iterable(words)))
     if not counts:
         raise UserError(f"{name}: no text to learn a vocabulary from")
     kept = set(choose_alphabet(counts, alphabet, size, name)[0])
     text = [[word for word in line if kept.issuperset(word)] for line in words]
     tokens = [*SPECIALS, *_learnt(text, size, name)]
-    settings = _tokenizer({token: number for number, token in enumerate(tokens)})
+    numbers, unknown = {token: k for k, token in enumerate(tokens)}, BERT_SPECIALS["unk"]
+    model = models.WordPiece(numbers, unk_token=unknown, max_input_chars_per_word=_LONGEST)
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, splitter
+    tokenizer.decoder = decoders.WordPiece()
     ours = {BERT_SPECIALS[kind]: SPECIAL_NAMES[kind] for kind in SPECIAL_NAMES}
     symbols = spell(tokens, wordpiece, ours)
-    content = {"symbols": symbols, "tokenizer": json.loads(settings.to_str())}
+    content = {"symbols": symbols, "tokenizer": json.loads(tokenizer.to_str())}
     return json.dumps(content, ensure_ascii=False).encode()
-
-
-def _bert() -> tuple[Any, Any]:
-    """BERT's cased normaliser, and what cuts a line into words."""
-    from tokenizers import normalizers, pre_tokenizers
-
-    normalizer = normalizers.BertNormalizer(strip_accents=False, lowercase=False)
-    return normalizer, pre_tokenizers.BertPreTokenizer()
 
 
 def _learnt(text: Sequence[Sequence[str]], size: int, name: str) -> list[str]:
@@ -122,17 +105,5 @@ def _learnt(text: Sequence[Sequence[str]], size: int, name: str) -> list[str]:
     return sorted(numbers, key=numbers.__getitem__)
 
 
-def _tokenizer(vocabulary: dict[str, int]) -> Any:
-    from tokenizers import Tokenizer, decoders, models
-
-    unknown = BERT_SPECIALS["unk"]
-    model = models.WordPiece(vocabulary, unk_token=unknown, max_input_chars_per_word=_LONGEST)
-    tokenizer = Tokenizer(model)
-    tokenizer.normalizer, tokenizer.pre_tokenizer = _bert()
-    tokenizer.decoder = decoders.WordPiece()
-    return tokenizer
-
-
-vocabulary_types.register("wordpiece")(
-    VocabularyType(learn_wordpiece, file=ready_name, check=check_library)
-)
+_check = functools.partial(check_installed, "`--vocab-type wordpiece`", "tokenizers")
+vocabulary_types.register("wordpiece")(VocabularyType(learn_wordpiece, False, ready_name, _check))

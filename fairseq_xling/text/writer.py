@@ -67,15 +67,12 @@ class ResumableFiles:
     ) -> None:
         """Add one chunk: a block for each output, then the position to resume reading from."""
         with writing(self._stem.parent):
-            for i, ((values, sizes), dtype) in enumerate(
-                zip(blocks, self._outputs.values(), strict=True)
-            ):
-                data = np.ascontiguousarray(values, dtype=dtype)
-                self._files[self._part(i, "bin")].write(data.data)
-                self._files[self._part(i, "sizes")].write(
-                    np.ascontiguousarray(sizes, dtype="<i4").data
-                )
-                self._unsynced += data.nbytes
+            outputs = zip(blocks, self._outputs.values(), strict=True)
+            for i, ((values, sizes), dtype) in enumerate(outputs):
+                for kind, array, written_as in (("bin", values, dtype), ("sizes", sizes, "<i4")):
+                    data = np.ascontiguousarray(array, dtype=written_as)
+                    self._files[self._part(i, kind)].write(data.data)
+                    self._unsynced += data.nbytes
         self.position = position
         self.read += read
         for key, value in counts.items():

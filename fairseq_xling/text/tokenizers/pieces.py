@@ -7,18 +7,18 @@ tokens, padding, truncation), and the symbols by its own ids in our spelling.
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairseq_xling.core.errors import MALFORMED, UserError, shown
+from fairseq_xling.core.errors import UserError, shown, well_formed
 from fairseq_xling.core.extras import needed_by
 from fairseq_xling.core.files import read_json
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.text.pieces import Pieces, count_pieces
+from fairseq_xling.text.pieces import Pieces
 from fairseq_xling.text.tokenizers.vocabulary import (
     SPECIALS_OF_FAMILIES,
     read_vocabulary,
@@ -116,12 +116,8 @@ class TokenizerPieces:
     def load(cls, path: str | Path) -> "TokenizerPieces":
         """Read a file written from `ready_tokenizer`."""
         content = read_json(Path(path))
-        try:
+        with well_formed(f"{path}: damaged; prepare the folder again"):
             return cls(content, path)
-        except UserError:
-            raise
-        except MALFORMED:
-            raise UserError(f"{path}: damaged; prepare the folder again") from None
 
     def __len__(self) -> int:
         return len(self.symbols)
@@ -146,10 +142,6 @@ class TokenizerPieces:
             [line[begin:end].strip() for begin, end in pieces.offsets]
             for line, pieces in zip(lines, found, strict=True)
         ]
-
-    def count(self, lines: Iterable[str]) -> np.ndarray:
-        """How often each piece occurs in ``lines`` (len(self),) int64."""
-        return count_pieces(self, lines)
 
 
 def _of_words(content: Any, origin: str | Path) -> Any:

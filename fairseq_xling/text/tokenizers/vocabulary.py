@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.bounds import check_bound
-from fairseq_xling.core.errors import MALFORMED, UserError, about, shown
+from fairseq_xling.core.errors import UserError, about, shown, well_formed
 from fairseq_xling.core.files import read_json, read_lines
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS
 from fairseq_xling.text.pieces import WORD_MARK, open_model
@@ -193,20 +193,12 @@ def _config(folder: Path) -> dict[str, Any]:
 def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
     for name, read in _READERS.items():
         if (folder / name).is_file():
-            try:
+            with well_formed(f"{folder / name}: not a vocabulary in a known format"):
                 ids, how = read(folder / name)
-            except UserError:
-                raise
-            except MALFORMED:
-                raise UserError(f"{folder / name}: not a vocabulary in a known format") from None
             extra = folder / "added_tokens.json"
-            try:
+            with well_formed(f"{extra}: must give a number to each token"):
                 if extra.is_file() and isinstance(added := read_json(extra), dict):
                     ids |= {str(token): int(number) for token, number in added.items()}
-            except UserError:
-                raise
-            except MALFORMED:
-                raise UserError(f"{extra}: must give a number to each token") from None
             return folder / name, _as_used(folder, name, ids), how
     raise UserError(f"{folder}: no vocabulary (it has none of {', '.join(_READERS)})")
 
@@ -220,12 +212,8 @@ def _as_used(folder: Path, name: str, ids: Ids) -> Ids:
     used = folder / "tokenizer.json"
     if used.name == name or not used.is_file():
         return ids
-    try:
+    with well_formed(f"{used}: not a vocabulary in a known format"):
         theirs, _ = _tokenizer_json(used)
-    except UserError:
-        raise
-    except MALFORMED:
-        raise UserError(f"{used}: not a vocabulary in a known format") from None
     tokens = {number: token for token, number in ids.items()}
     for token, number in theirs.items():
         if ids.get(token, number) != number or tokens.get(number, token) != token:
@@ -237,8 +225,8 @@ def _as_used(folder: Path, name: str, ids: Ids) -> Ids:
     return {**ids, **theirs}
 
 
-def _vocab_txt(file: Path) -> tuple[Ids, Spelling]:
-    return {token: number for number, token in enumerate(read_lines(file))}, wordpiece
+def _numbered(tokens: Iterable[str]) -> Ids:
+    return {token: number for number, token in enumerate(tokens)}
 
 
 def _vocab_json(file: Path) -> tuple[Ids, Spelling]:
@@ -261,7 +249,7 @@ def _sentencepiece(file: Path) -> tuple[Ids, Spelling]:
         pieces[0] = "<unk>NOTUSED"
     else:
         pieces = pieces[3:]
-    return {token: number for number, token in enumerate([*own, *pieces, "<mask>"])}, as_is
+    return _numbered([*own, *pieces, "<mask>"]), as_is
 
 
 def _tokenizer_json(file: Path) -> tuple[Ids, Spelling]:
@@ -269,7 +257,7 @@ def _tokenizer_json(file: Path) -> tuple[Ids, Spelling]:
     model = content["model"]
     vocab = model["vocab"]
     if isinstance(vocab, list):  # Unigram: [piece, score] by id
-        ids, how = {str(piece): number for number, (piece, _) in enumerate(vocab)}, as_is
+        ids, how = _numbered(str(piece) for piece, _ in vocab), as_is
     else:
         ids = {str(token): int(number) for token, number in vocab.items()}
         how = _spelling_of(content, model)
@@ -307,7 +295,7 @@ def _declared(folder: Path) -> dict[str, str]:
 
 # The first that exists is used.
 _READERS: dict[str, Callable[[Path], tuple[Ids, Spelling]]] = {
-    "vocab.txt": _vocab_txt,
+    "vocab.txt": lambda file: (_numbered(read_lines(file)), wordpiece),
     "vocab.json": _vocab_json,
     "tokenizer.json": _tokenizer_json,
     "sentencepiece.bpe.model": _sentencepiece,

@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.text import pieces
-from fairseq_xling.text.pieces import WORD_MARK, Pieces, WordMemo, learn_pieces
+from fairseq_xling.text.pieces import WORD_MARK, Pieces, WordMemo, count_pieces, learn_pieces
 from fairseq_xling.text.tokenizers.vocabulary import read_vocabulary
 
 LINES = ["the cat sees the dog", "a dog sees a cat", "ö cat", "the ß dog"] * 5
@@ -76,12 +76,8 @@ def test_whole_words_are_the_most_frequent_and_unknown_ones_stay_apart():
 
 def test_pieces_are_counted_over_all_blocks():
     pieces = Pieces(learn_pieces(["a b"], 2, 100, "en", "word", whole_words=True), whole_words=True)
-    counts = pieces.count(["a b a"] * 5000 + ["z"])
-    assert dict(zip(pieces.symbols, counts.tolist(), strict=True)) == {
-        "<unk>": 1,
-        "▁a": 10_000,
-        "▁b": 5_000,
-    }
+    counts = count_pieces(pieces, ["a b a"] * 5000 + ["z"])
+    assert pieces.symbols == ["<unk>", "▁a", "▁b"] and counts.tolist() == [1, 10_000, 5_000]
 
 
 @pytest.mark.parametrize(
@@ -127,31 +123,25 @@ def test_a_line_is_its_words_whatever_is_remembered(monkeypatch, budget):
         assert numbers(memo.encode(lines)) == slowly(lines)
 
 
-def test_a_word_is_encoded_once():
-    seen: list[str] = []
-
-    def encode(words: list[str]) -> list[list[int]]:
-        seen.extend(words)
-        return spelt(words)
-
-    memo = WordMemo(encode)
-    memo.encode(["a b a", "b"])
-    memo.encode(["b c a"])
-    assert seen == ["a", "b", "c"]
-
-
-def test_no_more_is_remembered_than_the_budget(monkeypatch):
-    monkeypatch.setattr(pieces, "_BUDGET", 25)
-    calls: list[int] = []
-
-    def encode(words: list[str]) -> list[list[int]]:
-        calls.append(len(words))
-        return spelt(words)
-
-    memo = WordMemo(encode)
-    for lines in (["ab cd"], ["ef gh ij"], ["ab ef"], ["ab ef"]):
+@pytest.mark.parametrize(
+    ("budget", "texts", "expected"),
+    [
+        (1 << 20, [["a b a", "b"], ["b c a"]], [["a", "b"], ["c"]]),
+        # Two short words take 20; ef finds no room.
+        (
+            25,
+            [["ab cd"], ["ef gh"], ["ab ef"], ["ab ef"]],
+            [["ab", "cd"], ["ef", "gh"], ["ef"], ["ef"]],
+        ),
+    ],
+)
+def test_a_word_is_encoded_once_within_the_budget(monkeypatch, budget, texts, expected):
+    monkeypatch.setattr(pieces, "_BUDGET", budget)
+    calls: list[list[str]] = []
+    memo = WordMemo(lambda words: calls.append(words) or spelt(words))
+    for lines in texts:
         memo.encode(lines)
-    assert calls == [2, 3, 1, 1]  # two short words take 20; ef finds no room
+    assert calls == expected
 
 
 def test_words_that_another_thread_adds_meanwhile_keep_their_pieces():
@@ -168,11 +158,6 @@ def test_words_that_another_thread_adds_meanwhile_keep_their_pieces():
         assert numbers(memo.encode(lines)) == slowly(lines)
 
 
-def alone(pieces: Pieces, lines: list[str]) -> list[list[int]]:
-    """What sentencepiece makes of each whole line."""
-    return pieces._processor.encode(lines, out_type=int)
-
-
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_pieces_are_those_of_the_whole_line(kind):
     """Every character that is no letter or digit, or that normalisation changes, at every place of
@@ -187,14 +172,11 @@ def test_pieces_are_those_of_the_whole_line(kind):
     lines = [f"ab {c} {c}c d{c} {c}{c} a{c}e" for c in odd]
     rng = np.random.default_rng(1)
     lines += ["".join(rng.choice([*odd, *" abe" * 500], 20)) for _ in range(100)]
-    for some in (
-        lines,
-        [f"a{WORD_MARK} b", f"{WORD_MARK} {WORD_MARK}a", "a b"],
-        ["", " ", "a  b "],
-    ):
+    marks = [f"a{WORD_MARK} b", f"{WORD_MARK} {WORD_MARK}a", "a b"]
+    for some in (lines, marks, ["", " ", "a  b "]):
         with pieces.remembering():
             ids, sizes = pieces.encode(some)
-        expected = alone(pieces, some)
+        expected = pieces._processor.encode(some, out_type=int)  # each whole line
         assert sizes.tolist() == list(map(len, expected))
         assert ids.tolist() == [i for line in expected for i in line]
 
