@@ -1,5 +1,6 @@
 """Batches, and the epochs that a trainer asks for."""
 
+import collections
 import gc
 import hashlib
 import io
@@ -29,15 +30,16 @@ def tokens(batch, side="src"):
 def test_the_global_generators_neither_matter_nor_move(make_dataset):
     dataset = make_dataset("mlm")
     results = []
+
+    def states():
+        return random.getstate(), *map(str, (np.random.get_state(), torch.get_rng_state().tolist()))
+
     for seed in (0, 1):
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
-        before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state()
+        for start in (random.seed, np.random.seed, torch.manual_seed):
+            start(seed)
+        before = states()
         results.append(tokens(dataset[spec(0, list(range(30)))]))
-        assert random.getstate() == before[0]
-        assert np.random.get_state()[1].tolist() == before[1]
-        assert torch.equal(torch.get_rng_state(), before[2])
+        assert states() == before
     assert results[0] == results[1]
 
 
@@ -94,6 +96,11 @@ def epochs(iterator, count):
 
 def read(iterator):
     return list(iterator.next_epoch_itr())
+
+
+def taken(iterator, count):
+    """The next ``count`` batches of an epoch that is then left."""
+    return list(itertools.islice(iterator.next_epoch_itr(), count))
 
 
 def languages(batch):
@@ -194,7 +201,7 @@ def resumed(training, state, **changes):
 
 
 @pytest.mark.parametrize(
-    ("taken", "num_workers", "epochs_before"),
+    ("steps", "num_workers", "epochs_before"),
     [
         *itertools.product((0, 1, 3, 4, 5), [0], (0, 1, 2)),
         *itertools.product((3, 5), [2], [1]),
@@ -205,17 +212,15 @@ def resumed(training, state, **changes):
     ],
 )
 def test_a_resumed_training_sees_exactly_the_remaining_batches(
-    training, taken, num_workers, epochs_before
+    training, steps, num_workers, epochs_before
 ):
     settings = {"groups": 5, "update_freq": 2, "num_workers": num_workers}
     whole = epochs(training(groups=5, update_freq=2), 4)
     killed = training(**settings)
     epochs(killed, epochs_before)
-    batches = killed.next_epoch_itr()
-    for _ in range(2 * taken):
-        next(batches)
+    taken(killed, 2 * steps)
     state = torch.load(saved(killed.state_dict()), weights_only=True)
-    done = 10 * epochs_before + 2 * taken
+    done = 10 * epochs_before + 2 * steps
     again = resumed(training, state, **settings)
     rest = epoch(again)
     while done + len(rest) < 40:
@@ -248,34 +253,27 @@ def saved(state):
 
 def test_a_resumed_training_can_be_killed_and_resumed_again(training):
     whole = epochs(training(groups=6), 2)
-    state, taken = None, 0
+    state, seen = None, []
     for steps in (2, 1, 2):
         iterator = resumed(training, state, groups=6) if state else training(groups=6)
-        batches = iterator.next_epoch_itr()
-        assert [digest(next(batches)) for _ in range(steps)] == whole[taken : taken + steps]
-        taken += steps
+        seen += map(digest, taken(iterator, steps))
         state = iterator.state_dict()
-    assert epochs(resumed(training, state, groups=6), 2) == whole[taken:]
+    assert seen + epochs(resumed(training, state, groups=6), 2) == whole
 
 
 def test_two_processes_take_over_from_one_and_share_its_steps(training):
     whole = epochs(training(groups=6, update_freq=2), 2)
     killed = training(groups=6, update_freq=2)
-    batches = killed.next_epoch_itr()
-    for _ in range(2 * 4):
-        next(batches)
-    state = killed.state_dict()
-    parts = [
-        epochs(resumed(training, state, groups=6, num_shards=2, shard=shard), 2) for shard in (0, 1)
-    ]
+    taken(killed, 2 * 4)
+    how = {"state": killed.state_dict(), "groups": 6, "num_shards": 2}
+    parts = [epochs(resumed(training, shard=shard, **how), 2) for shard in (0, 1)]
     assert [batch for step in zip(*parts, strict=True) for batch in step] == whole[8:]
 
 
 @pytest.mark.parametrize("update_freq", [1, 4])
 def test_larger_or_smaller_steps_go_on_where_each_language_was_left(training, update_freq):
     killed = training(groups=6, update_freq=2)
-    batches = killed.next_epoch_itr()
-    seen = [next(batches) for _ in range(2 * 4)]
+    seen = taken(killed, 2 * 4)
     rest = read(resumed(training, killed.state_dict(), groups=6, update_freq=update_freq))
     assert len(rest) == 2 * update_freq
     whole = read(training(groups=100))
@@ -286,13 +284,10 @@ def test_larger_or_smaller_steps_go_on_where_each_language_was_left(training, up
 
 def test_an_epoch_shortened_by_a_change_of_workers_stays_so_when_it_is_resumed_again(training):
     killed = training(groups=6, num_shards=2)
-    batches = killed.next_epoch_itr()
-    for _ in range(4):
-        next(batches)
+    taken(killed, 4)
     second = resumed(training, killed.state_dict(), groups=6, update_freq=2)
     assert len(second) == 4  # 2 steps of 2
-    batches = second.next_epoch_itr()
-    first_step = [digest(next(batches)), digest(next(batches))]
+    first_step = [digest(batch) for batch in taken(second, 2)]
     third = resumed(training, second.state_dict(), groups=6, update_freq=2)
     rest = epoch(third)
     whole = epoch(training(groups=6, update_freq=2))
@@ -341,10 +336,8 @@ def test_evaluation_is_the_same_every_time_with_and_without_loader_workers(make_
 def test_masks_of_evaluation_do_not_depend_on_the_batch_size(make_dataset):
     dataset, seen = make_dataset(split="valid"), []
     for limits in (Limits(40, None), Limits(None, 1), Limits(None, 50)):
-        rows = {}
-        for batch in read(evaluation(dataset, limits)):
-            rows |= rows_of(batch)
-        seen.append(rows)
+        batches = map(rows_of, read(evaluation(dataset, limits)))
+        seen.append(dict(collections.ChainMap(*batches)))
     assert len(seen[0]) == 40 and seen[0] == seen[1] == seen[2]
 
 
@@ -363,7 +356,5 @@ def test_no_more_loader_processes_than_processors_or_batches(monkeypatch, caplog
     assert [iterator.loader_processes(3, n) for n in (0, 2, 3)] == [0, 0, 3]
     assert not caplog.records
     assert iterator.loader_processes(64, 100) == 4
-    (record,) = caplog.records
-    assert record.getMessage() == (
-        "`--num-workers` 64 is more than the 4 processors of this machine; 4 are started"
-    )
+    line = "`--num-workers` 64 is more than the 4 processors of this machine; 4 are started"
+    assert caplog.messages == [line]

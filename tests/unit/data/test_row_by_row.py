@@ -91,10 +91,9 @@ def specs(dataset, mixed=False):
     rng = np.random.default_rng(7)
     for feed in [None] if mixed else range(len(dataset.feeds)):
         for size in (1, 2, 40):
-            feeds = np.full(size, feed) if feed is not None else None
-            if feeds is None:
-                feeds = rng.integers(0, len(dataset.feeds), size)
-            passes = [1 + 2 * getattr(dataset.feeds[n].source, "renews", 0) for n in feeds]
+            every = rng.integers(0, len(dataset.feeds), size) if mixed else None
+            feeds = every if mixed else np.full(size, feed)
+            passes = [1 + 2 * dataset.feeds[n].source.renews for n in feeds]
             most = [len(dataset.feeds[n].source) for n in feeds] * np.array(passes)
             yield BatchSpec(feeds, rng.integers(0, most), rng.integers(0, 2**40, size))
 

@@ -44,8 +44,7 @@ def test_a_shortlist_has_the_most_frequent_links(
     folder = DataFolder(make_corpus(mode=mode).path)
     found = make_shortlist(folder, pair, linked, frequent)
     table, common = slow(folder, pair, linked, frequent)
-    assert found.linked.tolist() == table
-    assert found.frequent.tolist() == common
+    assert (found.linked.tolist(), found.frequent.tolist()) == (table, common)
     assert any(row[0] != PAD for row in table[SPECIALS:])
 
 

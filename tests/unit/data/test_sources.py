@@ -1,12 +1,13 @@
 """Counts and lengths of rows; what rows hold: `test_row_by_row.py`."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from fairseq_xling.data.folder import DataFolder
-from fairseq_xling.data.mmap import TokenFile, write_items
+from fairseq_xling.data.mmap import TokenFile, write_index, write_items
 from fairseq_xling.data.sources import Pairs, Sentences, Stream
-from tests import row_by_row
 
 
 @pytest.fixture
@@ -18,21 +19,13 @@ def all_rows(source):
     return [source[i] for i in range(len(source))]
 
 
-@pytest.fixture(params=["sentences", "stream", "pairs"])
-def source(request, folder):
-    if request.param == "sentences":
-        return Sentences(folder.mono("train", "en"), "en", 7)
-    if request.param == "stream":
-        return Stream(folder.mono("train", "en"), "en", 7)
-    sides = folder.parallel("train", "en", "de")
-    return Pairs(*sides, ("en", "de"), 7, folder.order("train", "en", "de"))
-
-
-def test_lengths_are_known_without_reading_and_right(source):
-    rows = all_rows(source)
-    longest = [max(len(s.tokens) for s in (row.source, row.target) if s) for row in rows]
-    assert source.lengths(np.arange(len(source))).tolist() == longest
-    assert max(longest) == 7  # the limit is reached
+def test_lengths_are_known_without_reading_and_right(folder):
+    file, sides = folder.mono("train", "en"), folder.parallel("train", "en", "de")
+    for source in (Sentences(file, "en", 7), Stream(file, "en", 7), Pairs(*sides, ("en", "de"), 7)):
+        rows = all_rows(source)
+        longest = [max(len(s.tokens) for s in (row.source, row.target) if s) for row in rows]
+        assert source.lengths(np.arange(len(source))).tolist() == longest
+        assert max(longest) == 7  # the limit is reached
 
 
 def test_sentences_and_tokens_are_counted(folder):
@@ -73,18 +66,7 @@ def test_cut_sentences_are_counted(folder, tiny_corpus):
     )
 
 
-def test_links_of_cut_pairs_are_those_read_alone(folder):
-    order = folder.order("train", "en", "de")
-    pairs = Pairs(*folder.parallel("train", "en", "de"), ("en", "de"), 6, order)
-    for index, row in enumerate(all_rows(pairs)):
-        assert row.order.tolist() == row_by_row.read(pairs, index).order.tolist()
-
-
 def test_opening_and_counting_holds_no_array_as_long_as_the_corpus(tmp_path):
-    import tracemalloc
-
-    from fairseq_xling.data.mmap import write_index
-
     count = 2_000_000
     (tmp_path / "a.bin").write_bytes(b"\x02\x00" * count)
     write_index(tmp_path / "a", np.ones(count, dtype="<i4"), np.dtype("<u2"))

@@ -1,7 +1,5 @@
 """A5's dictionary, as ids."""
 
-import json
-
 import pytest
 
 from fairseq_xling.core.errors import UserError
@@ -35,39 +33,22 @@ def one(encoder, word):
 @pytest.mark.parametrize("mode", ["joint", "union", "prefixed"])
 @pytest.mark.parametrize("kind", ["bpe", "word"])
 def test_word_pairs_become_entries_of_both_languages(make, mode, kind):
-    folder, (en, de) = make(
-        ["dog\thund\t0.7", "big\tgross\t3", "big\tgrosser"], mode, vocab_type=kind
-    )
-    assert sorted(DataFolder(folder).anchors("en")) == sorted(
-        [
-            [one(en, "dog"), [[one(de, "hund"), 0.7, "de"]]],
-            [
-                one(en, "big"),
-                sorted([[one(de, "gross"), 3.0, "de"], [one(de, "grosser"), 1.0, "de"]]),
-            ],
-        ]
-    )
-    assert [entry[1] for entry in DataFolder(folder).anchors("de")] == [
-        [[one(en, word), weight, "en"]]
-        for _, word, weight in sorted(
-            [
-                (one(de, "hund"), "dog", 0.7),
-                (one(de, "gross"), "big", 3.0),
-                (one(de, "grosser"), "big", 1.0),
-            ]
-        )
-    ]
+    pairs = ["dog\thund\t0.7", "big\tgross\t3", "big\tgrosser"]
+    folder, (en, de) = make(pairs, mode, vocab_type=kind)
+    big = sorted([[one(de, "gross"), 3.0, "de"], [one(de, "grosser"), 1.0, "de"]])
+    english = [[one(en, "dog"), [[one(de, "hund"), 0.7, "de"]]], [one(en, "big"), big]]
+    assert DataFolder(folder).anchors("en") == sorted(english)
+    german = [("hund", "dog", 0.7), ("gross", "big", 3.0), ("grosser", "big", 1.0)]
+    expected = [[one(de, word), [[one(en, other), w, "en"]]] for word, other, w in german]
+    assert DataFolder(folder).anchors("de") == sorted(expected)
 
 
 def test_a_source_of_several_words_or_an_unknown_one_is_left_out(make):
     folder, (en, de) = make(["big dog\thund", "dog\tgrosser hund", "cat\t☃", "☃\tkatze"])
-    anchors = DataFolder(folder).anchors("en")
-    assert anchors == [[one(en, "dog"), [[one(de, "grosser hund"), 1.0, "de"]]]]
-    assert DataFolder(folder).anchors("de") == [
-        [one(de, "hund"), [[one(en, "big dog"), 1.0, "en"]]]
-    ]
-    meta = json.loads((folder / "meta.json").read_text())
-    assert meta["anchors"] == {"used": 2, "skipped": 6}
+    data = DataFolder(folder)
+    assert data.anchors("en") == [[one(en, "dog"), [[one(de, "grosser hund"), 1.0, "de"]]]]
+    assert data.anchors("de") == [[one(de, "hund"), [[one(en, "big dog"), 1.0, "en"]]]]
+    assert data.meta["anchors"] == {"used": 2, "skipped": 6}
 
 
 def test_a_pair_given_twice_counts_once_with_the_higher_weight(make):
@@ -88,15 +69,10 @@ def test_separate_dictionaries_have_no_anchors(make):
         ("dog\thund\t1\t2", "must be source TAB target"),
         ("dog\thund\theavy", "weight must be a positive number, got 'heavy'"),
         ("dog\thund\tinf", "weight must be a positive number, got 'inf'"),
+        ("", "contains no word pairs"),
     ],
 )
-def test_a_malformed_line_is_refused_with_file_and_line(tmp_path, line, message):
-    (tmp_path / "d.tsv").write_text(f"cat\tkatze\n{line}\n")
-    with pytest.raises(UserError, match=rf"d\.tsv:2: {message}"):
-        read_entries(tmp_path / "d.tsv")
-
-
-def test_a_dictionary_without_pairs_is_refused(tmp_path):
-    (tmp_path / "d.tsv").write_text("\n\n")
-    with pytest.raises(UserError, match=r"d\.tsv: contains no word pairs"):
+def test_a_malformed_dictionary_is_refused_with_file_and_line(tmp_path, line, message):
+    (tmp_path / "d.tsv").write_text(f"cat\tkatze\n{line}\n" if line else "\n\n")
+    with pytest.raises(UserError, match=rf"d\.tsv{':2' if line else ''}: {message}"):
         read_entries(tmp_path / "d.tsv")

@@ -55,16 +55,14 @@ def test_a_folder_of_an_earlier_version_opens_and_is_said_to_have_no_digests(own
 
 
 @pytest.mark.parametrize("digests", [True, False])
-@pytest.mark.parametrize("content", ["empty", "other"])
-def test_a_model_that_is_empty_or_of_another_language_is_refused(own, content, digests):
+@pytest.mark.parametrize("other", [True, False])
+def test_a_model_that_is_empty_or_of_another_language_is_refused(own, other, digests):
     if not digests:
         without_digests(own)
-    other = (own / "sentencepiece.en.model").read_bytes()
-    (own / "sentencepiece.de.model").write_bytes(other if content == "other" else b"")
-    with pytest.raises(UserError) as refused:
+    content = (own / "sentencepiece.en.model").read_bytes() if other else b""
+    (own / "sentencepiece.de.model").write_bytes(content)
+    with pytest.raises(UserError, match=rf"^{own}/sentencepiece\.de\.model: [^\n]*$"):
         TextEncoder.load(own, "de")
-    message = str(refused.value)
-    assert message.startswith(f"{own}/sentencepiece.de.model: ") and "\n" not in message
     TextEncoder.load(own, "en")
 
 

@@ -1,6 +1,5 @@
 """`prepare --held-out`: no sentence is on two sides, whatever its text."""
 
-import json
 import unicodedata
 from functools import partial
 
@@ -27,9 +26,16 @@ def texts(tmp_path):
 
 def call(folder, out, *options, held_out=5):
     sides = f"en-de={folder / 'en-de.en'},{folder / 'en-de.de'}"
-    given = ["--mono", f"en={folder / 'en'}", "--parallel", sides, *map(str, options)]
-    words = ["prepare", str(out), "--languages", "en,de", "--vocab-size", "60", *given]
-    return main([*words, "--held-out", str(held_out)])
+    given = ["--mono", f"en={folder / 'en'}", "--parallel", sides, "--held-out", held_out, *options]
+    return main([*map(str, ["prepare", out, "--languages", "en,de", "--vocab-size", 60, *given])])
+
+
+def french(folder, lines, held_out):
+    """A folder of French alone."""
+    (folder / "fr").write_text("".join(f"{line}\n" for line in lines))
+    words = ["prepare", str(folder / "data"), "--languages", "fr", "--vocab-size", "120"]
+    assert main([*words, "--mono", f"fr={folder / 'fr'}", "--held-out", str(held_out)]) == 0
+    return folder / "data"
 
 
 def sentences(data, split, lang):
@@ -47,7 +53,7 @@ def test_no_sentence_is_on_two_sides(texts, capsys):
         train, valid, test = (sentences(texts / "data", s, lang) for s in ("train", *HELD_OUT))
         assert train and valid and test
         assert not (train & valid or train & test or valid & test)
-    meta = json.loads((texts / "data" / "meta.json").read_text())
+    meta = DataFolder(texts / "data").meta
     test = meta["parallel"]["test"]["en-de"]
     assert meta["mono"]["test"]["en"]["sentences"] == 5 == test["pairs"]
     counts = meta["held_out"]["parallel/en-de"]
@@ -71,11 +77,8 @@ NFD = partial(unicodedata.normalize, "NFD")
 )
 def test_a_sentence_in_another_form_is_the_same_sentence(changed, tmp_path, capsys):
     lines = [f"Le café finit à {n} h {n % 7}" for n in range(300)]
-    (tmp_path / "fr").write_text("".join(f"{one}\n{changed(one)}\n" for one in lines))
-    words = ["prepare", str(tmp_path / "data"), "--languages", "fr", "--vocab-size", "120"]
-    assert main([*words, "--mono", f"fr={tmp_path / 'fr'}", "--held-out", "40"]) == 0
+    folder = DataFolder(french(tmp_path, [form(x) for x in lines for form in (str, changed)], 40))
     assert "NFKC; 80 repetitions left out" in capsys.readouterr().out
-    folder = DataFolder(tmp_path / "data")
     files = [folder.mono(split, "fr") for split in ("train", *HELD_OUT)]
     assert [len(file) for file in files] == [440, 40, 40]
     train, valid, test = ({tuple(file[n].tolist()) for n in range(len(file))} for file in files)
@@ -84,15 +87,12 @@ def test_a_sentence_in_another_form_is_the_same_sentence(changed, tmp_path, caps
 
 def test_a_sentence_in_capitals_is_not_on_the_other_side(tmp_path):
     lines = [f"le chat numéro {n}" for n in range(60)]
-    (tmp_path / "fr").write_text("".join(f"{one}\n{one.upper()}\n" for one in lines))
-    words = ["prepare", str(tmp_path / "data"), "--languages", "fr", "--vocab-size", "60"]
-    assert main([*words, "--mono", f"fr={tmp_path / 'fr'}", "--held-out", "20"]) == 0
-    folder = tmp_path / "data" / "held-out" / "mono"
-    valid, test = ((folder / f"{split}.fr.txt").read_text().lower() for split in HELD_OUT)
-    assert not {*valid.splitlines()} & {*test.splitlines()}
-    meta = json.loads((tmp_path / "data" / "meta.json").read_text())
-    train = 2 * (60 - len({*valid.splitlines(), *test.splitlines()}))
-    assert meta["mono"]["train"]["fr"]["sentences"] == train
+    data = french(tmp_path, [form for one in lines for form in (one, one.upper())], 20)
+    files = (data / "held-out" / "mono" / f"{split}.fr.txt" for split in HELD_OUT)
+    valid, test = (set(file.read_text().lower().splitlines()) for file in files)
+    assert not valid & test
+    counts = DataFolder(data).meta["mono"]["train"]["fr"]
+    assert counts["sentences"] == 2 * (60 - len(valid | test))
 
 
 def test_the_choice_depends_on_neither_the_order_nor_the_rest(texts):
@@ -102,8 +102,7 @@ def test_the_choice_depends_on_neither_the_order_nor_the_rest(texts):
 
     assert call(texts, texts / "data") == 0
     before = held()
-    lines = (texts / "en").read_text().splitlines()
-    (texts / "en").write_text("\n".join(reversed(lines)) + "\n")
+    (texts / "en").write_text("\n".join(reversed((texts / "en").read_text().splitlines())) + "\n")
     assert call(texts, texts / "data", "--overwrite") == 0
     assert held() == before
 
@@ -137,16 +136,16 @@ def test_a_killed_call_resumes_and_ends_the_same(texts, monkeypatch):
         patched.setattr(job, "binarize_parallel", killed)
         assert call(texts, texts / "cut") == 130
     assert call(texts, texts / "cut") == 0
-    files = [
+    whole, cut = (
         {p.relative_to(out): p.read_bytes() for p in out.rglob("*") if p.is_file()}
         for out in (texts / "whole", texts / "cut")
-    ]
-    assert files[0] == files[1] and not (texts / "cut" / ".work").exists()
+    )
+    assert whole == cut and not (texts / "cut" / ".work").exists()
 
 
 def test_folders_without_held_out_text_say_nothing_of_it(texts, capsys):
     assert call(texts, texts / "data", held_out=0) == 0
-    meta = json.loads((texts / "data" / "meta.json").read_text())
+    meta = DataFolder(texts / "data").meta
     assert "held_out" not in meta and "held_out" not in meta["settings"]
     assert "data: has no text to validate on; train with `--disable-va" in capsys.readouterr().err
 
@@ -169,11 +168,7 @@ def test_a_text_whose_other_lines_repeat_what_is_held_out_is_refused(tmp_path, c
     ],
 )
 def test_what_cannot_be_held_out_is_refused_in_one_line(texts, capsys, options, message):
-    words = [word.format(texts) for word in options]
-    out = texts / "data"
-    sides = f"en-de={texts / 'en-de.en'},{texts / 'en-de.de'}"
-    given = ["--mono", f"en={texts / 'en'}", "--parallel", sides, "--held-out", "5", *words]
-    assert main(["prepare", str(out), "--languages", "en,de", *given]) == 1
+    assert call(texts, texts / "data", *(word.format(texts) for word in options)) == 1
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert error.startswith("fairseq-xling: error: ") and message in error
-    assert not out.exists()
+    assert not (texts / "data").exists()

@@ -121,11 +121,11 @@ def test_random_links_agree_with_a_loop_over_them():
 def test_a_combined_link_has_the_mean_of_both_directions_probabilities():
     forward = parse_pharaoh(b"0-0:0.5 1-1:0.25\n2-2:1\n", "f")
     reverse = parse_pharaoh(b"0-0:1 2-1:0.5\n\n", "r")
-    for rule, expected in {
-        "union": {(0, 0, 0): 0.75, (0, 1, 1): 0.125, (0, 2, 1): 0.25, (1, 2, 2): 0.5},
-        "intersection": {(0, 0, 0): 0.75},
-        "gdfa": {(0, 0, 0): 0.75, (0, 1, 1): 0.125, (0, 2, 1): 0.25, (1, 2, 2): 0.5},
-    }.items():
+    every = {(0, 0, 0): 0.75, (0, 1, 1): 0.125, (0, 2, 1): 0.25, (1, 2, 2): 0.5}
+    for rule, expected in (
+        *(("union", every), ("gdfa", every)),
+        ("intersection", {(0, 0, 0): 0.75}),
+    ):
         both, _ = symmetrizations[rule](forward, reverse)
         found = zip(both.row, both.source, both.target, both.probability, strict=True)
         assert {(int(a), int(i), int(j)): p for a, i, j, p in found} == expected, rule
@@ -136,25 +136,23 @@ def folder(tmp_path, helpers):
     """``folder(rule)``: four words a side; ``B`` has three source words in the first pair."""
 
     def make(rule, line="0-0:0.5 1-1:0.2 2-1:0.6 3-1:0.2", **changes):
-        text = ["a b c d", "a b"], ["A B C D", "B A"]
-        files = [helpers.write_lines(tmp_path / f"text.{k}", lines) for k, lines in enumerate(text)]
         other = "0-1:1 1-0:1" if ":" in line else "0-1 1-0"
-        links = helpers.write_lines(tmp_path / "links", [line, other])
-        mono = [f"train.{lang}={file}" for lang, file in zip(("en", "de"), files, strict=True)]
-        named = f"{files[0]},{files[1]}"
-        return helpers.prepare_folder(
-            tmp_path / rule,
-            {
-                "mono": mono,
-                "parallel": [f"train.en-de={named}"],
-                "alignment": [f"train.en-de={links}"],
-            },
-            vocab_type="word",
-            many_to_one=rule,
-            **changes,
-        )
+        text = ["a b c d", "a b"], ["A B C D", "B A"]
+        changes = {"vocab_type": "word", **changes}
+        return linked(tmp_path, helpers, *text, [line, other], many_to_one=rule, **changes)
 
     return make
+
+
+def linked(tmp_path, helpers, left, right, links, **changes):
+    """A data folder of these sides, named by its rule."""
+    files = [helpers.write_lines(tmp_path / f"text.{k}", x) for k, x in enumerate((left, right))]
+    sources = {
+        "mono": [f"train.en={files[0]}", f"train.de={files[1]}"],
+        "parallel": [f"train.en-de={files[0]},{files[1]}"],
+        "alignment": [f"train.en-de={helpers.write_lines(tmp_path / 'links', links)}"],
+    }
+    return helpers.prepare_folder(tmp_path / changes["many_to_one"], sources, **changes)
 
 
 def rows_of(path, pair=("en", "de"), most=20):
@@ -180,76 +178,49 @@ def test_a_data_folder_keeps_what_the_rule_has_chosen(folder):
 
 def test_each_source_word_gives_a_subword_of_its_own(tmp_path, helpers):
     """Words of several pieces: the k-th of the target takes the k-th of each of its partners."""
-    left, right = ["qrs tuv wx"] * 30, ["ijklmn op"] * 30
-    files = [
-        helpers.write_lines(tmp_path / f"t.{k}", lines) for k, lines in enumerate((left, right))
-    ]
-    links = helpers.write_lines(tmp_path / "links", ["0-0 2-0"] * 30)
-    path = helpers.prepare_folder(
-        tmp_path / "bin",
-        {
-            "mono": [f"train.en={files[0]}", f"train.de={files[1]}"],
-            "parallel": [f"train.en-de={files[0]},{files[1]}"],
-            "alignment": [f"train.en-de={links}"],
-        },
-        vocab_size=30,
-        many_to_one="mean",
-    )
+    sides, changes = ("qrs tuv wx", "ijklmn op"), {"vocab_size": 30, "many_to_one": "mean"}
+    texts = [[side] * 30 for side in sides]
+    path = linked(tmp_path, helpers, *texts, ["0-0 2-0"] * 30, **changes)
     row = rows_of(path)[0]
-    encoders = [TextEncoder.load(path, lang) for lang in ("en", "de")]
-    lengths = [
-        [len(pieces) - 1 for pieces in encoder.encode(text.split())]
-        for encoder, text in zip(encoders, (left[0], right[0]), strict=True)
-    ]
-    first, third = lengths[0][0], 1 + sum(lengths[0][:2])
-    count = lengths[1][0]
+    (first, second, third), (count, _) = (
+        [len(pieces) - 1 for pieces in TextEncoder.load(path, lang).encode(text.split())]
+        for lang, text in zip(("en", "de"), sides, strict=True)
+    )
     assert count > 1
-    expected = [[1 + min(k, first - 1), third + min(k, lengths[0][2] - 1)] for k in range(count)]
+    start = 1 + first + second
+    expected = [[1 + min(k, first - 1), start + min(k, third - 1)] for k in range(count)]
     found = [[row.order[1 + k], row.further[1 + k, 0]] for k in range(count)]
     assert found == expected
 
 
 def test_fast_align_tells_how_probable_its_links_are(corpus, tmp_path, helpers):
     """Of the links of both directions, the more probable one is chosen."""
-    made = {
-        rule: helpers.prepare_folder(
-            tmp_path / rule,
-            {"folder": corpus},
-            vocab_type="word",
-            vocab_size=500,
-            aligner="fast_align",
-            symmetrise="union",
-            many_to_one=rule,
-        )
-        for rule in ("lowest", "highest", "last", "mean")
-    }
-    orders = {
-        rule: np.concatenate(list(TokenFile(path / "parallel/train.en-de.order")))
-        for rule, path in made.items()
-    }
+    how = {"vocab_type": "word", "vocab_size": 500, "aligner": "fast_align", "symmetrise": "union"}
+    orders, parts = {}, {"folder": corpus}
+    for rule in ("lowest", "highest", "last", "mean"):
+        path = helpers.prepare_folder(tmp_path / rule, parts, many_to_one=rule, **how) / "parallel"
+        orders[rule] = np.concatenate(list(TokenFile(path / "train.en-de.order")))
     assert (orders["lowest"] == orders["mean"]).all()
     for rule in ("highest", "last"):
         assert (orders[rule] > orders["lowest"]).any(), rule
     assert (orders["highest"] < orders["last"]).any()
     assert (orders["highest"] <= orders["last"]).all()  # links of a union are sorted by source
-    several = TokenFile(made["mean"] / "parallel/train.en-de.further")
+    several = TokenFile(path / "train.en-de.further")
     assert len(several) == 80 and (several.sizes > 0).any()
 
 
-def test_what_a_rule_needs_and_cannot_have_is_refused_before_anything_is_written(folder, tmp_path):
+def test_what_a_rule_needs_and_cannot_have_is_refused_before_anything_is_written(
+    folder, corpus, tmp_path, helpers
+):
     with pytest.raises(UserError, match="unknown rule 'lowst'; did you mean 'lowest'"):
         folder("lowst")
     with pytest.raises(UserError, match=r"links:1: `--many-to-one highest` needs links with prob"):
         folder("highest", line="0-0 1-1")
-    assert not (tmp_path / "highest").exists()
-
-
-def test_an_aligner_without_probabilities_cannot_choose_the_highest(corpus, tmp_path, helpers):
     with pytest.raises(UserError, match="`--many-to-one highest` needs an aligner that gives prob"):
         helpers.prepare_folder(
-            tmp_path / "bin", {"folder": corpus}, aligner="eflomal", many_to_one="highest"
+            tmp_path / "highest", {"folder": corpus}, aligner="eflomal", many_to_one="highest"
         )
-    assert not (tmp_path / "bin").exists()
+    assert not (tmp_path / "highest").exists()
 
 
 @pytest.mark.parametrize("bad", ["0-0:1.5", "0-0:", "0-0:-1", "0-0:1e-3", "0-0"])

@@ -22,13 +22,10 @@ def test_files_are_sorted_by_what_they_are_for():
     assert sources.dictionaries == {("de", "en"): Path("w")}
     assert sources.text_of("en") == [Path("a"), Path("b"), Path("x")]
     assert sources.text_of("de") == [Path("y")]
-    assert list(sources.by_role()) == [
-        "alignment/train.en-de",
-        "dictionary/de-en",
-        "mono/train.en",
-        "mono/valid.de",
-        "parallel/train.en-de",
-    ]
+    roles = (
+        "alignment/train.en-de dictionary/de-en mono/train.en mono/valid.de parallel/train.en-de"
+    )
+    assert list(sources.by_role()) == roles.split()
 
 
 @pytest.mark.parametrize(
@@ -70,10 +67,7 @@ def folder(tmp_path, helpers):
 def test_a_folder_is_searched_for_its_languages(folder):
     sources = parse_sources(["en", "de"], folder=folder)
     assert set(sources.by_role()) == {
-        "mono/train.en",
-        "mono/train.de",
-        "parallel/train.de-en",
-        "alignment/train.de-en",
+        *("mono/train.en", "mono/train.de", "parallel/train.de-en", "alignment/train.de-en"),
         "dictionary/en-de",
     }
     assert sources.mono["train", "de"] == (folder / "mono/train.de.txt.gz",)
@@ -102,8 +96,6 @@ def test_a_named_file_takes_the_place_of_a_found_one(folder):
     assert list(sources.parallel) == [("train", ("en", "de"))]
     assert not sources.alignments
 
-
-def test_dictionaries_are_passed_over_where_ids_are_not_shared(folder):
     assert not parse_sources(["en", "de"], folder=folder, shared_ids=False).dictionaries
 
 

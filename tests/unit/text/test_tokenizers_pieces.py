@@ -57,49 +57,45 @@ def test_words_are_counted_as_the_basic_segmentation_counts_them(bert, tmp_path)
     assert encoder.surfaces(["Word1 else word2s"]) == [["Word1", "else", "word2", "s"]]
 
 
+def changed(bert, **parts):
+    """The tokenizer's file, with other ``parts``."""
+    file = bert / "tokenizer.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | parts))
+    return file
+
+
 @pytest.mark.parametrize("charsmap", ["AAAA", "", "BAAAAP////9hAA=="])
 def test_a_damaged_normaliser_is_one_line(bert, charsmap, capfd):
-    file = bert / "tokenizer.json"
-    content = json.loads(file.read_text())
-    content["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": charsmap}
-    file.write_text(json.dumps(content))
+    damaged = {"type": "Precompiled", "precompiled_charsmap": charsmap}
+    file = changed(bert, normalizer=damaged)
     with pytest.raises(UserError, match=f"^{re.escape(str(file))}: not a tokenizer in a known"):
         ready_tokenizer(file)
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_normaliser_that_doubles_text_often_is_refused(bert):
-    file = bert / "tokenizer.json"
-    content = json.loads(file.read_text())
     twice = {"type": "Replace", "pattern": {"String": "e"}, "content": "ee"}
-    for count in (9, 34):
-        content["normalizer"] = {"type": "Sequence", "normalizers": [twice] * count}
-        file.write_text(json.dumps(content))
-        if count == 9:
-            assert ready_tokenizer(file)
+    nine, many = ({"type": "Sequence", "normalizers": [twice] * count} for count in (9, 34))
+    assert ready_tokenizer(changed(bert, normalizer=nine))
     with pytest.raises(UserError, match="`normalizer` must make text at most 1000 times as long"):
-        ready_tokenizer(file)
+        ready_tokenizer(changed(bert, normalizer=many))
 
 
 def test_what_a_tokenizer_does_to_sentences_is_not_done(bert):
     """Padding to so many tokens would take all memory."""
-    file = bert / "tokenizer.json"
-    content = json.loads(file.read_text())
-    content["padding"] |= {"strategy": {"Fixed": 1 << 40}}
-    file.write_text(json.dumps(content))
+    padding = json.loads((bert / "tokenizer.json").read_text())["padding"]
+    padding |= {"strategy": {"Fixed": 1 << 40}}
+    file = changed(bert, padding=padding)
     kept = json.loads(ready_tokenizer(file))
     assert kept["tokenizer"]["padding"] is None
-    kept["tokenizer"] |= {"padding": content["padding"]}  # in a data folder from elsewhere
+    kept["tokenizer"] |= {"padding": padding}  # in a data folder from elsewhere
     assert len(TokenizerPieces(kept, file).encode(["word1"])[0]) == 1
 
 
 def test_pieces_are_not_drawn_by_chance(tmp_path):
-    write_vocabulary(tmp_path, "bert")
     merged = tokenizers.models.BPE({"[UNK]": 0, "a": 1, "aa": 2}, [("a", "a")], dropout=0.999)
-    kept = {
-        "symbols": ["<unk>", "a", "aa"],
-        "tokenizer": json.loads(tokenizers.Tokenizer(merged).to_str()),
-    }
+    content = json.loads(tokenizers.Tokenizer(merged).to_str())
+    kept = {"symbols": ["<unk>", "a", "aa"], "tokenizer": content}
     assert TokenizerPieces(kept, tmp_path).encode(["aa"] * 9)[0].tolist() == [2] * 9
 
 
@@ -154,14 +150,12 @@ def test_text_is_binarised_beside_a_learnt_vocabulary(bert, tmp_path):
 
 @pytest.mark.parametrize("known", [True, False])
 def test_bytes_as_letters_are_cut_as_learnt(tmp_path, known):
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(unk_token="<unk>"))
+    letters = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    tokenizer.pre_tokenizer = letters
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=290, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=290, special_tokens=special, initial_alphabet=letters.alphabet()
     )
     tokenizer.train_from_iterator(["the dogs and the dog ran"] * 9, trainer)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
@@ -176,16 +170,15 @@ def test_bytes_as_letters_are_cut_as_learnt(tmp_path, known):
 
 
 def test_a_folder_that_cannot_be_used_is_refused(bert, tmp_path, capsys):
-    data = str(tmp_path / "data")
-    assert main(["prepare", data, "--languages", "en", "--tokenizer", f"en={tmp_path}"]) == 1
-    assert "tokenizer.json: no such file" in capsys.readouterr().err
-    assert main(["prepare", data, "--languages", "en,de", "--tokenizer", f"en={bert}"]) == 1
-    assert "no training text of language 'de'" in capsys.readouterr().err
-    text = tmp_path / "text"
-    text.write_text("word1\n")
-    options = ["--tokenizer", f"en={bert}", "--mono", f"train.de={text}"]
-    assert main(["prepare", data, "--languages", "en,de", *options]) == 1
-    assert "`--tokenizer` must be one and the same for en, de" in capsys.readouterr().err
+    (tmp_path / "text").write_text("word1\n")
+    own, german = f"--tokenizer=en={bert}", f"--mono=train.de={tmp_path / 'text'}"
+    for options, message in (
+        (["en", f"--tokenizer=en={tmp_path}"], "tokenizer.json: no such file"),
+        (["en,de", own], "no training text of language 'de'"),
+        (["en,de", own, german], "`--tokenizer` must be one and the same for en, de"),
+    ):
+        assert main(["prepare", str(tmp_path / "data"), "--languages", *options]) == 1
+        assert message in capsys.readouterr().err
     assert not (tmp_path / "data").exists()
     with pytest.raises(UserError, match=re.escape("save_pretrained")):
         ready_tokenizer(tmp_path / "tokenizer.json")

@@ -33,16 +33,11 @@ def test_prefixed_items_share_nothing_and_number_overlap_more_than_the_union(mak
     overlap = pieces_of(union, "en") & pieces_of(union, "de")
     symbols = read_dictionary(prefixed / "dict.txt")
     assert len(symbols) == len(read_dictionary(union / "dict.txt")) + len(overlap)
-    tables = [
-        id_table(
-            modes["prefixed"](),
-            lang,
-            Pieces.load(prefixed / f"sentencepiece.{lang}.model").symbols,
-            symbols,
-        )
-        for lang in ("en", "de")
-    ]
-    assert not set(tables[0][1:]) & set(tables[1][1:])
+    tables = []
+    for lang in ("en", "de"):
+        pieces = Pieces.load(prefixed / f"sentencepiece.{lang}.model").symbols
+        tables.append(set(id_table(modes["prefixed"](), lang, pieces, symbols)[1:]))
+    assert not tables[0] & tables[1]
     assert all(name.split(":")[0] in ("en", "de") for name in symbols[6:])
 
 
@@ -73,14 +68,9 @@ def test_fairseq_gives_the_same_ids(make_folder, mode):
 
 def test_counts_are_those_of_the_sample(make_folder, corpus):
     folder = make_folder(vocab="union", vocab_type="word", vocab_size=500)
-    counts = dict(
-        line.rsplit(" ", 1) for line in (folder / "dict.txt").read_text("utf-8").splitlines()
-    )
-    text = " ".join(
-        path.read_text("utf-8")
-        for path in [*corpus.glob("mono/train.*"), *corpus.glob("parallel/train.*")]
-    )
-    words = text.split()
+    lines = (folder / "dict.txt").read_text("utf-8").splitlines()
+    counts = dict(line.rsplit(" ", 1) for line in lines)
+    words = " ".join(path.read_text("utf-8") for path in corpus.glob("*/train.*")).split()
     for word in set(words):
         assert int(counts[f"▁{word}"]) == words.count(word)
 

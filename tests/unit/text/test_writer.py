@@ -22,8 +22,7 @@ class Killed(BaseException):
 
 def write(folder, stop_after=None):
     """Write all chunks from where the journal says; breaks off after ``stop_after`` of them."""
-    outputs = {folder / "out" / "a": np.dtype("<u2"), folder / "out" / "b": np.dtype("<i4")}
-    files = ResumableFiles(outputs, folder / "work", "job", start=0)
+    files = started(folder)
     begun = files.position
     for k in range(begun, len(CHUNKS) if not files.complete else 0):
         files.append(CHUNKS[k], k + 1, {"chunks": 1}, 100)
@@ -37,9 +36,19 @@ def content(folder):
     return {path.name: path.read_bytes() for path in sorted((folder / "out").iterdir())}
 
 
+def started(folder):
+    outputs = {folder / "out" / "a": np.dtype("<u2"), folder / "out" / "b": np.dtype("<i4")}
+    return ResumableFiles(outputs, folder / "work", "job", start=0)
+
+
 @pytest.fixture
 def undisturbed(tmp_path):
     write(tmp_path / "whole")
+    a, b = (TokenFile(tmp_path / "whole" / "out" / name) for name in "ab")
+    assert [item.tolist() for item in a] == [
+        item for k in range(10, 90, 10) for item in ([k, k + 1], [k + 2, k + 3, k + 4])
+    ]
+    assert [item.tolist() for item in b] == [list(range(k)) for k in range(1, 9)]
     return content(tmp_path / "whole")
 
 
@@ -61,7 +70,6 @@ def test_a_run_that_was_cut_off_ends_in_the_same_files(
 @pytest.mark.parametrize("step", range(5))
 def test_finishing_can_be_cut_off_anywhere(tmp_path, monkeypatch, undisturbed, step):
     calls = iter(range(100))
-    real = {"replace": os.replace, "index": writer_module.write_index}
 
     def cut(function):
         def call(*args):
@@ -71,8 +79,8 @@ def test_finishing_can_be_cut_off_anywhere(tmp_path, monkeypatch, undisturbed, s
 
         return call
 
-    monkeypatch.setattr(writer_module.os, "replace", cut(real["replace"]))
-    monkeypatch.setattr(writer_module, "write_index", cut(real["index"]))
+    monkeypatch.setattr(writer_module.os, "replace", cut(os.replace))
+    monkeypatch.setattr(writer_module, "write_index", cut(writer_module.write_index))
     with pytest.raises(Killed):
         write(tmp_path)
     monkeypatch.undo()
@@ -81,26 +89,16 @@ def test_finishing_can_be_cut_off_anywhere(tmp_path, monkeypatch, undisturbed, s
     assert not list((tmp_path / "work").glob("*.bin"))
 
 
-def test_what_was_written_can_be_read(tmp_path):
-    write(tmp_path)
-    a, b = TokenFile(tmp_path / "out" / "a"), TokenFile(tmp_path / "out" / "b")
-    assert len(a) == 16 and len(b) == 8
-    assert a[2].tolist() == [20, 21] and a[3].tolist() == [22, 23, 24]
-    assert b[7].tolist() == list(range(8))
-
-
 def test_a_full_disk_is_named_and_costs_nothing_that_was_journalled(tmp_path, undisturbed):
     with pytest.raises(Killed):
         write(tmp_path, stop_after=3)
-    outputs = {tmp_path / "out" / "a": np.dtype("<u2"), tmp_path / "out" / "b": np.dtype("<i4")}
-    files = ResumableFiles(outputs, tmp_path / "work", "job", start=0)
+    files = started(tmp_path)
     part = next(iter(files._files))
     files._files[part].close()
     files._files[part] = open("/dev/full", "wb", buffering=0)  # noqa: SIM115
     with pytest.raises(OSError) as caught:
         files.append(CHUNKS[0], 1, {}, 0)
-    assert caught.value.errno == errno.ENOSPC
-    assert caught.value.filename == str(tmp_path / "work")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "work"))
     files.close()
     write(tmp_path)
     assert content(tmp_path) == undisturbed
