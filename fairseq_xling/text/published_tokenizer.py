@@ -135,9 +135,11 @@ def _sentencepiece(
     kind = model_part(model, 2, 3)
     unknown = SPECIAL_SYMBOLS[UNK]
     if kind in (_WORD, _BPE):
-        known = {"vocab": _vocabulary(numbers, symbols, unknown), "unk_token": unknown}
-        merged = {"type": "BPE", "merges": _merges(scores), "fuse_unk": True}
-        known |= {"type": "WordLevel"} if kind == _WORD else merged
+        vocab = _vocabulary(numbers, symbols, unknown)
+        known = {"type": "WordLevel", "vocab": vocab, "unk_token": unknown}
+        if kind == _BPE:
+            known = {"type": "BPE", "vocab": vocab, "merges": _merges(scores)}
+            known |= {"unk_token": unknown, "fuse_unk": True}
     else:
         # A filler is never found: it contains a space.
         listed = [[_filler(symbol), 0.0] for symbol in symbols]
