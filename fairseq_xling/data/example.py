@@ -187,11 +187,8 @@ class Objective:
 
 
 class _ReadOnce:
-    """A configuration whose values are looked up when they are first read.
-
-    OmegaConf resolves a value anew at each access, which for each row takes about as long as all
-    else that an objective does.
-    """
+    """A configuration whose values are looked up once: OmegaConf resolves each at every access, for
+    each row in about the time of all else that an objective does."""
 
     def __init__(self, cfg: Any):
         self._cfg = cfg

@@ -179,8 +179,8 @@ class TokenFile:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Smallest and largest value of a file, its first item (from 1) that has no ``</s>``, and the
-    place and value of the first special symbol that is not at the end of an item."""
+    """``unended``: the first item (from 1) without ``</s>``; ``inner``: place and value of the
+    first special symbol that is not at the end of an item."""
 
     smallest: int
     largest: int
@@ -214,9 +214,7 @@ def _blocks(
 
 @functools.cache
 def _read_index(path: Path, state: tuple[int, int], count: int, width: int) -> tuple[int, int]:
-    """Number of values that an index of ``count`` items of ``width`` bytes a value counts, and the
-    size of its shortest item (0 of no items).
-    """
+    """How many values of ``width`` bytes an index counts, and the size of its shortest item."""
     position, shortest, first = 0, 1 << 31, 0
     sizes = _blocks(path, np.dtype("<i4"), _ITEMS, _HEADER.size, count)
     offsets = _blocks(path, np.dtype("<i8"), _ITEMS, _HEADER.size + 4 * count, count)

@@ -161,11 +161,8 @@ class Plan:
         return [specs[i] for i in rng.permutation(len(specs))]
 
     def _rows(self, number: int, counters: np.ndarray) -> np.ndarray:
-        """The rows at ``counters``: each pass over the source in a new random order.
-
-        In a source whose rows differ between passes (``renews``), row i of pass p has the
-        number ``i + p len(source)``.
-        """
+        """The rows at ``counters``: each pass over the source in a new random order. If the source
+        ``renews`` its rows, row i of pass p has the number ``i + p len(source)``."""
         source = self.feeds[number].source
         size, later = len(source), source.renews
         passes, positions = np.divmod(counters, size)

@@ -123,8 +123,7 @@ def make_shortlist(
 def _counted(
     folder: DataFolder, pair: tuple[str, str], split: str
 ) -> tuple[sparse.csr_array, np.ndarray]:
-    """How often each source token (rows) is linked with each target token, and how often each
-    target token occurs."""
+    """How often each source token (rows) has each target token, and how often the latter occur."""
     source, target = folder.parallel(split, *pair)
     order = folder.order(split, *pair)
     shape = tuple(folder.vocab_sizes[lang] for lang in pair)

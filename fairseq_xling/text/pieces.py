@@ -322,12 +322,9 @@ def open_model(model: bytes) -> tuple[Any, list[str]]:
 
 
 def _words_are_independent(model: bytes, symbols: Sequence[str]) -> bool:
-    """Whether a line's pieces are those of its words, whatever the words around them.
-
-    They are where merges (BPE) never cross a word's beginning, which must be a piece: unknown
-    pieces in a row become one. In a unigram model the rounding of the whole line's score may
-    decide between pieces that are all but equal.
-    """
+    """Whether a line's pieces are those of its words, whatever the words around them."""
+    # Merges (BPE) must never cross a word's beginning, which must be a piece: unknown ones in a row
+    # become one. In a unigram model the rounding of a line's score decides between near equals.
     return (
         model_part(model, _TRAINER_SPEC, _MODEL_TYPE) == _BPE
         and WORD_MARK in symbols

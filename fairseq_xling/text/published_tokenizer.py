@@ -288,11 +288,8 @@ def _check(
 
 
 def _equally_probable(content: Mapping[str, Any], one: list[int], other: list[int]) -> bool:
-    """Whether a unigram model gives both cuts of a line the same score, up to rounding.
-
-    sentencepiece adds scores in float32, the library in float64, so that of two such cuts each may
-    choose another.
-    """
+    """Whether a unigram model gives both cuts of a line the same score, up to rounding:
+    sentencepiece adds scores in float32, the library in float64."""
     vocabulary = content["model"]["vocab"]
     if not isinstance(vocabulary, list):
         return False

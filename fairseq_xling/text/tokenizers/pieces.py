@@ -180,11 +180,8 @@ def load_tokenizer(content: Any, origin: str | Path) -> Any:
 
 @contextlib.contextmanager
 def _usable(origin: str | Path) -> Iterator[None]:
-    """What the library raises of a damaged tokenizer becomes one line.
-
-    Where it does not expect the damage, as in the table of a ``Precompiled`` normaliser, it raises
-    a ``PanicException``, which is no ``Exception`` and cannot be imported.
-    """
+    """What the library raises of a damaged tokenizer becomes one line. Where it does not expect the
+    damage, that is a ``PanicException``, which is no ``Exception`` and cannot be imported."""
     try:
         yield
     except BaseException as error:

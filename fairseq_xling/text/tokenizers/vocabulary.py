@@ -204,11 +204,7 @@ def _read_ids(folder: Path) -> tuple[Path, Ids, Spelling]:
 
 
 def _as_used(folder: Path, name: str, ids: Ids) -> Ids:
-    """``ids`` of the file ``name``, and those of ``tokenizer.json``, which cuts text.
-
-    Raises:
-        UserError: if the two disagree.
-    """
+    """``ids`` of the file ``name``, with those of ``tokenizer.json``, which must not contradict."""
     used = folder / "tokenizer.json"
     if used.name == name or not used.is_file():
         return ids
