@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import copy
 import functools
 import importlib
 import io
@@ -42,6 +43,18 @@ def training_options(data: Path, save_dir: Path, *extra: str) -> list[str]:
         *"--tokens-per-sample 16 --max-tokens 64 --cpu --num-workers 0".split(),
         *"--log-format json --log-interval 1 --no-progress-bar --save-dir".split(),
         str(save_dir),
+        *extra,
+    ]
+
+
+def small_model(data: Path, save_dir: Path, *extra: str) -> list[str]:
+    """Options of a training of an encoder of two layers, two updates long, ``extra`` last."""
+    return [
+        *(str(data), "--user-dir", str(USER_DIR), "--save-dir", str(save_dir)),
+        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
+        *"--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32".split(),
+        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
+        *"--max-update 2 --cpu --num-workers 0".split(),
         *extra,
     ]
 
@@ -250,6 +263,7 @@ def in_process(program: str, *arguments: object) -> str:
     root.addHandler(handler)
     root.setLevel(logging.INFO)
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(output):
+        _hasten_hydra(patch)
         patch.setattr(sys, "argv", [f"fairseq-{program}", *map(str, arguments)])
         try:
             module.cli_main()
@@ -257,6 +271,38 @@ def in_process(program: str, *arguments: object) -> str:
             root.removeHandler(handler)
             root.setLevel(level)
     return output.getvalue()
+
+
+_COMPOSED: dict[tuple[str, ...], tuple[Any, list[str]]] = {}
+
+
+def _hasten_hydra(patch: pytest.MonkeyPatch) -> None:
+    """Have hydra compose each kind of configuration once; others of the kind differ in values.
+
+    fairseq gives it three hundred values for each training, which takes as long as ten updates.
+    """
+    from fairseq.dataclass import utils
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    compose = utils.compose
+
+    def compose_once(name: str, overrides: list[str], **options: Any) -> Any:
+        # The task, the model and others that are chosen by name, and the names of all settings.
+        kind = tuple(
+            text.partition("=")[0] if "." in text.partition("=")[0] else text for text in overrides
+        )
+        if kind not in _COMPOSED:
+            _COMPOSED[kind] = compose(name, overrides=overrides, **options), overrides
+        known, values = _COMPOSED[kind]
+        changed = [new for new, old in zip(overrides, values, strict=True) if new != old]
+        cfg = copy.deepcopy(known)
+        ConfigLoaderImpl._apply_overrides_to_config(
+            OverridesParser.create().parse_overrides(changed), cfg
+        )
+        return cfg
+
+    patch.setattr(utils, "compose", compose_once)
 
 
 def run_until(pattern: str, program: str, *arguments: str, log: Path, processes: int = 1) -> bool:
