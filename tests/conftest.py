@@ -17,6 +17,7 @@ from fairseq_xling.core.files import sha256, write_json
 from fairseq_xling.data.folder import SEP, SPECIALS
 from fairseq_xling.data.meta import describe_files
 from fairseq_xling.data.mmap import best_dtype, write_items
+from tests.once import once
 
 pytest_plugins = [
     "tests.slow_parts",
@@ -149,6 +150,21 @@ def build_corpus(
         meta["files"] = describe_files(path, made)
     write_json(path / "meta.json", meta)
     return corpus
+
+
+@pytest.fixture(scope="session")
+def shared_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where folders are that all workers of the session read."""
+    root = tmp_path_factory.getbasetemp()
+    return (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "shared"
+
+
+@pytest.fixture(scope="session")
+def tiny_world(shared_root: Path) -> Path:
+    """The folder of the `World` that hostile cases, kills and short trainings begin with."""
+    from tests.tiny_world import build_world
+
+    return once(shared_root / "tiny-world", build_world)
 
 
 @pytest.fixture(scope="session")

@@ -171,10 +171,9 @@ def _carry_out(root: Path, steps: Sequence[str]) -> None:
             (root / f"{name}.log").write_text(done.stdout + done.stderr)
 
 
-def build_world(root: Path) -> World:
+def build_world(root: Path) -> None:
     """Carry out `STEPS` in the empty folder ``root``."""
     _carry_out(root, STEPS)
-    return World(root)
 
 
 def write_vectors(path: Path, text: Path) -> None:

@@ -14,7 +14,6 @@ comes first).
 """
 
 import dataclasses
-import fcntl
 import functools
 import re
 import shutil
@@ -25,6 +24,7 @@ import pytest
 import yaml
 
 from tests.end_to_end.engine import run_script
+from tests.once import once
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -149,21 +149,14 @@ def folder_of(page: Page, root: Path, whole: bool = False) -> Path:
     They run once, quickly or as the ``whole``: whoever comes second waits, and finds the folder.
     What they print is in ``FOLDER.out``.
     """
-    root.mkdir(parents=True, exist_ok=True)
     place = page.name.removesuffix(".md").replace("/", "-") + ("-whole" if whole else "")
-    folder, done = root / place, root / f"{place}.done"
-    with open(root / f"{place}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if done.exists():
-            return folder
-        shutil.rmtree(folder, ignore_errors=True)
+
+    def make(folder: Path) -> None:
         if before := page.settings.get("starts_with"):
-            shutil.copytree(folder_of(Page(before), root, whole), folder)
-        else:
-            folder.mkdir()
+            shutil.copytree(folder_of(Page(before), root, whole), folder, dirs_exist_ok=True)
         script = root / f"{place}.sh"
         script.write_text(page.script(whole), encoding="utf-8")
         printed = run_script(script, folder=folder, timeout=3000 if whole else 900)
         Path(f"{folder}.out").write_text(printed, encoding="utf-8")
-        done.touch()
-    return folder
+
+    return once(root / place, make)

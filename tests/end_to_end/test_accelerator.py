@@ -24,7 +24,6 @@ from fairseq_xling.tasks.arcs import best_trees
 from tests.end_to_end import training_steps
 from tests.end_to_end.engine import checked, in_process, logged
 from tests.end_to_end.test_emissions import train
-from tests.end_to_end.test_translate import Study
 
 DEVICE = os.environ.get("FAIRSEQ_XLING_ACCELERATOR", "cuda")
 PRECISIONS = ("fp32", "bf16") if DEVICE == "cpu" else ("fp32", "bf16", "fp16")
@@ -69,8 +68,8 @@ def test_losses_of_training_are_finite_and_those_of_language_models_a_cpus(
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    return Study(tmp_path_factory.mktemp("study"), backwards=True)
+def study(backwards):
+    return backwards
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from fairseq_xling.data.folder import DataFolder
-from tests.end_to_end.clcr_world import WIDTHS, encoders, fails, make_world, xling
+from tests.end_to_end.clcr_world import WIDTHS, encoders, fails, xling
 from tests.end_to_end.engine import run, run_until
+from tests.once import linked
 
 CONFIG = """\
 transform_steps: 8
@@ -25,8 +26,8 @@ rows: T,T+E+R,T+pGA
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return make_world(tmp_path_factory.mktemp("clcr"))
+def world(clcr_world, tmp_path_factory):
+    return linked(clcr_world, tmp_path_factory.mktemp("clcr"))
 
 
 def config(world):
@@ -63,27 +64,19 @@ def test_the_plan_of_a_run_is_shown_without_running_it(world, capsys):
     refused = {
         "--extract-steps 0": "`--rows` T+E+R needs `--extract-steps` above 0; ",
         "--order-steps 0": "`--rows` T+E+R needs `--order-steps` above 0; ",
-        "--delta 3": "`--delta` must lie in [0, 1], got 3.0",
         "--tune-on test2 --threshold 0": "'test2'",
         "--encoder en= --encoder de=x": "`--encoder` must be like en=..., got 'en='",
         "--encoder-data de=nowhere": "nowhere: no such file or folder",
-        "--schedule polynomal": "`--schedule`: unknown scheduler 'polynomal'; did you mean",
         "--flip-rates 0.9,0": "`--flip-rates` must be two numbers in [0, 0.45]",
         "--orders=": "`--rows` T+E+R needs one of `--orders`; name it or leave the row out",
-        "--order-sides de": "unknown name in `--order-sides` 'de'; known: first, second",
         "--order-sides=": "`--order-sides` must name first, second or both, got none",
-        "--weigh sing": "unknown `--weigh` 'sing'; did you mean 'sign'?",
         "--orders abs,rel --weigh sign": "unknown `--weigh` 'sign'; known: probability, likelihood",
-        "--preset papre": "unknown `--preset` 'papre'; did you mean 'paper'?",
-        "--orders abc": "unknown name in `--orders` 'abc'; did you mean 'abs'?",
         "--rows T+F": "unknown name in `--rows` 'T+F'",
-        "--rows=": "`--rows` must name what to write for the texts to encode, got none",
         f"--rows T+pGA --encode-text x.en={__file__}": (
             "`--rows` T+pGA needs the translation of a text: give x.en with `--encode-pairs`"
         ),
         f"--encode-text ../x.en={__file__}": "must be one that a folder can have, got '../x'",
         "--orders rel,rel": "`--orders` must be different, got 'rel,rel'",
-        "--rows T,T": "`--rows` must be different, got 'T,T'",
     }
     for options, line in refused.items():
         planned = [config(world), "--output", world / "planned", "--dry-run", *options.split()]
@@ -175,8 +168,6 @@ def test_a_study_of_sizes_trains_on_nested_subsets_of_the_pairs(world, capsys):
     log = (world / "sizes" / "logs" / "subset-81.log").read_text()
     assert "`--sizes` must be at most the 80 pairs of" in log
     for options, line in {
-        "--sizes 15,15": "`--sizes` must be different whole numbers above 0, got '15,15'",
-        "--sizes few": "`--sizes` must be different whole numbers above 0, got 'few'",
         f"--test fr={__file__}": "must be in en or de, got 'fr'",
         "--rows T+pGA": "`--rows` T+pGA reads translations, which labelled files do not have",
         f"--test de={world}/nli.test.de.tsv": "there are two files of that name and language",

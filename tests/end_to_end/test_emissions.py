@@ -17,7 +17,7 @@ from fairseq_xling.generation.translator import Translator
 from fairseq_xling.models.identity import KEY, encode_identity, read_identity
 from tests.autoregressive_model import save_autoregressive
 from tests.end_to_end.engine import in_process, launch, table_of
-from tests.end_to_end.test_translate import DIM, FFN, LAYERS, POSITIONS, Study
+from tests.end_to_end.word_study import DIM, FFN, LAYERS, POSITIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = (
@@ -29,12 +29,6 @@ TRAIN = (
     "--objectives cdlm --directions en-xx --optimizer adam --lr 3e-3 --max-tokens 512 --cpu "
     "--num-workers 0 --disable-validation --dropout 0 --attention-dropout 0 --seed 1"
 )
-
-
-@pytest.fixture(scope="module")
-def backwards(tmp_path_factory):
-    """The other language comes backwards: no order is given, and none is predicted."""
-    return Study(tmp_path_factory.mktemp("emissions"), backwards=True)
 
 
 @pytest.fixture(scope="module")
@@ -232,9 +226,6 @@ def test_translations_that_need_more_slots_are_counted(tmp_path):
 
 MISTAKES = [
     ("--emission sideways", "unknown `--emission` 'sideways'"),
-    ("--emission ctc --upsample 0", "`--upsample` must"),
-    ("--emission ctc --upsample 99", "`--upsample` must"),
-    ("--emission ctc --slot-layers -1", "`--slot-layers` must"),
     (
         f"--emission ctc --slot-layers {LAYERS // 2 + 1}",
         f"`--slot-layers` must be at most half of `--encoder-layers`, which is {LAYERS // 2}, got",
@@ -242,7 +233,6 @@ MISTAKES = [
     ("--slot-layers 1", "`--slot-layers` cannot be used with `--emission aligned`"),
     ("--emission ctc --no-trilayer", "`--emission ctc` cannot be used with `--no-trilayer`"),
     ("--objectives mlm --no-trilayer --glancing 0.5", "`--glancing` needs a TRILayer, got 0.5"),
-    ("--emission ctc --glancing 2", "`--glancing` must"),
 ]
 
 
@@ -305,21 +295,24 @@ def test_a_checkpoint_of_another_emission_does_not_fit(backwards, trained, tmp_p
             ("--lookahead",),
             "`--lookahead` has no effect on a model with `--emission ctc --upsample 2`",
         ),
-        (
+        pytest.param(
             ("--path", "LATTICE", "--lookahead", "--slot-beam", "3"),
             "`--lookahead` has no effect on a search, which `--slot-beam` 3 asks for",
+            marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             ("--path", "LATTICE", "--lookahead", "--word-bonus", "1"),
             "`--word-bonus` has no effect with `--lookahead`, got 1",
+            marks=pytest.mark.slow,
         ),
     ],
 )
 def test_slots_have_no_other_order_and_no_other_company(
-    backwards, aligned, trained, lattice, options, line
+    backwards, aligned, trained, request, options, line
 ):
-    both = f"{trained}:{aligned}"
-    paths = {"BOTH": both, "ALIGNED": aligned, "LATTICE": lattice}
+    paths = {"BOTH": f"{trained}:{aligned}", "ALIGNED": aligned}
+    if "LATTICE" in options:
+        paths["LATTICE"] = request.getfixturevalue("lattice")
     given = ("--path", trained, *(paths.get(option, option) for option in options))
     with pytest.raises(SystemExit) as error:
         backwards.generate(*given)

@@ -8,36 +8,14 @@ import pytest
 
 from fairseq_xling.cli import main
 from fairseq_xling.reports.record import read_record
-from tests.end_to_end.engine import BIN, launch, run
+from tests.end_to_end.engine import BIN, launch
+from tests.once import linked
 from tests.records import rows, value
-
-SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """Text, two data folders (union and separate vocabularies), and a model of the first."""
-    root = tmp_path_factory.mktemp("eval")
-    text, data = root / "text", root / "data"
-    run("fairseq-xling", "synthesize", str(text), "--sentences", "200", "--held-out", "60")
-    common = ["--languages", "en,de", "--from", str(text), "--vocab-type", "word"]
-    common += ["--vocab-size", "1000", "--aligner", "none"]
-    for mode, folder in (("union", data), ("separate", root / "other")):
-        run("fairseq-xling", "prepare", str(folder), *common, "--vocab", mode)
-    run(
-        "fairseq-train",
-        *(str(data), "--user-dir", str(_user_dir()), "--save-dir", str(root / "model")),
-        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
-        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
-        *("--cpu", "--num-workers", "0", *SMALL.split()),
-    )
-    return root
-
-
-def _user_dir():
-    from fairseq_xling import USER_DIR
-
-    return USER_DIR
+def study(study_world, tmp_path_factory):
+    return linked(study_world, tmp_path_factory.mktemp("eval"))
 
 
 def fails(capsys, *arguments):
@@ -109,66 +87,46 @@ def test_masked_log_probabilities_do_not_depend_on_batches_nor_on_positions_outs
     assert math.isfinite(sums[0])
 
 
-def test_a_missing_checkpoint_or_measure_is_told_before_anything_is_loaded(study):
-    for arguments, line in (
-        (["none.pt"], "none.pt: no such checkpoint"),
-        (
-            ["none.pt", "--measure", "retreival"],
-            "`--measure`: unknown measure 'retreival'; did you mean",
-        ),
-    ):
-        done = launch(
-            [BIN / "fairseq-xling", "eval", *arguments, "--data", study / "data"],
-        )
-        assert done.returncode == 1
-        assert done.stderr.startswith(f"fairseq-xling: error: {line}")
-        assert done.stderr.count("\n") == 1
+def test_a_mistake_of_a_program_is_one_line(study):
+    done = launch([BIN / "fairseq-xling", "eval", "none.pt", "--data", study / "data"])
+    assert done.returncode == 1
+    assert done.stderr == "fairseq-xling: error: none.pt: no such checkpoint\n"
 
 
-def test_a_truncated_checkpoint_is_one_line(study, capsys):
+@pytest.fixture(scope="module")
+def damaged(study):
+    """The study with a checkpoint that is cut off, and files to measure on that are none."""
     whole = (study / "model" / "checkpoint_last.pt").read_bytes()
-    cut = study / "cut.pt"
-    cut.write_bytes(whole[: len(whole) // 2])
-    assert "cut.pt" in fails(capsys, cut, "--data", study / "data")
-
-
-def test_another_models_data_folder_is_refused(study, capsys):
-    line = fails(capsys, study / "model" / "checkpoint_last.pt", "--data", study / "other")
-    assert "vocabulary per language" in line or "dictionaries" in line
-
-
-def test_a_folder_that_is_no_data_folder_is_refused(study, capsys):
-    line = fails(capsys, study / "model" / "checkpoint_last.pt", "--data", study / "text")
-    assert "is a folder of text, from which `fairseq-xling prepare" in line
-
-
-def test_languages_are_checked(study, capsys):
-    given = [study / "model" / "checkpoint_last.pt", "--data", study / "data"]
-    assert "unknown language 'fr'" in fails(capsys, *given, "--targets", "fr")
-    assert "must not name the source language 'en'" in fails(capsys, *given, "--targets", "en")
-
-
-def test_nothing_is_written_when_a_measure_fails(study, capsys):
-    output = study / "never.json"
+    (study / "cut.pt").write_bytes(whole[: len(whole) // 2])
     (study / "empty.tsv").write_text("")
-    line = fails(
-        capsys,
-        *(study / "model" / "checkpoint_last.pt", "--data", study / "data"),
-        *("--measure", "words", "--dictionary", study / "empty.tsv", "--output", output),
-    )
-    assert "empty.tsv: the dictionary is empty" in line
-    assert not output.exists()
-
-
-def test_unequal_text_files_are_one_line(study, capsys):
     (study / "a.txt").write_text("the team\nthe player\n")
     (study / "b.txt").write_text("die Mannschaft\n")
-    line = fails(
-        capsys,
-        *(study / "model" / "checkpoint_last.pt", "--data", study / "data"),
-        *("--retrieval-text", study / "a.txt", study / "b.txt", "--measure", "retrieval"),
-    )
-    assert line.endswith("must have equally many lines, got 2 and 1")
+    return study
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("{m} --data {w}/data --measure retreival", "unknown measure 'retreival'; did you mean"),
+        ("{w}/cut.pt --data {w}/data", "cut.pt"),
+        ("{m} --data {w}/other", "other has a vocabulary per language"),
+        ("{m} --data {w}/text", "is a folder of text, from which `fairseq-xling prepare"),
+        ("{m} --data {w}/data --targets fr", "unknown language 'fr'"),
+        ("{m} --data {w}/data --targets en", "must not name the source language 'en'"),
+        (
+            "{m} --data {w}/data --measure words --dictionary {w}/empty.tsv",
+            "empty.tsv: the dictionary is empty",
+        ),
+        (
+            "{m} --data {w}/data --measure retrieval --retrieval-text {w}/a.txt {w}/b.txt",
+            "must have equally many lines, got 2 and 1",
+        ),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(damaged, capsys, words, message):
+    words = words.format(w=damaged, m=damaged / "model" / "checkpoint_last.pt")
+    assert message in fails(capsys, *words.split(), "--output", damaged / "never.json")
+    assert not (damaged / "never.json").exists()
 
 
 def test_language_mass_is_the_softmax_over_each_languages_words(study, capsys):
@@ -261,8 +219,6 @@ def test_static_embeddings_serve_lexicon_induction(study, capsys):
         (["--layers", "3"], "`--layers` must lie in [0, 2], got '3'"),
         (["--lang", "fr"], "trained on en, de, not on 'fr'"),
         (["--unit", "words"], "unknown `--unit` 'words'"),
-        (["--text", "none.txt"], "none.txt: no such file"),
-        (["--max-tokens", "0"], "`--max-tokens` must be at least 1, got 0"),
     ],
 )
 def test_mistakes_of_extract_are_one_line(study, capsys, tmp_path, options, message):

@@ -8,31 +8,17 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
 from fairseq_xling.mapping.fitted import read_map
 from fairseq_xling.reports.record import read_record
-from tests.end_to_end.engine import load, run
+from tests.end_to_end.engine import in_process, load
+from tests.once import linked
 from tests.records import value
 
 WIDTH = 16
-SMALL = f"--encoder-layers 2 --encoder-embed-dim {WIDTH} --encoder-ffn-embed-dim 32".split()
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """Text, a data folder, an encoder, and the same with the coordinates of its states permuted,
-    which is a rotation."""
-    root = tmp_path_factory.mktemp("map")
-    sizes = "--sentences 150 --held-out 60 --annotated 80".split()
-    run("fairseq-xling", "synthesize", str(root / "text"), *sizes)
-    run(
-        *("fairseq-xling", "prepare", str(root / "data"), "--from", str(root / "text")),
-        *"--languages en,de --vocab-type word --vocab-size 800 --aligner none".split(),
-    )
-    run(
-        *("fairseq-train", str(root / "data"), "--user-dir", str(USER_DIR)),
-        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
-        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
-        *("--cpu", "--num-workers", "0", "--max-update", "2", *SMALL),
-        *("--save-dir", str(root / "model")),
-    )
+def study(study_world, tmp_path_factory):
+    """The shared one, with its encoder's coordinates permuted in another, which is a rotation."""
+    root = linked(study_world, tmp_path_factory.mktemp("map"))
     state = load(root / "model" / "checkpoint_last.pt")
     order = torch.randperm(WIDTH, generator=torch.Generator().manual_seed(1))
     state["model"] = {name: permuted(name, x, order) for name, x in state["model"].items()}
@@ -124,20 +110,26 @@ def test_words_of_two_languages_are_mapped_by_the_corpus_dictionary(study, capsy
     assert read_record(f"{path}.json").facts["pairs"]["entries"] > 30
 
 
+def tune(study, folder, *extra):
+    """Train a head for parts of speech on the encoder."""
+    train, valid = (
+        study / "text" / "gold" / f"tags.{split}.en.tsv" for split in ("train", "valid")
+    )
+    in_process(
+        *("train", study / "data", "--user-dir", USER_DIR, "--save-dir", folder),
+        *"--task cross_lingual_transfer --arch cross_lingual_transfer".split(),
+        *"--criterion cross_lingual_transfer --optimizer adam --lr 2e-2 --head pos".split(),
+        *("--encoder", study / "model" / "checkpoint_last.pt", "--columns", "token=0,tag=1"),
+        *("--train-file", f"en={train}", "--valid-file", f"en={valid}"),
+        *("--no-epoch-checkpoints", "--cpu", "--num-workers", 0, *extra),
+    )
+
+
 @pytest.fixture(scope="module")
 def tuned(study):
     """A head for parts of speech, with a layer of its own, on the frozen first layer (SPEC S6)."""
-    tags = {split: study / "text" / "gold" / f"tags.{split}.en.tsv" for split in ("train", "valid")}
-    run(
-        *("fairseq-train", str(study / "data"), "--user-dir", str(USER_DIR)),
-        *"--task cross_lingual_transfer --arch cross_lingual_transfer".split(),
-        *"--criterion cross_lingual_transfer --optimizer adam --lr 2e-2 --head pos".split(),
-        *("--encoder", str(study / "model" / "checkpoint_last.pt"), "--columns", "token=0,tag=1"),
-        *("--train-file", f"en={tags['train']}", "--valid-file", f"en={tags['valid']}"),
-        *"--freeze-encoder --read-layer 1 --head-layers 1".split(),
-        *"--batch-size 8 --max-epoch 8 --no-epoch-checkpoints".split(),
-        *("--cpu", "--num-workers", "0", "--save-dir", str(study / "tuned")),
-    )
+    tune(study, study / "tuned", "--freeze-encoder", "--read-layer", 1, "--head-layers", 1,
+         "--batch-size", 8, "--max-epoch", 8)  # fmt: skip
     return study / "tuned" / "checkpoint_last.pt"
 
 
@@ -166,23 +158,13 @@ def test_a_head_reads_states_with_vectors_of_words_in_the_space_of_another_langu
     how = ["--pairs", "alignments", tmp_path / "links", "--normalize", "centre"]
     fitted = tmp_path / "de-en"
     assert main([*map(str, ["map", "procrustes", *tokens, *how, "--output", fitted])]) == 0
-    gold = study / "text" / "gold"
-    tags = {split: f"en={gold / f'tags.{split}.en.tsv'}" for split in ("train", "valid")}
     vectors = ",".join(f"{lang}={tmp_path / f'{lang}.vec'}" for lang in ("en", "de"))
-    run(
-        *("fairseq-train", str(study / "data"), "--user-dir", str(USER_DIR)),
-        *"--task cross_lingual_transfer --arch cross_lingual_transfer".split(),
-        *"--criterion cross_lingual_transfer --optimizer adam --lr 2e-2 --head pos".split(),
-        *("--encoder", str(checkpoint), "--columns", "token=0,tag=1"),
-        *("--train-file", tags["train"], "--valid-file", tags["valid"]),
-        *("--concat-vectors", vectors, "--map", str(fitted)),
-        *"--batch-size 16 --max-epoch 1 --no-epoch-checkpoints".split(),
-        *("--cpu", "--num-workers", "0", "--save-dir", str(model)),
-    )
+    more = ("--concat-vectors", vectors, "--map", fitted)
+    tune(study, model, *more, "--batch-size", 16, "--max-epoch", 1)
     weights = load(model / "checkpoint_last.pt")["model"]
     assert any(x.shape[-1] == WIDTH + 3 for n, x in weights.items() if n.startswith("network."))
     saved = str(model / "checkpoint_last.pt")
-    file = f"de={gold / 'tags.test.de.tsv'}"
+    file = f"de={study / 'text' / 'gold' / 'tags.test.de.tsv'}"
     assert main(["predict", saved, file, "--output", str(tmp_path / "found")]) == 0
     lower = ["--encoder", checkpoint, "--layer", "1", "--map", "none"]
     again = ["predict", "mapped", saved, file, *map(str, lower), "--output", str(tmp_path / "no")]

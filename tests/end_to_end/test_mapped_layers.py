@@ -5,10 +5,9 @@ import shutil
 import pytest
 import torch
 
-from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
-from tests.end_to_end.engine import load, run
-from tests.end_to_end.test_map import SMALL, WIDTH, permuted
+from tests.end_to_end.engine import in_process, load, run, small_model
+from tests.end_to_end.test_map import WIDTH, permuted
 from tests.records import rows
 
 pytestmark = pytest.mark.slow
@@ -30,13 +29,7 @@ def root(tmp_path_factory):
         *("fairseq-xling", "prepare", str(root / "data"), "--from", str(text)),
         *"--languages en,de --vocab-type word --vocab-size 800 --aligner none".split(),
     )
-    run(
-        *("fairseq-train", str(root / "data"), "--user-dir", str(USER_DIR)),
-        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
-        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
-        *("--cpu", "--num-workers", "0", "--max-update", "2", *SMALL),
-        *("--save-dir", str(root / "model")),
-    )
+    in_process("train", *small_model(root / "data", root / "model"))
     state = load(root / "model" / "checkpoint_last.pt")
     order = torch.randperm(WIDTH, generator=torch.Generator().manual_seed(1))
     state["model"] = {name: permuted(name, x, order) for name, x in state["model"].items()}

@@ -11,7 +11,7 @@ import torch
 
 import fairseq_xling as xling
 from fairseq_xling.cli import main
-from tests.end_to_end.test_translate import WORDS, Study
+from tests.end_to_end.word_study import WORDS
 
 TEXTS = ["dog cat", "", "sun moon tree", "one"]
 BOTH = ("en", "xx")
@@ -19,13 +19,8 @@ OTHERS = ["xdog xcat", "xone", "xsun xmoon xtree"]
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    return Study(tmp_path_factory.mktemp("python"), backwards=False)
-
-
-@pytest.fixture(scope="module")
-def encoder(study):
-    return xling.Encoder.load(study.checkpoint)
+def encoder(relabelled):
+    return xling.Encoder.load(relabelled.checkpoint)
 
 
 def test_the_import_is_quick_and_names_what_there_is():
@@ -81,8 +76,8 @@ def test_the_language_of_a_model_with_one_need_not_be_named(encoder, monkeypatch
     assert repr(encoder) == f"Encoder(en; {layers} layers, {width} wide, on cpu)"
 
 
-def test_a_relative_data_folder_is_found_above_the_checkpoint(study, tmp_path, monkeypatch):
-    state = torch.load(study.checkpoint, weights_only=False)
+def test_a_relative_data_folder_is_found_above_the_checkpoint(relabelled, tmp_path, monkeypatch):
+    state = torch.load(relabelled.checkpoint, weights_only=False)
     data = Path(state["cfg"]["task"]["data"])
     state["cfg"]["task"]["data"] = data.name
     (tmp_path / "run/models").mkdir(parents=True)
@@ -148,15 +143,9 @@ def test_words_for_a_mask_come_with_their_probabilities_best_first(encoder):
         (lambda e: e.encode(["dog"], "de"), "`lang`: unknown language 'de'; known: en, xx"),
         (lambda e: e.encode(["dog"], None), "`lang` must be one of en, xx, got none"),
         (lambda e: e.encode(["dog"], 3), "`lang` must be a string, got 3"),
-        (lambda e: e.encode(["dog"], ["en"]), "`lang` must be a string, got \\['en'\\]"),
         (lambda e: e.encode(b"dog", "en"), "`texts` must be a list of strings, got b'dog'"),
-        (lambda e: e.encode({"dog"}, "en"), "`texts` must be a list of strings, got {'dog'}"),
         (lambda e: e.fill_mask(["<mask>"], "en"), "`text` must be a string, got \\['<mask>'\\]"),
-        (lambda e: e.fill_mask("<mask>", "de"), "`lang`: unknown language 'de'; known: en, xx"),
-        (lambda e: e.retrieve(["a"], ["b"], None), "`langs` must be the two languages, got None"),
-        (lambda e: e.retrieve(["a"], ["b"], 3), "`langs` must be the two languages, got 3"),
         (lambda e: e.retrieve(["a"], ["b"], ("en", "de")), "`langs`: unknown language 'de'; known"),
-        (lambda e: e.retrieve(["a"], ["b"], BOTH, way="x"), "unknown `way` 'x'; known"),
         (lambda e: e.encode(["dog"], "en", layers=7), r"`layers` must lie in \[-"),
         (lambda e: e.encode(["dog"], "en", layers=()), "`layers` must name at least one"),
         (lambda e: e.encode(["dog"], "en", pooling="max"), "`pooling` must be one of"),
@@ -166,7 +155,6 @@ def test_words_for_a_mask_come_with_their_probabilities_best_first(encoder):
         (lambda e: e.retrieve(["dog"], ["xdog"], "en"), "`langs` must be the two languages"),
         (lambda e: e.retrieve("dog", ["xdog"], BOTH), "`queries` must be a list of strings, got"),
         (lambda e: e.retrieve(["dog"], [], BOTH), "`texts` must have at least one text, got none"),
-        (lambda e: e.retrieve(["dog"], ["x"], BOTH, layer=9), r"`layer` must lie in \[-"),
     ],
 )
 def test_bad_arguments_are_named(encoder, call, message):
@@ -265,12 +253,12 @@ def test_dir_of_the_measures_lists_measures():
     assert {"cka", "tatoeba", "bli", "mean_shift"} < {*shown} and "np" not in shown
 
 
-def test_files_are_aligned_by_an_encoder(study, encoder, tmp_path, capsys):
+def test_files_are_aligned_by_an_encoder(relabelled, encoder, tmp_path, capsys):
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_text("sun moon tree\n\ndog\n")
     target.write_text("xtree xsun xmoon\nxdog\nxdog\n")
     words = ["align", "intersection", str(source), str(target), "--output", str(tmp_path / "links")]
-    how = ["--encoder", str(study.checkpoint), "--languages", "en,xx", "--layer", "0"]
+    how = ["--encoder", str(relabelled.checkpoint), "--languages", "en,xx", "--layer", "0"]
     assert main([*words, *how]) == 0
     assert (tmp_path / "links").read_text() == "0-1 1-2 2-0\n\n0-0\n"
     assert "4 links of 3 sentence pairs" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 import csv
 import re
+import shutil
 
 import pytest
 import torch
@@ -9,31 +10,29 @@ from seqeval.metrics import f1_score
 
 from fairseq_xling import USER_DIR
 from fairseq_xling.reports.rows import distinct, figures
-from tests.end_to_end.engine import assert_same_training, in_process, load, logged, run, run_until
+from tests.end_to_end.engine import (
+    assert_same_training,
+    in_process,
+    load,
+    logged,
+    run,
+    run_until,
+    small_model,
+)
+from tests.once import linked
 from tests.records import rows as rows_of
 from tests.records import value
 
-TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 2"
-
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    """Text with entailment pairs, a data folder, and an encoder whose first layer and embeddings
-    each language has for itself."""
-    root = tmp_path_factory.mktemp("transfer")
-    sizes = "--sentences 120 --held-out 40 --nli 60 --annotated 80".split()
-    run("fairseq-xling", "synthesize", str(root / "text"), *sizes)
-    run(
-        *("fairseq-xling", "prepare", str(root / "data"), "--from", str(root / "text")),
-        *"--languages en,de --vocab-type word --vocab-size 800 --aligner none".split(),
-    )
-    run(
-        *("fairseq-train", str(root / "data"), "--user-dir", str(USER_DIR)),
-        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
-        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
-        *("--separate", "emb,1", "--cpu", "--num-workers", "0", *TINY.split()),
-        *("--save-dir", str(root / "model")),
-    )
+def study(study_world, tmp_path_factory):
+    """The shared one with text of its own, since files of it are moved, and an encoder whose first
+    layer and embeddings each language has for itself."""
+    root = linked(study_world, tmp_path_factory.mktemp("transfer"))
+    for name in ("text", "model"):
+        (root / name).unlink()
+    shutil.copytree(study_world / "text", root / "text")
+    in_process("train", *small_model(root / "data", root / "model", "--separate", "emb,1"))
     return root
 
 
@@ -68,7 +67,8 @@ def test_every_item_is_seen_in_every_epoch_and_validation_gives_the_metric(study
     found = logged(tuned, "valid")
     assert len(found) == 4
     assert all(0 < epoch["valid_accuracy"] < 100 for epoch in found)
-    assert len({round(epoch["valid_accuracy"] * 40 / 100, 3) % 1 for epoch in found}) == 1
+    count = len(nli(study, "valid").read_text().splitlines())
+    assert len({round(epoch["valid_accuracy"] * count / 100, 3) % 1 for epoch in found}) == 1
     best = load(study / "tuned" / "checkpoint_best.pt")
     assert best["extra_state"]["best"] == max(epoch["valid_accuracy"] for epoch in found)
 
@@ -98,6 +98,7 @@ def test_killed_and_started_again_it_ends_with_the_same_parameters(study, tuned,
     )
 
 
+@pytest.mark.slow
 def test_loader_workers_change_nothing(study, tuned):
     run(*tuning(study, "workers", "--num-workers", "2"))
     assert_same_training(
@@ -133,7 +134,8 @@ def test_predictions_need_neither_the_encoder_nor_the_training_files(study, tune
             path.with_name(f"{path.name}.hidden").rename(path)
     there = tmp_path / "found" / "scores.json"
     english, german = (value(there, measure="accuracy", target=lang) for lang in ("en", "de"))
-    assert english == load(study / "tuned" / "checkpoint_best.pt")["extra_state"]["best"]
+    best = load(study / "tuned" / "checkpoint_best.pt")["extra_state"]["best"]
+    assert english == pytest.approx(best, abs=1e-3)
     assert f"{german:.2f}" in done.stdout
     gold = [line.split("\t") for line in nli(study, "test", "de").read_text().splitlines()]
     found = (tmp_path / "found" / "nli.test.de.tsv").read_text().splitlines()
@@ -172,9 +174,9 @@ def test_bad_rows_are_left_out_of_predictions_up_to_a_number(study, tuned, tmp_p
 def test_bad_rows_are_left_out_of_training_up_to_a_number(study, tmp_path):
     train = with_empty_sides(nli(study, "train"), tmp_path / "train.en.tsv", (7,))
     call = tuning(study, "skipped", "--train-file", f"en={train}", "--max-epoch", "1")
-    refused = run(*call, check=False)
-    assert refused.returncode and f"{train}:7: the text is empty" in refused.stdout
-    done = run(*call, "--skip-bad", "1").stdout
+    with pytest.raises(SystemExit, match=f"{train}:7: the text is empty"):
+        in_process("train", *call[1:])
+    done = in_process("train", *call[1:], "--skip-bad", "1")
     assert f"{train}: left out 1 bad row(s); the first: {train}:7: the text is empty" in done
     assert sum(step["bsz"] for step in logged(done, "train_inner")) == 59
 
@@ -214,11 +216,7 @@ def test_spans_found_by_a_tagger_are_scored_as_seqeval_scores_the_written_file(s
         (["--freeze-layers", "3"], "`--freeze-layers` must lie in [0, 2], got 3"),
         (["--head-options", "x=1"], "`--head-options`: unknown setting 'x'"),
         (["--languages", "de,en"], "was trained with other languages"),
-        (["--criterion", "unified_lm"], "`--criterion unified_lm` needs a task"),
-        (["--valid-file", "en={text}"], "train.en.txt: nothing in it is annotated"),
-        (["--batch-size", "0"], "`--batch-size` must be at least 1, got 0"),
         (["--lr", "0", "--head-lr", "1"], "`--head-lr` needs an `--lr` above 0, got 0"),
-        (["--fp16"], "`--fp16` needs an accelerator; with `--cpu` take --cpu-bf16"),
         (["--best-checkpoint-metric", "acc"], "unknown `--best-checkpoint-metric` 'acc'"),
         (["--unknown-labels", "skip"], "`--unknown-labels` must be refuse or wrong, got 'skip'"),
     ],
@@ -230,14 +228,6 @@ def test_mistakes_are_answered_in_one_line(study, extra, message):
         in_process("train", *tuning(study, "mistake", *extra)[1:])
     assert str(refused.value).startswith("fairseq-xling: error: ")
     assert "\n" not in str(refused.value)
-
-
-def test_a_mistake_is_the_program_s_last_line_and_its_status(study):
-    done = run(*tuning(study, "mistake", "--freeze-layers", "3"), check=False)
-    assert done.returncode == 1
-    assert done.stdout.strip().splitlines()[-1] == (
-        "fairseq-xling: error: `--freeze-layers` must lie in [0, 2], got 3"
-    )
 
 
 def evaluation(study, folder, *extra):

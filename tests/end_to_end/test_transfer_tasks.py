@@ -9,28 +9,13 @@ from fairseq_xling import USER_DIR
 from fairseq_xling.cli import main
 from fairseq_xling.reports.record import read_record
 from fairseq_xling.tasks.predict import Predictor
-from tests.end_to_end.engine import load, logged, run
+from tests.end_to_end.engine import load, logged
 from tests.records import measured
-
-TINY = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 1"
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    """Text with trees and tags, a data folder, and an encoder of two layers and 24 positions."""
-    root = tmp_path_factory.mktemp("tasks")
-    sizes = "--sentences 100 --held-out 20 --nli 30 --annotated 40".split()
-    assert main(["synthesize", str(root / "text"), *sizes]) == 0
-    options = "--languages en,de --vocab-type word --vocab-size 800 --aligner none".split()
-    assert main(["prepare", str(root / "data"), "--from", str(root / "text"), *options]) == 0
-    run(
-        *("fairseq-train", str(root / "data"), "--user-dir", str(USER_DIR)),
-        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
-        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
-        *("--max-positions", "24", "--cpu", "--num-workers", "0", *TINY.split()),
-        *("--save-dir", str(root / "model")),
-    )
-    return root
+def home(study_world):
+    return study_world
 
 
 @pytest.fixture
@@ -89,7 +74,7 @@ def test_the_heads_own_rate_leaves_the_norm_of_the_gradient_as_it_is(home, tune,
         options = [*options, "--clip-norm", "0.01", "--head-options", "dropout=0"]
         steps = logged(tune(tmp_path / name, *files, *options), "train_inner")
         norms[name] = [step["gnorm"] for step in steps]
-    assert len(norms["one"]) == 4  # 30 items
+    assert len(norms["one"]) == 8  # 60 items
     assert norms["one"][0] == norms["two"][0] and norms["one"][1:] != norms["two"][1:]
 
 
@@ -110,22 +95,22 @@ def test_a_parser_counts_punctuation_as_told_and_reads_no_sentence_in_pieces_una
         assert (options["punctuation"], options["arc_dim"]) == (policy, 8)
         assert {path.name for path in found.iterdir()} == {"scores.json", "test.en.conllu"}
         counted[policy] = measured(found / "scores.json")
-    assert counted["keep"]["items"] == counted["keep"]["annotated"] == 20
+    assert counted["keep"]["items"] == counted["keep"]["annotated"] == 60
     assert counted["keep"] != counted["drop"]
     message = fails(capsys, *predict, f"en={test}", "--output", tmp_path / "x", "--head-options",
                     "arc_dim=9")  # fmt: skip
     assert "must be among those for reading and counting (punctuation), got 'arc_dim'" in message
     message = fails(capsys, *predict, f"en={test}", "--output", test.parent)
     assert message == f"`--output` must be another folder, got that of {test}"
-    rows = [f"{n}\tthe\t_\tX\t_\t_\t{n - 1}\tx\t_\t_" for n in range(1, 30)]
+    rows = [f"{n}\tthe\t_\tX\t_\t_\t{n - 1}\tx\t_\t_" for n in range(1, 140)]
     long = tmp_path / "long.conllu"
     long.write_text("# text\n" + "\n".join(rows) + "\n\n")
     options = ["--unknown-labels", "wrong", "--output", tmp_path / "pieces"]
     assert main([str(x) for x in (*predict, f"en={long}", *options)]) == 0
-    assert (tmp_path / "pieces" / "en.long.conllu").read_text().count("\n") == 31
+    assert (tmp_path / "pieces" / "en.long.conllu").read_text().count("\n") == 141
     assert fails(capsys, *predict, f"en={long}", *options, "--too-long", "refuse") == (
-        f"{long}:2: 31 tokens, more than the model's 24 positions (`--too-long truncate` reads it "
-        "in pieces)"
+        f"{long}:2: 141 tokens, more than the model's 128 positions (`--too-long truncate` reads "
+        "it in pieces)"
     )
 
 

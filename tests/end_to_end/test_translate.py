@@ -1,11 +1,9 @@
 """fairseq-generate and fairseq-interactive on `--task cdlm`, as a user runs them.
 
-The model is made, not trained: it translates word by word (`tests.word_by_word`), so with the right
-order every translation is its reference. One language is English relabelled, in the other the
-relabelled words also come backwards.
+The model is made, not trained (`WordStudy`), so with the right order every translation is its
+reference.
 """
 
-import random
 import re
 
 import pytest
@@ -15,103 +13,15 @@ import torch
 from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.sampled_bleu import read_samples, score
 from fairseq_xling.checkpoints.files import load_plain
-from fairseq_xling.cli import main
-from fairseq_xling.data.folder import UNK, read_dictionary
 from fairseq_xling.models.encoder import EncoderShape
-from fairseq_xling.models.sharing import SharingPlan
-from fairseq_xling.models.trilayer import TriEncoder
 from fairseq_xling.papers.trelm.config import TrelmConfig
 from fairseq_xling.papers.trelm.inputs import InputSummary
 from fairseq_xling.papers.trelm.migration import Migration
 from fairseq_xling.workflow.recipe import Run
 from tests.end_to_end.engine import BIN, in_process, launch, run
-from tests.word_by_word import make_word_by_word
+from tests.end_to_end.word_study import UNKNOWN
 
 PERFECT = "BLEU = 100.00 100.0/100.0/100.0/100.0 (BP = 1.000"
-WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
-WORDS = "sun moon dog cat bird fish tree leaf red blue green one two three runs sees".split()
-# Words that are not in the vocabulary; two lines have the same tokens, one is left out.
-UNKNOWN = {
-    "en": ["sun moon dog cat", "red fish sees", "green", "red bird sees", "one two three runs"],
-    "xx": ["xsun xmoon xdog xcat", "xred Ωmega, xsees", "", "xred Äpfel! xsees", "xone 2 3 xruns"],
-    "links": ["0-0", "0-0", "", "0-0", "0-0"],
-}
-DIM, FFN, LAYERS, POSITIONS = 64, 16, 2, 40
-
-
-class Study:
-    """A data folder of English and a language ``xx``, and a checkpoint that knows every word."""
-
-    def __init__(self, root, backwards):
-        self.data, self.checkpoint = root / "data", root / "model" / "checkpoint_last.pt"
-        rng = random.Random(1)
-        english = [rng.sample(WORDS, rng.randint(1, 9)) for _ in range(30)]
-        step = -1 if backwards else 1
-        other = [[f"x{word}" for word in words[::step]] for words in english]
-        links = [[f"{i}-{j}" for j, i in enumerate(range(len(w))[::step])] for w in english]
-        files = {"en": [*english, WORDS], "xx": [*other, [f"x{word}" for word in WORDS]]}
-        files["links"] = [*links, [f"{i}-{i}" for i in range(len(WORDS))]]
-        self.lines = {name: [" ".join(line) for line in text] for name, text in files.items()}
-        for name, text in self.lines.items():
-            (root / name).write_text("\n".join(text) + "\n")
-        arguments = ["--languages", "en,xx", "--vocab-type", "word", "--vocab-size", "200"]
-        for split in ("train", "test"):
-            arguments += ["--parallel", f"{split}.en-xx={root / 'en'},{root / 'xx'}"]
-            arguments += ["--alignment", f"{split}.en-xx={root / 'links'}"]
-        for name, text in UNKNOWN.items():
-            (root / f"unknown.{name}").write_text("\n".join(text) + "\n", encoding="utf-8")
-        files = ",".join(str(root / f"unknown.{lang}") for lang in ("en", "xx"))
-        arguments += ["--parallel", f"test1.en-xx={files}"]
-        arguments += ["--alignment", f"test1.en-xx={root / 'unknown.links'}"]
-        assert main(["prepare", str(self.data), *arguments]) == 0
-        in_process(
-            "train",
-            *(self.data, "--user-dir", USER_DIR, "--save-dir", self.checkpoint.parent),
-            *"--task cdlm --arch tri_bert_tiny --criterion unified_lm --objectives cdlm".split(),
-            *"--auxiliary order --optimizer adam --lr 1e-3 --max-tokens 512".split(),
-            *"--cpu --num-workers 0 --max-update 1 --disable-validation".split(),
-            *f"--encoder-layers {LAYERS} --encoder-embed-dim {DIM} --lm-head linear".split(),
-            *f"--encoder-ffn-embed-dim {FFN} --max-positions {POSITIONS}".split(),
-        )
-        self.teach(self.checkpoint)
-
-    def teach(self, output, backward=False):
-        """Write a checkpoint that knows every word's translation, into English if ``backward``."""
-        symbols = read_dictionary(self.data / "dict.txt")
-        number = {symbol: i for i, symbol in enumerate(symbols)}
-        words = {number[f"▁{word}"]: number[f"▁x{word}"] for word in WORDS}
-        words = {there: here for here, there in words.items()} if backward else words
-        shape = EncoderShape(
-            LAYERS, DIM, FFN, 4, POSITIONS, language_embeddings=True, num_segments=2
-        )
-        encoder = TriEncoder(shape, {"en": len(symbols), "xx": len(symbols)}, SharingPlan())
-        make_word_by_word(encoder, words, null_word=UNK)
-        state = load_plain(self.checkpoint)
-        for name, tensor in encoder.state_dict().items():
-            assert state["model"][f"encoder.{name}"].shape == tensor.shape
-            state["model"][f"encoder.{name}"] = tensor
-        output.parent.mkdir(parents=True, exist_ok=True)
-        torch.save(state, output)
-
-    def generate(self, *flags):
-        return in_process("generate", *self.options(*flags), "--scoring", "sacrebleu")
-
-    def options(self, *flags):
-        return [
-            *(self.data, "--user-dir", USER_DIR, "--task", "cdlm", "--path", self.checkpoint),
-            *("--gen-subset", "test", "--batch-size", "8", "--cpu", "--num-workers", "0"),
-            *flags,
-        ]
-
-
-@pytest.fixture(scope="module")
-def relabelled(tmp_path_factory):
-    return Study(tmp_path_factory.mktemp("relabelled"), backwards=False)
-
-
-@pytest.fixture(scope="module")
-def backwards(tmp_path_factory):
-    return Study(tmp_path_factory.mktemp("backwards"), backwards=True)
 
 
 def lines(output, kind):
@@ -145,13 +55,18 @@ def test_translations_are_compared_with_the_text_as_it_was(relabelled, flags):
     assert f"BLEU = {expected.score:.2f} " in output
 
 
-def test_shards_are_compared_with_their_own_references(relabelled):
-    references = [line for line in UNKNOWN["xx"] if line]
-    found = {}
+def test_shards_have_the_translations_and_references_of_the_whole(relabelled):
+    flags = ("--gen-subset", "test1", "--batch-size", "1")
+    whole, found = lines(relabelled.generate(*flags), "H"), {"T": {}, "H": {}}
     for shard in ("0", "1"):
-        flags = ("--gen-subset", "test1", "--batch-size", "1", "--num-shards", "2")
-        found |= lines(relabelled.generate(*flags, "--shard-id", shard), "T")
-    assert [found[i] for i in range(4)] == [[line] for line in references]
+        output = relabelled.generate(*flags, "--num-shards", "2", "--shard-id", shard)
+        for kind, so_far in found.items():
+            part = lines(output, kind)
+            assert part and not part.keys() & so_far.keys()
+            so_far |= part
+    references = [line for line in UNKNOWN["xx"] if line]
+    assert [found["T"][i] for i in range(4)] == [[line] for line in references]
+    assert found["H"] == whole
 
 
 @pytest.mark.slow
@@ -213,12 +128,6 @@ def test_neither_precision_nor_batches_change_the_translations(relabelled, flags
     assert PERFECT in relabelled.generate(*flags, *limit.split())
 
 
-def test_joining_pieces_twice_does_no_harm(relabelled):
-    output = relabelled.generate("--remove-bpe", "sentencepiece")
-    assert PERFECT in output
-    assert lines(output, "D")[0][1] == relabelled.lines["xx"][0]
-
-
 @pytest.mark.parametrize(
     ("flags", "result"),
     [
@@ -238,15 +147,14 @@ def test_an_ensemble_of_one_model_twice_is_that_model(relabelled):
     assert PERFECT in relabelled.generate("--path", both)
 
 
-def test_long_sources_are_cut_with_a_warning_or_refused(relabelled):
-    short = ("--model-overrides", "{'max_positions': 6}")
+def test_long_sources_are_cut_with_a_warning_or_refused(relabelled, tmp_path):
     state = load_plain(relabelled.checkpoint)
     state["model"] = {
         name: tensor[:6] if name.startswith("encoder.positions") else tensor
         for name, tensor in state["model"].items()
         if "auxiliary" not in name
     }
-    path = relabelled.checkpoint.with_name("short.pt")
+    path = tmp_path / "short.pt"
     torch.save(state, path)
     short = ("--path", path, "--model-overrides", "{'max_positions': 6, 'auxiliary': ''}")
     count = sum(len(line.split()) > 4 for line in relabelled.lines["en"])
@@ -261,10 +169,10 @@ def test_long_sources_are_cut_with_a_warning_or_refused(relabelled):
     )
 
 
-def test_a_model_without_the_head_cannot_predict_an_order(relabelled):
+def test_a_model_without_the_head_cannot_predict_an_order(relabelled, tmp_path):
     state = load_plain(relabelled.checkpoint)
     state["model"] = {k: v for k, v in state["model"].items() if "auxiliary" not in k}
-    path = relabelled.checkpoint.with_name("headless.pt")
+    path = tmp_path / "headless.pt"
     torch.save(state, path)
     with pytest.raises(SystemExit) as error:
         relabelled.generate(
@@ -280,16 +188,6 @@ def test_generate_as_a_process_writes_its_results_into_a_folder(relabelled, tmp_
     options = map(str, relabelled.options("--results-path", tmp_path, "--scoring", "sacrebleu"))
     run("fairseq-generate", *options)
     assert PERFECT in (tmp_path / "generate-test.txt").read_text()
-
-
-def test_four_shards_translate_what_one_does(relabelled):
-    whole = lines(relabelled.generate("--batch-size", "3"), "H")
-    parts = []
-    for shard in range(4):
-        flags = ("--batch-size", "3", "--num-shards", "4", "--shard-id", str(shard))
-        parts.append(lines(relabelled.generate(*flags), "H"))
-    assert all(parts) and sum(map(len, parts)) == len(whole)
-    assert {number: line for part in parts for number, line in part.items()} == whole
 
 
 def test_results_that_cannot_be_written_are_one_line(relabelled, tmp_path):

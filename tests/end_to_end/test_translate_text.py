@@ -15,15 +15,14 @@ from fairseq_xling.core.errors import UserError
 from fairseq_xling.generation.translator import Translator
 from fairseq_xling.interop.encoder import Encoder
 from tests.end_to_end.engine import BIN, launch
-from tests.end_to_end.test_translate import Study
 
 LINES = ["dog cat", "", "sun zebra tree", "one", "red blue green one two three runs sees"]
 OTHERS = ["xdog xcat", "", "xsun <unk> xtree", "xone", " ".join(f"x{w}" for w in LINES[4].split())]
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory):
-    return Study(tmp_path_factory.mktemp("translate"), backwards=False)
+def study(relabelled):
+    return relabelled
 
 
 @pytest.fixture(scope="module")
@@ -127,17 +126,12 @@ def test_the_ordering_is_that_of_the_models_head(study):
     ("call", "message"),
     [
         (lambda t: t.translate("abc"), "`lines` must be a list of strings, got one string; put"),
-        (lambda t: t.translate(None), "`lines` must be a list of strings, got None"),
         (lambda t: t.translate(["dog", b"a"]), "`lines` must be strings, got b'a' at index 1"),
         (lambda t: t.translate([float("nan")]), "`lines` must be strings, got nan at index 0"),
         (lambda t: t.translate(["a"], batch_tokens=0), "`batch_tokens` must be a whole number of"),
-        (lambda t: t.translate(["a"], None), "`batch_tokens` must be a whole number of"),
-        (lambda t: t.hypotheses(["a"], batch_tokens=1.5), "`batch_tokens` must be a whole number"),
         (lambda t: t.hypotheses(["a"], nbest=0), "`nbest` must be a whole number of at least 1"),
-        (lambda t: t.hypotheses(["a"], nbest="a"), "`nbest` must be a whole number of at least 1"),
         (lambda t: t.hypotheses(["a"], buffer=0), "`buffer` must be a whole number of at least 1"),
         (lambda t: t.hypotheses(["a"], alignment="no"), "`alignment` must be True or False, got"),
-        (lambda t: t.hypotheses(["a"], scores=1), "`scores` must be True or False, got 1"),
     ],
 )
 def test_arguments_of_another_kind_are_named(translator, call, message):
@@ -150,21 +144,15 @@ def test_arguments_of_another_kind_are_named(translator, call, message):
     ("options", "message"),
     [
         ({"length_candidates": "a"}, "`length_candidates` must be a whole number, got 'a'"),
-        ({"length_candidates": 0}, "`length_candidates` must lie in [1, 16], got 0"),
-        ({"slot_beam": -1}, "`slot_beam` must lie in [1, 1000], got -1"),
         ({"blank_penalty": "a"}, "`blank_penalty` must be a number, got 'a'"),
         ({"blank_penalty": float("nan")}, "`blank_penalty` must be finite, got nan"),
         ({"word_bonus": 1e30}, "`word_bonus` must lie in [-20, 20], got 1e+30"),
         ({"ordering": None}, "`ordering` must be a string, got None"),
         ({"cpu": "x"}, "`cpu` must be True or False, got 'x'"),
-        ({"int8": "yes"}, "`int8` must be True or False, got 'yes'"),
         ({"too_long": "x"}, "unknown `too_long` 'x'; known: truncate, refuse"),
-        ({"source": 3}, "`source` must be a string, got 3"),
         ({"beam": 3}, "there is no option `beam` of translation"),
         ({"data": 3}, "`data` must be a path, got 3"),
-        ({"device": None}, "`--device` must be cpu, cuda or cuda:N, got 'None'"),
         ({"precision": 3}, "unknown `precision` 3; known: auto, fp32, bf16, fp16"),
-        ({"keys": 3}, "there is no option `keys` of translation"),
     ],
 )
 def test_options_of_another_kind_are_named(study, options, message):
@@ -221,14 +209,10 @@ MISTAKES = [
     (("--input", "text", "--output", "text"), "`--output` must be another file than `--input`"),
     (("--to", "fr"), "unknown language in `--source-lang` or `--target-lang` 'fr'"),
     (("--ordering", "sideways"), "unknown `--ordering` 'sideways'"),
-    (("--ordering", "oracle"), "`--ordering oracle` reads the word alignments of a data folder"),
     (("--int8", "--precision", "bf16"), "`--int8` and bf16 exclude each other"),
     (("--precision", "fp16"), "`--precision fp16` needs `--device cuda`"),
     (("--nbest", "9"), "`--nbest` must be at most 2"),
-    (("--nbest", "0"), "`--nbest` must lie in [1, 16], got 0"),
-    (("--length-candidates", "99"), "`--length-candidates` must lie in [1, 16]"),
     (("--shortlist", "text"), "text: not a safetensors file, or damaged"),
-    (("--shortlist", "none"), "none: no such file"),
     (("--input", "latin"), "latin:2: not UTF-8"),
     (("--data", "text"), "text: no such folder (no meta.json)"),
 ]
@@ -247,13 +231,6 @@ def test_mistakes_are_one_line_and_write_nothing(
     found = capsys.readouterr().err.strip().splitlines()[-1]
     assert found.startswith("fairseq-xling: error: ") and line in found
     assert {path.name for path in tmp_path.iterdir()} == {"text", "latin"}
-
-
-def test_an_encoder_without_a_trilayer_cannot_translate(study, tmp_path, capsys):
-    (tmp_path / "text").write_text("dog\n")
-    call = ["translate", str(tmp_path / "none.pt"), "--input", str(tmp_path / "text")]
-    assert main(call) == 1
-    assert f"{tmp_path}/none.pt: no such checkpoint" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_there_is_not_overwritten(study, exported, capsys):

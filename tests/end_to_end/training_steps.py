@@ -5,6 +5,7 @@ an entry below, with its options, and a criterion a case: tests fail until they 
 """
 
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,14 +48,14 @@ _TAGGER = (
 )
 TRANSFER = (
     "{w}/data --task cross_lingual_transfer --arch cross_lingual_transfer --criterion "
-    "cross_lingual_transfer --encoder {w}/lm/checkpoint_last.pt --batch-size 4"
+    "cross_lingual_transfer --encoder {w}/lm.pt --batch-size 4"
 )
 _BASELINE = (
     "--task bilstm_baseline --arch bilstm_baseline --criterion cross_lingual_transfer "
     "--languages en --batch-size 4"
 )
 CLCR = "{w}/data --task clcr --arch clcr --criterion clcr --max-tokens 300"
-START = "--encoder en={w}/lm/checkpoint_last.pt,de={w}/lm/checkpoint_last.pt"
+START = "--encoder en={w}/lm.pt,de={w}/lm.pt"
 _LABELLED = (
     f"{CLCR} --clcr-start {{w}}/clcr/checkpoint_last.pt --clcr-labels {{w}}/labels --clcr-module"
 )
@@ -82,8 +83,8 @@ def cases() -> dict[str, str]:
         "unified_lm weights": f"{{w}}/data {CDLM} --objective-weights mlm=0.5",
         "word_alignment": "{w}/data --task cdlm --arch separable_transformer_tiny --criterion "
         f"word_alignment --objectives word-alignment --directions en-de {SMALL} "
-        "--initial-encoder {w}/lm/checkpoint_last.pt "
-        "--finetune-from-model {w}/lm/checkpoint_last.pt",
+        "--initial-encoder {w}/lm.pt "
+        "--finetune-from-model {w}/lm.pt",
         "clcr": f"{CLCR} {START}",
         "clcr extract": f"{_LABELLED} extract --confident",
         "clcr extract copies": f"{_LABELLED} extract --extract-encoder finetune",
@@ -123,17 +124,13 @@ def needs_labels(options: str) -> bool:
 def train(root: Path, options: str, device: Sequence[str] = ("--cpu",)) -> str:
     """The output of a training of a case, in this process."""
     words = [*options.format(w=root).split(), *_TRAINER, *device]
-    return in_process("train", *words, "--user-dir", USER_DIR, "--save-dir", root / "scratch")
+    with tempfile.TemporaryDirectory() as folder:
+        return in_process("train", *words, "--user-dir", USER_DIR, "--save-dir", folder)
 
 
-def make_world(root: Path) -> Path:
-    """Text with annotation, a data folder, vectors and an encoder, in the empty ``root``."""
+def make_world(root: Path) -> None:
+    """Add to a tiny world an encoder with separate words, vectors, a map and annotated files."""
     text = root / "text"
-    sizes = "--sentences 40 --held-out 10 --parallel-sentences 40 --annotated 16 --nli 16"
-    _xling("synthesize", text, *sizes.split())
-    options = "--languages en,de --vocab-type word --vocab-size 300 --aligner none"
-    _xling("prepare", root / "data", "--from", text, *options.split())
-    saved(root, "lm", f"{{w}}/data {LM}")
     saved(root, "untied", f"{{w}}/data {LM} --separate tokens")
     for lang in ("en", "de"):
         write_vectors(root / f"{lang}.vec", text / f"mono/train.{lang}.txt")
@@ -154,21 +151,16 @@ def make_world(root: Path) -> Path:
         "\t".join([str(n), w, w, w, "N", "N", *6 * "_", y, p, r]) + "\n" for n, w, y, p, r in words
     ]
     (root / "frames.conll09").write_text(4 * ("".join(lines) + "\n"))
-    return root
 
 
 def make_labels(root: Path) -> None:
     """Pseudo-gold pivots of a model that is trained until sentences have several."""
     saved(root, "clcr", f"{CLCR} {START} --max-update 60 --lr 1e-2")
-    _xling("clcr", "label", root / "clcr" / "checkpoint_last.pt", "--output", root / "labels",
-           "--threshold", "100", "--splits", "train,valid")  # fmt: skip
+    label = ("clcr", "label", root / "clcr" / "checkpoint_last.pt", "--output", root / "labels")
+    assert main([*map(str, label), *"--threshold 100 --splits train,valid".split()]) == 0
 
 
 def saved(root: Path, folder: str, options: str) -> None:
     """Train with ``options`` into a folder of the world."""
     words = [word for word in _TRAINER if word != "--no-save"] + options.format(w=root).split()
     in_process("train", "--cpu", *words, "--user-dir", USER_DIR, "--save-dir", root / folder)
-
-
-def _xling(*arguments: object) -> None:
-    assert main([*map(str, arguments)]) == 0

@@ -6,6 +6,7 @@
 import collections
 import json
 import re
+import shutil
 import tempfile
 import zlib
 from collections.abc import Iterable, Sequence
@@ -25,14 +26,13 @@ from tests.hostile.calls import (
     parsers,
 )
 from tests.hostile.machine import SPARE, Case, perform, try_all
-from tests.tiny_world import World, build_world, complete_world
+from tests.tiny_world import World, complete_world
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    root = tmp_path_factory.mktemp("hostile") / "world"
-    root.mkdir()
-    return build_world(root)
+def world(tiny_world, tmp_path_factory):
+    """Of its own, since a case must not change it, and times of access tell what a call reads."""
+    return World(shutil.copytree(tiny_world, tmp_path_factory.mktemp("hostile") / "world"))
 
 
 @pytest.fixture(scope="module")

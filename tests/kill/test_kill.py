@@ -7,7 +7,6 @@ import pytest
 
 from fairseq_xling import USER_DIR
 from tests.kill.disturb import assert_kills_change_nothing
-from tests.tiny_world import build_world
 
 _PLUGIN = f"--user-dir {USER_DIR} --cpu"
 _TRAIN = (
@@ -69,13 +68,6 @@ PROGRAMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    root = tmp_path_factory.mktemp("kill") / "world"
-    root.mkdir()
-    return build_world(root)
-
-
 def test_there_are_a_hundred_kills():
     assert sum(kills for _, kills in PROGRAMS.values()) == 100
 
@@ -83,8 +75,8 @@ def test_there_are_a_hundred_kills():
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_killed_at_random_moments_it_ends_as_if_nothing_had_happened(name, world, tmp_path):
+def test_killed_at_random_moments_it_ends_as_if_nothing_had_happened(name, tiny_world, tmp_path):
     text, kills = PROGRAMS[name]
-    words = shlex.split(text.replace("{w}", str(world.root)))
+    words = shlex.split(text.replace("{w}", str(tiny_world)))
     seed = list(PROGRAMS).index(name)
     assert_kills_change_nothing(words, tmp_path, kills, seed)
