@@ -56,7 +56,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "benchmarks": (f"{_TESTS}benchmark*",),
     "examples-transfer": (f"{_TESTS}transfer_examples.py*",),
     "examples": (f"{_TESTS}*_examples.py*",),
-    "pages": (f"{_TESTS}how_to.py*",),
+    "pages": (f"{_TESTS}how_to.py*", f"{_TESTS}docs_site.py*"),
     "tutorials": (f"{_TESTS}tutorials.py*", f"{_TESTS}notebooks.py*"),
     **{f"demo-small-{n}": (f"{_TESTS}demo.py::*small*-{n}]",) for n in (1, 2, 3)},
     **{f"demo-mini-{n}": (f"{_TESTS}demo.py::*mini*-{n}]",) for n in (2, 3)},

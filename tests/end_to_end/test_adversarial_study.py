@@ -76,12 +76,8 @@ def test_all_rows_are_filled(command, tmp_path):
 
 
 WRONG = [
-    (["--languages", "en"], "`--languages` must name at least two"),
     (["--rows", "2,7"], "unknown `--rows` '7'"),
-    (["--train", "train.tsv"], "`--train` must be a path with {lang}"),
     (["--test", "none.{lang}.tsv"], "`--test` none.en.tsv: no such file"),
-    (["--vectors", "en=none.vec"], "`--vectors` none.vec: no such file"),
-    (["--adversary", "none"], "`--adversary`: unknown value 'none'"),
     (["--head", "parsing"], "unknown `--head` of a tagger"),
 ]
 

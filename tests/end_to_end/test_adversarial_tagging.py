@@ -178,7 +178,8 @@ def test_text_without_tags_and_files_that_are_gone_do_not_hinder_predictions(
     assert all(len(row.split("\t")) == 2 for row in rows if row)
 
 
-@pytest.mark.parametrize("adversary", ["reversal", pytest.param("flip", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("adversary", ["reversal", "flip"])
 def test_two_runs_of_one_seed_are_identical_and_another_seed_differs(world, tmp_path, adversary):
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         extra = ("--seed", seed, "--max-epoch", 2, "--no-epoch-checkpoints")
@@ -277,7 +278,6 @@ def test_the_map_can_be_learnt_in_the_training(world, tmp_path, monkeypatch):
 WRONG = [
     ("--languages en", "`--languages` must be two with `--adversary reversal`"),
     ("--languages en,de,fr", "`--languages` must be one or two"),
-    ("--train-file en={w}/none.tsv", "none.tsv: no such file"),
     ("--train-file de={w}/train.de.tsv", "`--low-resource` also reads annotation of the target"),
     ("--low-resource", "`--train-file` must have a file of 'de'"),
     (
@@ -287,21 +287,15 @@ WRONG = [
     ),
     ("--train-file en={w}/bad.tsv", "bad.tsv:2: the tag must be O, B-TYPE or I-TYPE, got 'PER'"),
     ("--train-file en={w}/ragged.tsv", "ragged.tsv:2: must have 2 columns"),
-    ("--train-file en={w}/empty", "empty: contains no sentences"),
-    ("--train-file en={w}/text", "text:1: the tag must be O, B-TYPE or I-TYPE, got 'dog'"),
     ("--text-file de={w}/empty", "empty: contains no sentences"),
     ("--text-file en={w}/train.en.txt", "`--text-file` must be text of the target, de"),
     ("--vectors en={w}/en.safetensors,de={w}/narrow.vec", "`--vectors` must have equal width"),
     ("--vectors en={w}/en.safetensors", "`--vectors` must have a file of 'de'"),
-    ("--vectors en={w}/en.safetensors,de={w}/train.de.tsv", "train.de.tsv"),
     ("--map {w}/de.safetensors", "contains no map"),
-    ("--head parsing", "unknown `--head` of a tagger 'parsing'"),
     ("--scheme bioes", "`--scheme` must be bio or iobes"),
     ("--adversary flop", "unknown `--adversary` 'flop'"),
-    ("--tagger crv", "unknown `--tagger` 'crv'"),
     ("--char-widths 0", "`--char-widths` must be different whole numbers"),
     ("--word-dim 7", "`--word-dim` must be the width of `--vectors`, 5, got 7"),
-    ("--max-tokens 100", "`--batch-size` must be the number of sentences"),
 ]
 
 
@@ -341,28 +335,3 @@ def test_other_words_are_refused_when_a_training_resumes(world, tmp_path):
     vectors = f"en={world}/en.safetensors,de={tmp_path}/other.vec"
     with pytest.raises(SystemExit, match="trained with dictionaries"):
         in_process("train", *options(world, tmp_path / "a", "--vectors", vectors))
-
-
-def test_a_checkpoint_with_an_option_of_another_type_or_too_large_a_model_is_refused(
-    trained, tmp_path, capsys
-):
-    folder, _, _ = trained
-    for place, value, message in (
-        (("cfg", "model", "encoder_hidden"), "6", "encoder_hidden` must be of type int"),
-        (("cfg", "model", "encoder_hidden"), 3_000, "got a larger one"),
-        (("cfg", "task", "adversary"), "os.system", "unknown `--adversary`"),
-        (("task_state", "words"), ["x"], "task_state.words"),
-        (("task_state", "words"), {}, "must have words of 'en'"),
-    ):
-        state = load(folder / "checkpoint_best.pt")
-        inner = state
-        for step in place[:-1]:
-            inner = inner[step]
-        inner[place[-1]] = value
-        torch.save(state, tmp_path / "changed.pt")
-        (tmp_path / "in.tsv").write_text("nnA\n")
-        files = [f"de={tmp_path}/in.tsv", "--output", str(tmp_path / "out")]
-        assert main(["predict", str(tmp_path / "changed.pt"), *files]) == 1
-        said = capsys.readouterr().err.strip().splitlines()[-1]
-        assert message in said, said
-        assert not (tmp_path / "out").exists()

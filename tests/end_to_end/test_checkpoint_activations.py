@@ -17,13 +17,16 @@ CASES = {
     "clcr": f"{training_steps.CLCR} {training_steps.START} --clcr-phase lm1",
 }
 TRAINER = (
-    "--optimizer adam --lr 1e-3 --max-update 10 --num-workers 0 --no-progress-bar --cpu "
+    "--optimizer adam --lr 1e-3 --max-update 4 --num-workers 0 --no-progress-bar --cpu "
     "--disable-validation --log-format json"
 ).split()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_weights_after_ten_updates_are_the_same(name, world, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name == "tri" else pytest.mark.slow) for name in CASES],
+)
+def test_weights_after_four_updates_are_the_same(name, world, tmp_path, monkeypatch):
     passes = []
     states = EncoderLayer._states
     monkeypatch.setattr(
@@ -36,7 +39,7 @@ def test_weights_after_ten_updates_are_the_same(name, world, tmp_path, monkeypat
         in_process("train", *words, "--save-dir", tmp_path / folder)
         counts.append(len(passes))
     kept, again = (load(tmp_path / x / "checkpoint_last.pt") for x in ("kept", "again"))
-    assert kept["optimizer_history"][-1]["num_updates"] == 10
+    assert kept["optimizer_history"][-1]["num_updates"] == 4
     assert counts[1] > counts[0]  # in the backward pass
     for part in ("model", "last_optimizer_state"):
         assert not differences(kept[part], again[part])

@@ -135,6 +135,7 @@ def test_a_killed_run_goes_on_with_the_next_training_and_ends_alike(task, tmp_pa
     assert not list((tmp_path / "run").glob(".*.tmp"))
 
 
+@pytest.mark.slow
 def test_every_seed_may_have_sequences_of_its_own(task, tmp_path):
     for seed, row in ((1, "TE"), (2, "TER")):
         (tmp_path / f"model{seed}").symlink_to(task / row)
@@ -176,9 +177,7 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
             write_folder(folder, [np.ones((1, 8))])
     (tmp_path / "more.en.tsv").write_text("a\tb\tyes\na\tb\tno\n")
     for text, line in {
-        "x": "`--vectors` must look like T+E=FOLDER/{file}.{side}, got 'x'",
         "T=x/{file}.{sides}": "unknown place in `--vectors` 'sides'; did you mean 'side'?",
-        "T=x/{file:d}.{side}": "unknown place in `--vectors` 'file:d'",
         "T=x/{file}": "must have {side}",
         "T=x/{lang}.{side}": "must have {file}",
         f"T={task}/none/{{file}}.{{side}}": "no such folder; `fairseq-xling clcr encode` writes",
@@ -186,7 +185,6 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
         assert line in says("--vectors", text)
     for more, line in (
         (good, "there are two rows 'T+E'"),
-        (["--test", "en=none.tsv"], "no such file"),
         (["--test", f"en={task}/test.en.tsv"], "there are two files of that name and language"),
         (["--test", f"xx={task}/test.en.tsv"], f"must be in xx as `{task}/test.en.tsv` is, got en"),
         (["--test", f"en={single}"], "single.tsv:1: must have a premise and a hypothesis, got one"),
@@ -194,8 +192,6 @@ def test_mistakes_are_named_before_anything_is_trained(task, tmp_path, capsys, m
             ["--test", f"en={tmp_path}/more.en.tsv"],
             "must have a sentence for each of 2 labelled pairs, got 1",
         ),
-        (["--hidden", "0"], "`--hidden` must be at least 1, got 0"),
-        (["--device", "gpu"], "`--device` must be cpu, cuda or cuda:N"),
     ):
         assert line in says(*good, *more)
     assert "`--vectors` must be given" in says()

@@ -131,9 +131,6 @@ def test_mistakes_are_named_before_anything_is_trained(study, tmp_path, capsys, 
         return capsys.readouterr().err.strip().splitlines()[-1]
 
     assert "`--vectors` must be given" in says()
-    given = [*options(study, tmp_path / "run", "T=T"), "--device", "gpu"]
-    assert main(given) == 1
-    assert "`--device` must be cpu, cuda or cuda:N" in capsys.readouterr().err
     assert "no such folder; `fairseq-xling clcr encode` writes one" in says("T=none")
     write_folder(study / "other" / "train", [np.ones((4, 5))])
     assert "other/train: must have a sentence for each of" in says("T=other")

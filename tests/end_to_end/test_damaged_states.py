@@ -66,34 +66,16 @@ def test_the_state_itself_is_resumed(resumed):
 @pytest.mark.parametrize(
     ("values", "rule"),
     [
-        ({"model": 5}, "`model` must be a mapping of names, got 5"),
-        ({ITERATOR: 7}, "`extra_state.train_iterator` must be a mapping"),
-        ({f"{ITERATOR}/groups": 0}, "`extra_state.train_iterator.groups` must be a whole number"),
         ({f"{ITERATOR}/groups": 10**15}, "`extra_state.train_iterator.groups` must lie in [2, "),
         ({f"{ITERATOR}/cursors": [3]}, "train_iterator.cursors` must be a list of cursors"),
         (
             {f"{LAST}/optimizer_name": "X"},
             "has the state of another optimizer, X, than `--optimizer`, ",
         ),
-        ({"last_optimizer_state": [1]}, "`last_optimizer_state` must be a mapping or None"),
         ({"last_optimizer_state": {}}, "cannot be resumed (KeyError"),
         ({"last_optimizer_state/param_groups": []}, "cannot be resumed (ValueError: loaded state"),
-        (
-            {"last_optimizer_state/state": {0: 3}},
-            "`last_optimizer_state.state.0` must be a mapping",
-        ),
         ({"last_optimizer_state/state": moment(nan)}, ".exp_avg` must be finite, got NaN"),
         ({"last_optimizer_state/state": moment(lambda t: t[:1])}, "`exp_avg` must have the shape"),
-        ({"extra_state/metrics/default": [3]}, "metrics.default` must be a list of meters"),
-        (
-            {"model/encoder.tokens.shared.weight": nan},
-            "`model.encoder.tokens.shared.weight` must be",
-        ),
-        (
-            {"model/encoder.tokens.shared.weight": lambda t: t.int()},
-            "`model.encoder.tokens.shared.weight` must be of floating-point numbers, got int32",
-        ),
-        ({"extra_state/BilingualMLMTask": {"early_stopping": 3}}, "early_stopping` must be a map"),
     ],
 )
 def test_a_state_of_a_wrong_kind_is_one_line(resumed, tmp_path, values, rule):

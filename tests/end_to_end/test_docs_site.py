@@ -9,6 +9,7 @@ import pytest
 from tests.end_to_end.engine import environment
 from tests.end_to_end.pages import DOCS, ROOT
 
+pytestmark = pytest.mark.slow
 pytest.importorskip("mkdocs", reason="the extra `docs` is not installed; `make docs` installs it")
 
 

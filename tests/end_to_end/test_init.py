@@ -10,7 +10,7 @@ from fairseq_xling.cli import main
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors
-from tests.end_to_end.engine import load, logged, run
+from tests.end_to_end.engine import in_process, load, logged
 from tests.tiny_sources import write_fairseq_roberta, write_folder
 
 TRAINING = (
@@ -31,26 +31,27 @@ def printed_training_line(output: str) -> list[str]:
     return shlex.split(last.removeprefix(start))
 
 
-def test_a_migration_starts_from_the_written_checkpoint(tiny_corpus, tmp_path):
+def test_a_migration_starts_from_the_written_checkpoint(tiny_corpus, tmp_path, capsys):
     source, file = tmp_path / "bert", tmp_path / "init.pt"
     write_folder(source, "bert")
     places = ["--data", str(tiny_corpus.path), "--output", str(file)]
-    done = run("fairseq-xling", "init", str(source), *places, "--arch", "tri_bert_tiny")
-    assert f"{file}: from {source} (bert), phase init" in done.stdout
+    assert init(source, *places, "--arch", "tri_bert_tiny") == 0
+    printed = capsys.readouterr().out
+    assert f"{file}: from {source} (bert), phase init" in printed
 
     # fairseq-validate takes it as it is ...
-    validated = run(
-        *("fairseq-validate", str(tiny_corpus.path), "--user-dir", str(USER_DIR)),
+    validated = in_process(
+        *("validate", str(tiny_corpus.path), "--user-dir", str(USER_DIR)),
         *("--task", "cdlm", "--path", str(file), "--max-tokens", "200", "--cpu"),
         *("--num-workers", "0"),
     )
-    assert "valid on 'valid' subset" in validated.stdout
+    assert "valid on 'valid' subset" in validated
     # ... and fairseq-train, by the line that was printed, begins a phase with its weights.
-    line = printed_training_line(done.stdout)
+    line = printed_training_line(printed)
     line += [*TRAINING.split(), "--trelm-phase", "commonality", "--max-update", "1"]
     save_dir = tmp_path / "commonality"
-    trained = run("fairseq-train", *line, "--save-dir", str(save_dir))
-    assert len(logged(trained.stdout, "train")) == 1
+    trained = in_process("train", *line, "--save-dir", save_dir)
+    assert len(logged(trained, "train")) == 1
     before, after = load(file)["model"], load(save_dir / "checkpoint_last.pt")["model"]
     frozen = [name for name in before if ".layers." in name]
     assert frozen and all(torch.equal(before[name], after[name]) for name in frozen)

@@ -77,6 +77,7 @@ def metadata(wheel) -> Message:
         return email.message_from_bytes(archive.read(name))
 
 
+@pytest.mark.slow
 def test_the_source_distribution_has_what_make_needs_and_no_caches(unpacked):
     held = {os.fspath(p.relative_to(unpacked)) for p in unpacked.rglob("*") if p.is_file()}
     assert held >= {*FILES, *held_by(*FOLDERS)}
@@ -84,6 +85,7 @@ def test_the_source_distribution_has_what_make_needs_and_no_caches(unpacked):
     assert unpacked.name == f"fairseq_xling-{fairseq_xling.__version__}"
 
 
+@pytest.mark.slow
 def test_the_wheel_has_every_file_of_the_package_and_the_licence_and_no_other_folder(wheel):
     with zipfile.ZipFile(wheel) as archive:
         held = set(archive.namelist())
@@ -93,6 +95,7 @@ def test_the_wheel_has_every_file_of_the_package_and_the_licence_and_no_other_fo
     assert "fairseq_xling/py.typed" in held
 
 
+@pytest.mark.slow
 def test_the_metadata_describes_the_package(metadata):
     assert metadata["Version"] == fairseq_xling.__version__
     assert metadata["License-Expression"] == "MIT"
@@ -112,6 +115,7 @@ def requirements(metadata: Message, extra: str = "") -> set[str]:
     return {name for name, _, found in parts if found == marker}
 
 
+@pytest.mark.slow
 def test_each_package_that_a_message_asks_for_is_in_its_extra_alone(metadata):
     for package, extra in EXTRAS.items():
         named = re.compile(rf"{package}\b")
@@ -119,6 +123,7 @@ def test_each_package_that_a_message_asks_for_is_in_its_extra_alone(metadata):
         assert not any(map(named.match, requirements(metadata))), package
 
 
+@pytest.mark.slow
 def test_the_page_lists_every_extra(metadata):
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([a-z]+)` \|", page, re.M)

@@ -105,14 +105,6 @@ def test_bad_calls_end_with_one_line(world, more, message):
     assert message in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
-def test_more_shards_than_lines_are_refused_by_the_step(world):
-    done = call(*options(world, "many"), "--shards", 101, "--part", "models")
-    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith(
-        "fairseq-xling: error: `--shards` must be at most the number of lines of each training"
-    )
-    assert not (world / "many" / "models" / "meta.json").exists()
-
-
 def test_a_shard_is_refused_for_text_that_has_changed(world):
     file = world / "text" / "mono" / "train.en.txt"
     content, time = file.read_bytes(), file.stat()

@@ -5,17 +5,14 @@ import json
 import pytest
 import torch
 
-from fairseq_xling import USER_DIR
 from fairseq_xling.analysis.mean_file import read_mean
 from fairseq_xling.cli import main
 from fairseq_xling.reports.page import parts
 from fairseq_xling.reports.record import read_record
 from fairseq_xling.reports.rows import GIVEN, select
-from tests.end_to_end.engine import load, run
+from tests.end_to_end.engine import in_process, load, small_model
 from tests.records import rows as recorded
 from tests.records import values
-
-SMALL = "--encoder-layers 2 --encoder-embed-dim 16 --encoder-ffn-embed-dim 32 --max-update 10"
 
 
 @pytest.fixture(scope="module")
@@ -23,19 +20,14 @@ def study(tmp_path_factory):
     """Text, a data folder with one vocabulary, and a model of it; Indonesian is a third language
     that no test asks for."""
     root = tmp_path_factory.mktemp("shift")
-    text, data = root / "text", root / "data"
-    sizes = "--languages en,de,id --sentences 200 --held-out 40".split()
-    run("fairseq-xling", "synthesize", str(text), *sizes)
-    options = ["--languages", "en,de,id", "--from", str(text), "--vocab", "union"]
-    options += ["--vocab-type", "word", "--vocab-size", "1000", "--aligner", "none"]
-    run("fairseq-xling", "prepare", str(data), *options)
-    run(
-        "fairseq-train",
-        *(str(data), "--user-dir", str(USER_DIR), "--save-dir", str(root / "model")),
-        *"--task bilingual_mlm --arch separable_transformer_tiny --criterion unified_lm".split(),
-        *"--optimizer adam --lr 1e-3 --sample-break-mode sentence --max-tokens 512".split(),
-        *("--cpu", "--num-workers", "0", *SMALL.split()),
-    )
+    languages = "--languages en,de,id"
+    options = f"{languages} --from {root}/text --vocab union --vocab-type word --vocab-size 1000"
+    for words in (
+        f"synthesize {root}/text {languages} --sentences 200 --held-out 40",
+        f"prepare {root}/data {options} --aligner none",
+    ):
+        assert main(words.split()) == 0
+    in_process("train", *small_model(root / "data", root / "model", "--max-update", "10"))
     return root
 
 
@@ -143,15 +135,11 @@ def test_a_grid_of_another_text_is_not_mixed_with_this_one(study, tmp_path, caps
         ([], "give `--layer` and `--alpha`, or `--layers` and `--alphas` for a grid"),
         (["--layers", "1", "--alphas", "1"], "a grid (`--layers`) needs `--reference`"),
         (["--layer", "3", "--alpha", "1"], "`--layer` must lie in [1, 2], got 3"),
-        (["--layer", "1", "--alpha", "nan"], "`--alpha` must be finite, got nan"),
         (["--layer", "1", "--alpha", "1", "--to", "en"], "`--from` and `--to` must be two lang"),
         (["--layer", "1", "--alpha", "1", "--to", "fr"], "not on 'fr'"),
-        (["--layer", "1", "--alpha", "1", "--means", "x", "y"], "x: no such file"),
         (["--layer", "1", "--alpha", "1", "--reference", __file__], "must have the 40 lines of"),
         (["--layer", "1", "--alpha", "1e30"], "`--alpha` 1e+30 is too large: the states overflow"),
-        (["--layer", "1", "--alpha", "1", "--from", "en,de"], "`--from` must be one language, got"),
         (["--layer", "1", "--alpha", "1", "--means-split", "no"], "has no monolingual 'no' text"),
-        ([*GRID, "--means-split", "no"], "has no monolingual 'no' text"),
         ([*GRID, "--means", __file__, __file__], "not a safetensors file, or damaged"),
         ([*GRID, "--fixed", "1,1,2"], "`--fixed` must be LAYER,ALPHA such as 11,3, got '1,1,2'"),
         ([*GRID, "--tokenizer", "ja-mecab"], "`tokenizer` ja-mecab: cannot be used here"),
@@ -162,7 +150,6 @@ def test_mistakes_of_translate_are_one_line(study, tmp_path, capsys, options, me
         capsys,
         translate(study, tmp_path / "out", *[text(study, "de") if o is DE else o for o in options]),
     )
-    assert not list(tmp_path.iterdir())
     assert not list(tmp_path.iterdir())
 
 
@@ -251,11 +238,7 @@ def test_a_mixture_says_how_much_of_each_layer_it_takes(study, rows, tmp_path, c
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--layers", "3"], "`--layers` must lie in [0, 2], got '3'"),
         (["--mix"], "`--mix` needs several `--layers`, got 2"),
-        (["--classifier", "tree"], "unknown `--classifier` 'tree'"),
-        (["--seeds", "1,1"], "`--seeds` must be different"),
-        (["--test", "fr=x"], "x: no such file"),
     ],
 )
 def test_mistakes_of_probe_are_one_line(study, rows, tmp_path, capsys, options, message):

@@ -163,16 +163,3 @@ def test_a_set_that_is_not_there_is_answered_in_one_line_with_those_that_are(stu
     assert main([*arguments, "--measure", "retrieval", "--retrieval-split", "tset1"]) == 1
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert f"has no parallel 'tset1' text of en-de; {THERE}; did you mean 'test1'" in last
-
-
-@pytest.mark.parametrize("split", ["test01x", "dev", "train1"])
-def test_a_name_that_is_no_split_is_refused_and_nothing_is_written(study, tmp_path, capsys, split):
-    out = tmp_path / "out"
-    named = ["--mono", f"{split}.en={study.root / 'named.en'}"]
-    assert main(["prepare", str(out), *map(str, study.options[:4]), *named]) == 1
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert line.startswith(
-        f"fairseq-xling: error: `--mono` {split}.en: split must be train, valid or test, the last "
-        f"two also with a number, as in test1, got '{split}'"
-    )
-    assert not out.exists()

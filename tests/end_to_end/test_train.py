@@ -251,7 +251,6 @@ def test_a_checkpoint_of_own_components_names_the_option_that_brings_them(
 @pytest.mark.parametrize(
     "extra",
     [
-        "--objectives mlm,tlm --language-embeddings",
         "--objectives mlm,tlm --language-embeddings --mix-in-batch --objective-weights tlm=0.5",
         "--sample-break-mode sentence --random-within-language --separate emb,1-2 --cpu-bf16",
         "--extra-anchors --lm-head bert",
