@@ -12,13 +12,12 @@ from tests.sequence_folder import write_folder
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """x; y, which is x up to noise; y in another order; and pairs as alike as their scores."""
+    """x; y, which is x up to noise; what is unlike x; and pairs as alike as their scores."""
     root, generator = tmp_path_factory.mktemp("report"), np.random.default_rng(0)
     sentences = [generator.normal(size=(n, 6)) for n in generator.integers(2, 6, 60)]
     near = [one + 0.1 * generator.normal(size=one.shape) for one in sentences]
     write_folder(root / "x", sentences)
     write_folder(root / "y", near, "de")
-    write_folder(root / "moved", [one[::-1] for one in near], "de")
     write_folder(root / "unlike", [generator.normal(size=one.shape) for one in near], "de")
     scores = generator.uniform(0, 5, 60)
     noise = [generator.normal(size=one.shape) for one in sentences]
@@ -73,11 +72,6 @@ def test_a_planted_gap_and_a_planted_score_are_found(folders, tmp_path, capsys):
     assert "CLCR, 2.1" in page and "<svg" in page
 
 
-def test_another_order_is_near_by_matching_and_far_by_position(folders, tmp_path):
-    found = distances(folders, tmp_path, "x", "moved")
-    assert found["matched"]["AUC"] == 1.0 and found["positions"]["AUC"] < 0.9
-
-
 def test_where_translations_are_not_alike_there_is_no_gap(folders, tmp_path):
     for one in distances(folders, tmp_path, "x", "unlike", "--random", "5").values():
         assert one["AUC"] == pytest.approx(0.5, abs=0.12)
@@ -90,11 +84,6 @@ def test_scores_may_stand_under_a_heading(folders, tmp_path):
     assert report(folders, *command) == 0
     notes = read_record(output).sections[0].notes
     assert any(note.startswith("matched: correlations with the score of 60") for note in notes)
-
-
-def test_the_seed_draws_the_random_pairs(folders, tmp_path):
-    found = [distances(folders, tmp_path, "x", "y", "--seed", seed) for seed in "112"]
-    assert found[0] == found[1] and found[0] != found[2]
 
 
 def test_pairs_without_key_points_are_told_and_left_out(tmp_path, capsys):

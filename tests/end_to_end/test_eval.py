@@ -129,39 +129,6 @@ def test_mistakes_are_one_line_and_nothing_is_written(damaged, capsys, words, me
     assert not (damaged / "never.json").exists()
 
 
-def test_language_mass_is_the_softmax_over_each_languages_words(study, capsys):
-    import torch
-
-    from fairseq_xling.analysis.bpw import mask_positions
-    from fairseq_xling.interop.encoder import Encoder
-
-    checkpoint, output = study / "model" / "checkpoint_last.pt", study / "mass.json"
-    options = ["--measure", "langmass", "--langmass-limit", "20", "--output", str(output)]
-    assert main(["eval", str(checkpoint), "--data", str(study / "data"), *options]) == 0
-    assert "Probability mass at masked positions" in capsys.readouterr().out
-    (found,) = rows(output, task="langmass", target="en", of="en")
-    (note, _) = read_record(output).sections[0].notes
-    encoder = Encoder.load(checkpoint)
-    seen = {
-        lang: set(encoder.folder.mono("train", lang).tokens.tolist()) - set(range(6))
-        for lang in ("en", "de")
-    }
-    own = sorted(seen["en"] - seen["de"])
-    assert f"{len(own):,} of en" in note and len(own) > 50
-    file = encoder.folder.mono("valid", "en")
-    total, count = 0.0, 0
-    for index in range(20):
-        words = np.flatnonzero(file[index] >= 6)
-        chosen = words[mask_positions(len(words), index, 7)]
-        ((logits, gold),) = encoder.masked_logits([file[index]], [chosen], "en")
-        assert gold.tolist() == file[index][chosen].tolist()
-        total += float(logits.softmax(-1)[:, torch.tensor(own)].sum())
-        count += len(gold)
-    assert found["value"] == pytest.approx(total / count, abs=1e-5)
-    # Hardly trained: close to what knowing nothing gives.
-    assert found["value"] == pytest.approx(found["chance"], rel=0.3)
-
-
 def extract(study, *options):
     return [
         *("extract", str(study / "model" / "checkpoint_last.pt"), "--data", str(study / "data")),

@@ -86,7 +86,6 @@ def test_a_repeated_call_makes_only_the_shard_that_is_missing(world):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--shards", 0], "`--shards` must lie in [1, 5000], got 0"),
         (["--jobs", 2, "--part", "shard0"], "`--part` needs `--shards`"),
         (["--launcher", "slurm"], "`--launcher` needs `--shards`"),
         (["--shards", 2], "was begun with `--shards` 3, not 2"),

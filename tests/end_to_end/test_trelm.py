@@ -394,7 +394,6 @@ def ablate(root, study, *options):
     return done.stdout
 
 
-@pytest.mark.slow
 def by_row(folder):
     """The rows of a study's record by the row of the study."""
     rows = read_record(folder).rows
