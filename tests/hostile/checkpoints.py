@@ -747,19 +747,3 @@ def cases() -> list[Case]:
         step = 1 if kind in CORE_KINDS else max(1, len(found) // _EACH)
         chosen += found[number % step :: step]
     return chosen
-
-
-_QUICK_CALLS = ("eval", "predict")
-_QUICK_RESUMED = (
-    *("extra_state is None", "num_updates is -1", "train_iterator is 'text'", "task_state is 7"),
-    *("last_optimizer_state is 7", "optimizer_history is []", "train_iterator is {'version': 99}"),
-    *("train_iterator's cursors is 'x'", "the optimiser's state is NaN", "another optimiser"),
-    *("the optimiser's state has other shapes", "another criterion", "the learning rate is text"),
-)
-
-
-def quick_cases() -> list[Case]:
-    """`CORE_KINDS` through a call of each kind of checkpoint, and some resumed trainings."""
-    names = [f"checkpoint: {kind}: {call} " for kind in CORE_KINDS for call in _QUICK_CALLS]
-    names += [f"checkpoint: resumed: {kind}: " for kind in _QUICK_RESUMED]
-    return [case for case in every_case() if case.name.startswith(tuple(names))]

@@ -360,25 +360,3 @@ def cases() -> Iterator[Case]:
                 either=_no_harm(name, call),
                 keeps="its settings, for the next start" if call == "probe" else "",
             )
-
-
-_QUICK = (
-    *("meta.json: no JSON", "meta.json: languages []", "meta.json: nested 100,000 deep"),
-    *("meta.json: mono []", "meta.json: dictionaries {'dict.txt': 7}"),
-    *("dict.txt: without counts, with its digest", "dict.txt: empty"),
-    *("dict.txt: not UTF-8, with its digest", "dict.txt: a symbol twice, with its digest"),
-    *("sentencepiece.model: empty", ".idx: a size of -5", ".idx: a size of 2147483647"),
-    *(".idx: an offset of -8", ".idx: offsets of 0", ".idx: version 2", ".idx: half"),
-    *(".bin: half", ".bin: without ends of sentences", ".bin: values beyond the dictionary"),
-    "anchors: no ids",
-)
-
-
-def quick_cases() -> list[Case]:
-    """One of each way, through one call that notices it."""
-    found: dict[str, Case] = {}
-    for case in cases():
-        kind = case.name.removeprefix("data folder: ").rsplit(": ", 1)[0]
-        if kind in _QUICK and (kind not in found or case.name.endswith(": eval")):
-            found[kind] = case
-    return list(found.values())

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -388,11 +388,11 @@ def _file_cases(call: str, number: int, name: str, world: World) -> Iterator[Cas
             )
 
 
-def cases(world: World, places: Iterable[tuple[str, int, str]] | None = None) -> list[Case]:
+def cases(world: World) -> list[Case]:
     """Of each place every kind, each once; of two folders of one call that are alike, one."""
     found: dict[str, Case] = {}
     folders = set()
-    for call, number, name in every_place() if places is None else places:
+    for call, number, name in every_place():
         words, path = _moved(calls()[call], number, name), world.root / name
         made: list[Case] = []
         read = "--dry-run" in words or path.is_dir() or Path(name) in _read(call, world)
@@ -407,30 +407,3 @@ def cases(world: World, places: Iterable[tuple[str, int, str]] | None = None) ->
         for case in made:
             found.setdefault(case.name, case)
     return list(found.values())
-
-
-_QUICK = (
-    *("extract: text/", "map apply: map.safetensors", "eval-tatoeba: sentences-en"),
-    "predict: text/gold/tags",
-)
-_QUICK_KINDS = (
-    *("missing", "not UTF-8", "half a gzip", "a line of 375 MB in a gzip", "a folder"),
-    *(
-        "meta.json nested 100,000 deep",
-        "meta.json an empty object",
-        "layer01.npy objects with code",
-    ),
-    *("layer01.npy a shape of 2^60", "layer01.npy half", "layer01.npy NaN"),
-    *("a header of 2^62 bytes", "a header 100,000 deep", "no tensors", "NaN", "half", "a pickle"),
-)
-
-
-def quick_cases(world: World) -> list[Case]:
-    """Some of each sort."""
-    chosen = [x for x in every_place() if f"{x[0]}: {x[2]}".startswith(_QUICK)]
-    return [
-        case
-        for case in cases(world, chosen)
-        if case.name.split(": ", 1)[1].startswith(_QUICK)
-        and case.name.rsplit(": ", 1)[1] in _QUICK_KINDS
-    ]

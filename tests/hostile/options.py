@@ -350,28 +350,3 @@ def cases() -> list[Case]:
         for case in group:
             found.setdefault(case.name, case)
     return list(found.values())
-
-
-def quick_cases() -> list[Case]:
-    """Some of each sort, of commands that answer at once."""
-    typed = [
-        case
-        for case in _typed_cases()
-        if re.search(
-            r"generate .*candidates|(eval|predict) --device=meta|adam-betas",
-            case.name,
-        )
-    ]
-    yaml = [
-        case
-        for case in _yaml_cases()
-        if re.match(
-            r"YAML: trelm run: (a tag|an odd date|a list bomb|nested|a number of|a list of itself)",
-            case.name,
-        )
-    ]
-    numbers = [
-        case for case in _verb_cases() if re.match(r"option: (eval|extract|mean) ", case.name)
-    ]
-    outputs = [case for case in _output_cases() if re.search(r": (extract|mean|align)$", case.name)]
-    return [*typed, *yaml, *numbers, *outputs]

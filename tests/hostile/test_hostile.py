@@ -96,29 +96,6 @@ def test_every_owner_of_options_of_fairseq_train_has_a_call():
     )
 
 
-# ---- about 150 cases in half a minute
-
-
-@pytest.mark.slow
-def test_hostile_checkpoints_of_each_sort_are_refused(world, limit):
-    assert_refused(checkpoints.quick_cases(), world, limit, 55)
-
-
-@pytest.mark.slow
-def test_hostile_data_folders_of_each_sort_are_refused(world, limit):
-    assert_refused(folders.quick_cases(), world, limit, 20)
-
-
-@pytest.mark.slow
-def test_hostile_text_states_and_maps_of_each_sort_are_refused(world, limit):
-    assert_refused(inputs.quick_cases(world), world, limit, 20)
-
-
-@pytest.mark.slow
-def test_hostile_options_of_each_sort_are_refused(world, limit):
-    assert_refused(options.quick_cases(), world, limit, 40)
-
-
 # What reads text in lines, with the words that are added to its call.
 _READ_LINES = {
     "extract": "",
@@ -158,7 +135,7 @@ def test_states_of_another_column_are_not_taken_for_finished(world, tmp_path, mo
     assert "must be new; it contains something else" in capsys.readouterr().err
 
 
-# ---- the rest, thousands
+# ---- thousands of cases
 
 CHUNKS = 60  # of each list: a test is what an interrupted run repeats, and what a worker takes
 
