@@ -20,8 +20,6 @@ from tests.end_to_end.engine import (
     in_process,
     load,
     logged,
-    run,
-    run_until,
 )
 from tests.records import measured
 
@@ -205,19 +203,6 @@ def test_a_training_that_is_stopped_within_an_epoch_resumes_identically(world, t
     shutil.move(first, halves / "checkpoint_last.pt")
     in_process("train", *options(world, halves, *extra, adversary=adversary))
     assert_same_training(whole / "checkpoint_last.pt", halves / "checkpoint_last.pt")
-
-
-@pytest.mark.slow
-def test_a_killed_training_resumes_identically(world, tmp_path):
-    extra = ("--no-epoch-checkpoints", "--adversary-schedule", "ramp", "--max-epoch", "8")
-    whole = [str(x) for x in options(world, tmp_path / "whole", *extra)]
-    killed = [str(x) for x in options(world, tmp_path / "killed", *extra)]
-    run("fairseq-train", *whole)
-    pattern = r"valid \| .*\"epoch\": 3"
-    assert run_until(pattern, "fairseq-train", *killed, log=tmp_path / "log")
-    run("fairseq-train", *killed)
-    paths = [tmp_path / name / "checkpoint_last.pt" for name in ("whole", "killed")]
-    assert_same_training(*paths)
 
 
 def test_an_update_of_the_discriminator_moves_nothing_else_and_the_reverse(world, tmp_path):

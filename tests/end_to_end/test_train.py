@@ -189,13 +189,10 @@ def test_a_second_training_in_the_same_folder_is_refused(tiny_corpus, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processes", [1, 2])
-def test_a_training_killed_three_times_at_random_resumes_to_the_same_bits(
-    processes, tiny_corpus, tmp_path
-):
+def test_two_processes_killed_three_times_at_random_resume_to_the_same_bits(tiny_corpus, tmp_path):
     updates = np.sort(np.random.default_rng().choice(np.arange(6, 39), 3, replace=False))
     print("killed at updates", updates)
-    _kill_and_resume(tiny_corpus, tmp_path, updates.tolist(), processes)
+    _kill_and_resume(tiny_corpus, tmp_path, updates.tolist(), processes=2)
 
 
 OUTSIDE = '''

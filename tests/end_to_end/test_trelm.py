@@ -1,12 +1,8 @@
 """`fairseq-xling trelm run` and TreLM's studies on a little text, through the real commands."""
 
 import json
-import random
 import re
 import shutil
-import subprocess
-import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -21,8 +17,7 @@ from fairseq_xling.reports.record import read_record
 from fairseq_xling.reports.rows import distinct, select
 from fairseq_xling.studies.gold_tasks import transfer_mean
 from fairseq_xling.text.encoder import TextEncoder
-from tests.end_to_end.engine import command, kill, load, run, start
-from tests.kill.disturb import wait_for_locks
+from tests.end_to_end.engine import load, run
 from tests.tiny_sources import write_folder
 
 LAYERS = 4
@@ -481,43 +476,3 @@ def test_transfers_of_a_multilingual_encoder_run_with_all_their_rows(world):
     header = (folder / "table.md").read_text(encoding="utf-8").splitlines()[0]
     for name in ("UAS, de", "LAS, de", "distance of aligned words, de"):
         assert f"| {name} |" in header
-
-
-def kill_after(root, seconds, *options):
-    """Start a run, kill -9 it and all it started after ``seconds``; whether it was still going."""
-    with open(root / "killed.log", "a") as log:
-        process = start(
-            command("fairseq-xling", "trelm", "run", "run.yaml", *options), log, log, cwd=root
-        )
-        try:
-            if process.wait(timeout=seconds):
-                pytest.fail((root / "killed.log").read_text()[-3000:])
-            return False
-        except subprocess.TimeoutExpired:
-            kill(process)
-            wait_for_locks(root)
-            return True
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_killed_at_random_points_it_ends_with_the_same_parameters(world, migrated, seed):
-    whole, _ = migrated
-    shutil.rmtree(world / "killed", ignore_errors=True)
-    rng, began = random.Random(seed), time.monotonic()
-    shutil.rmtree(world / "timed", ignore_errors=True)
-    trelm(world, "--output", "timed")
-    third = (time.monotonic() - began) / 3  # so that the work is not done before the last kill
-    kills = sum(kill_after(world, rng.uniform(0, third), "--output", "killed") for _ in range(3))
-    assert kills == 3
-    trelm(world, "--output", "killed")
-    for phase in PHASES:
-        ours, theirs = weights(whole, phase), weights(world / "killed", phase)
-        assert ours.keys() == theirs.keys()
-        for name, tensor in ours.items():
-            assert torch.equal(tensor, theirs[name]), (phase, name)
-    ours, theirs = (read_record(folder).rows for folder in (whole, world / "killed"))
-    for kind in ("bits", "translation", "sample"):
-        assert part(ours, kind) == part(theirs, kind) != []
-    assert Path(world / "killed/report.html").is_file()
