@@ -88,6 +88,7 @@ def test_private_parts_stay_bit_for_bit_and_shared_ones_are_trained(study, tuned
     assert moved - shared == {"encoder.embedding_norm.weight", "encoder.embedding_norm.bias"}
 
 
+@pytest.mark.slow
 def test_killed_and_started_again_it_ends_with_the_same_parameters(study, tuned, tmp_path):
     log = tmp_path / "killed.log"
     command = tuning(study, "killed")
