@@ -19,7 +19,7 @@ from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.core.languages import check_languages, parse_languages
 from fairseq_xling.core.named_files import CHECKPOINT, OutputFile
-from fairseq_xling.core.options import add_fields, argument, option
+from fairseq_xling.core.options import add_fields, argument, option, values_of
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.reports.record import Record, Section, made, write_record
 from fairseq_xling.verbs.measures import MEASURES, parse_measures
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 GROUP = "Analyse"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the verb, and in a group each those of the measures."""
+def _options() -> Any:
+    """The options of the verb, which name the measures that there are."""
 
     @dataclasses.dataclass(frozen=True)
     class Options:
@@ -52,9 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         output: str | None = option(None, "file for the results", metavar=OutputFile("JSON"))
         device: str = shared.device()
 
-    add_fields(parser, Options)
+    return Options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the verb, and in a group each those of the measures."""
+    add_fields(parser, _options())
     for name in MEASURES:
-        MEASURES[name]().add_arguments(parser.add_argument_group(f"measure {name}"))
+        add_fields(parser.add_argument_group(f"measure {name}"), MEASURES[name].options)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -63,42 +68,42 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.data.folder import DataFolder
     from fairseq_xling.text.encoder import TextEncoder
 
-    names = parse_measures(args.measure)
-    checkpoints = []
-    for place in args.checkpoint:  # the first one's data folder is that of all
-        checkpoint, args.data = model_and_data(place, args.data)
+    options = values_of(_options(), args)
+    measures = {n: values_of(MEASURES[n].options, args) for n in parse_measures(options.measure)}
+    checkpoints, data = [], options.data
+    for place in options.checkpoint:  # the first one's data folder is that of all
+        checkpoint, data = model_and_data(place, data)
         checkpoints.append(checkpoint)
-    args.checkpoint = tuple(checkpoints)
-    folder = DataFolder(args.data)
-    source, targets = choose_languages(folder, args.source, args.targets)
+    folder, called = DataFolder(data), short_names(checkpoints)
+    source, targets = choose_languages(folder, options.source, options.targets)
     load_text = functools.cache(lambda lang: TextEncoder.load(folder.path, lang))
     rows: list[dict[str, Any]] = []
     sections: dict[str, Section] = {}
-    for checkpoint, called in zip(args.checkpoint, short_names(args.checkpoint), strict=True):
-        encoder = load_encoder(checkpoint, args.data, args.device, [source, *targets])
+    for checkpoint, row in zip(checkpoints, called, strict=True):
+        encoder = load_encoder(checkpoint, data, options.device, [source, *targets])
         subject = Subject(encoder, folder, source, targets, load_text)
         print(f"{checkpoint}")
-        for name in names:
+        for name, of_measure in measures.items():
             with about(checkpoint, f"`--measure {name}`"):
-                findings = MEASURES[name]().run(subject, args)
-            own = [{"study": "eval", "task": name, "row": called, **row} for row in findings.rows]
+                findings = MEASURES[name]().run(subject, of_measure)
+            own = [{"study": "eval", "task": name, "row": row, **one} for one in findings.rows]
             section = findings.section(name)
             print("\n" + as_text(Record(findings.title, own, (section,))), flush=True)
             sections.setdefault(name, section)
             rows += own
         print()
-    if args.output:
-        several = len(args.checkpoint) > 1
+    if options.output:
+        several = len(checkpoints) > 1
         record = Record(
-            f"Measures of {', '.join(short_names(args.checkpoint))}",
+            f"Measures of {', '.join(called)}",
             rows,
             tuple(_of_checkpoints(section, several) for section in sections.values()),
-            lead=[f"Checkpoints: {', '.join(args.checkpoint)}."],
+            lead=[f"Checkpoints: {', '.join(checkpoints)}."],
         )
         files: dict[str, str | Path] = {"data": folder.path / "meta.json"}
-        files |= {f"checkpoint {n}": path for n, path in enumerate(args.checkpoint)}
-        write_record(args.output, made(record, files))
-        print(f"written to {args.output}")
+        files |= {f"checkpoint {n}": path for n, path in enumerate(checkpoints)}
+        write_record(options.output, made(record, files))
+        print(f"written to {options.output}")
 
 
 def _of_checkpoints(section: Section, several: bool) -> Section:

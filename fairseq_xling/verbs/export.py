@@ -11,17 +11,20 @@ it can stand for both. `--format` chooses other forms, for programs that do not 
 import argparse
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.folders import check_new, new_folder
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, NEW_FOLDER
-from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, values_of
+from fairseq_xling.core.ranges import option_name
 from fairseq_xling.verbs.export_formats import FORMATS, Job
 
 GROUP = "Migrate"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _options() -> Any:
+    """The options of the verb, which name the formats that there are."""
     forms = "; ".join(f"{name}: {FORMATS[name].help}" for name in FORMATS)
 
     @dataclasses.dataclass(frozen=True)
@@ -37,32 +40,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="LANG",
         )
 
-    add_fields(parser, Options)
+    return Options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the verb, and in a group each those of the formats."""
+    add_fields(parser, _options())
     for name in FORMATS:
-        FORMATS[name]().add_arguments(parser.add_argument_group(f"format {name}"))
+        add_fields(parser.add_argument_group(f"format {name}"), FORMATS[name].options)
 
 
 def run(args: argparse.Namespace) -> None:
-    chosen = FORMATS[args.format]()
-    _refuse_options_of_others(args)
-    output = Path(args.output)
-    check_new("--output", output)
-    settings = {name: value for name, value in vars(args).items() if not callable(value)}
-    with new_folder(output, settings, "export") as partial:
-        said = chosen.write(Job(args.checkpoint, args.data, args.language, partial, output), args)
-    print(f"{output}: {said}")
-
-
-def _refuse_options_of_others(args: argparse.Namespace) -> None:
-    """Raises UserError for an option that the chosen format does not read."""
+    options, chosen = values_of(_options(), args), FORMATS[args.format]
+    own = values_of(chosen.options, args)
     for name in FORMATS:
-        if name == args.format:
-            continue
-        own = argparse.ArgumentParser(add_help=False)
-        FORMATS[name]().add_arguments(own)
-        for action in own._actions:
-            if getattr(args, action.dest) != action.default:
+        for field in dataclasses.fields(FORMATS[name].options):
+            if name != options.format and getattr(args, field.name) != field.default:
                 raise UserError(
-                    f"`{action.option_strings[0]}` is of `--format {name}`, got it with "
-                    f"`--format {args.format}`"
+                    f"`--{option_name(field.name)}` is of `--format {name}`, got it with "
+                    f"`--format {options.format}`"
                 )
+    output = Path(options.output)
+    check_new("--output", output)
+    settings = {**dataclasses.asdict(options), **dataclasses.asdict(own)}
+    with new_folder(output, settings, "export") as partial:
+        job = Job(options.checkpoint, options.data, options.language, partial, output)
+        said = chosen().write(job, own)
+    print(f"{output}: {said}")

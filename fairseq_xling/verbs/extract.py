@@ -24,7 +24,7 @@ import numpy as np
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import CHECKPOINT, FILE, NEW_FOLDER
-from fairseq_xling.core.options import REQUIRED, add_fields, argument, option
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, values_of
 
 if TYPE_CHECKING:
     from fairseq_xling.analysis.subject import Encoder
@@ -34,8 +34,8 @@ GROUP = "States and maps"
 DTYPES = ("float32", "float16")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Those of the verb, and in a group each those of the units."""
+def _options() -> Any:
+    """The options of the verb, which name the units that there are."""
     from fairseq_xling.verbs.units import units
 
     @dataclasses.dataclass(frozen=True)
@@ -53,8 +53,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         device: str = shared.device()
         output: str = option(REQUIRED, "folder to write; it must be new", metavar=NEW_FOLDER)
 
-    add_fields(parser, Options)
-    for name in units:
+    return Options
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of the verb, and in a group each those of the units."""
+    from fairseq_xling.verbs.units import units
+
+    add_fields(parser, _options())
+    owners = {units[name].options: name for name in units}  # of those that share them, the last
+    for name in sorted(owners.values()):
         add_fields(parser.add_argument_group(f"unit {name}"), units[name].options)
 
 
@@ -66,22 +74,22 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.verbs.eval import load_encoder
     from fairseq_xling.verbs.units import units
 
-    units.check(args.unit)
-    args.checkpoint, args.data = model_and_data(args.checkpoint, args.data)
-    files = {"checkpoint": Path(args.checkpoint), "text": Path(args.text)}
-    if getattr(args, "words", None):
+    options, own = values_of(_options(), args), values_of(units[args.unit].options, args)
+    checkpoint, data_folder = model_and_data(options.checkpoint, options.data)
+    files = {"checkpoint": Path(checkpoint), "text": Path(options.text)}
+    if args.words:
         files["words"] = Path(args.words)
-    if args.concat_vectors and args.unit == "tokens":
+    if args.concat_vectors and options.unit == "tokens":
         files["vectors"] = Path(args.concat_vectors)
     check_files(*files.values())
-    data = DataFolder(args.data)
-    encoder = load_encoder(args.checkpoint, args.data, args.device, [args.lang])
-    origin = {name: sha256(path) for name, path in files.items()}
-    origin["most"] = getattr(args, "most", None)
+    data = DataFolder(data_folder)
+    encoder = load_encoder(checkpoint, data_folder, options.device, [options.lang])
+    origin: dict[str, Any] = {name: sha256(path) for name, path in files.items()}
+    origin["most"] = args.most
     if args.count_unknown:  # only then: folders from before the option are without it
         origin["count_unknown"] = True
-    output = Path(args.output)
-    meta = extract(encoder, data, files["text"], args.lang, output, args, origin)
+    output = Path(options.output)
+    meta = extract(encoder, data, output, options, own, origin)
     if "provenance" not in meta:
         meta["provenance"] = provenance({**files, "data": data.path / "meta.json"})
         write_json(output / "meta.json", meta)
@@ -91,19 +99,19 @@ def run(args: argparse.Namespace) -> None:
 def extract(
     encoder: Encoder,
     data: DataFolder,
-    text: Path,
-    lang: str,
     output: Path,
-    args: argparse.Namespace,
+    options: Any,
+    own: Any,
     origin: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the vectors of ``text`` into the folder ``output``; returns its ``meta.json``.
+    """Write the vectors of a text into the folder ``output``; returns its ``meta.json``.
 
     The text is read in blocks; what a unit keeps of a block is on disk before the next one begins.
     The folder gets its name when it is complete.
 
     Args:
-        args: ``unit``, ``layers``, ``dtype``, ``max_tokens``, and the options of the unit.
+        options: ``text``, ``lang``, ``unit``, ``layers``, ``dtype``, ``max_tokens``.
+        own: the options of the unit.
         origin: what else determines the result, such as checksums; a folder with another origin
             is rejected.
     """
@@ -117,10 +125,10 @@ def extract(
     from fairseq_xling.text.encoder import TextEncoder
     from fairseq_xling.verbs.units import Work, units
 
-    last = getattr(units[args.unit], "last_layer", encoder.num_layers)
-    layers = parse_layers(args.layers, last)
-    settings = {"unit": args.unit, "layers": list(layers), "dtype": args.dtype, "lang": lang}
-    settings |= {"max_tokens": args.max_tokens, **origin}
+    kind, text, lang = units[options.unit], Path(options.text), options.lang
+    layers = parse_layers(options.layers, getattr(kind, "last_layer", encoder.num_layers))
+    settings = {"unit": options.unit, "layers": list(layers), "dtype": options.dtype, "lang": lang}
+    settings |= {"max_tokens": options.max_tokens, **origin}
     if is_finished(output, settings):
         return read_json(output / META)
     total = sum(1 for _ in read_sentences(text))
@@ -136,17 +144,17 @@ def extract(
             encode,
             layers,
             encoder.width,
-            np.dtype(args.dtype),
+            np.dtype(options.dtype),
             lambda: encoder.embeddings(lang),
         )
-        unit = units[args.unit](work, args)
+        unit = kind(work, own)
         unknown = getattr(unit, "unknown", False)
-        with progress(total, f"extract {args.unit}", "sentences") as bar:
+        with progress(total, f"extract {options.unit}", "sentences") as bar:
             bar.update(unit.done)
             for lines in sentence_blocks(text, unit.done):
                 sentences = encode.encode(lines)
                 block = unit.block(lines, sentences)
-                found = _states(encoder, sentences, lang, args.max_tokens, unknown)
+                found = _states(encoder, sentences, lang, options.max_tokens, unknown)
                 for indices, states, words in found:
                     block.add(indices, states[list(layers)], words)
                 block.close()

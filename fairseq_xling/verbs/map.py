@@ -111,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.mapping.methods import METHODS
     from fairseq_xling.mapping.normalize import NORMALIZATIONS
     from fairseq_xling.mapping.paired import PAIRED
+    from fairseq_xling.mapping.pairs import PAIRS
 
     methods = parser.add_subparsers(dest="method", required=True, metavar="METHOD")
 
@@ -138,32 +139,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name in PAIRED:
         paired = PAIRED[name]()
         sub = subparser(name, paired.help, "Map hidden states", _fit_map)
-        _add_paired(sub, paired)
+        add_fields(sub, _paired_options(paired))
+        for kind in PAIRS:
+            if dataclasses.fields(PAIRS[kind].options):
+                add_fields(sub.add_argument_group(f"pairs {kind}"), PAIRS[kind].options)
     sub = subparser("apply", "a mapped copy of a folder of states", "Map hidden states", _apply)
     add_fields(sub, ApplyOptions)
 
 
-def _add_paired(parser: argparse.ArgumentParser, method: Any) -> None:
+def _paired_options(method: Any) -> Any:
+    """The options of a method that maps hidden states."""
     from fairseq_xling.mapping.normalize import NORMALIZATIONS
     from fairseq_xling.mapping.pairs import PAIRS
 
     kinds = ", ".join(f"{name}{' FILE' if PAIRS[name].reads else ''}" for name in PAIRS)
+    kind = option(REQUIRED, f"pairs to fit on: {kinds}", metavar=("KIND", FILE), words="+")
+    links = "links i-j of each line, as `fairseq-xling align` writes them"
+    aligned = option(REQUIRED, links, metavar=FILE, words=1, flag="alignments")
 
     @dataclasses.dataclass(frozen=True)
-    class Folders:
+    class Options:
         moving: str = argument(
             "folder of `fairseq-xling extract` whose states are mapped", Input("MOVING")
         )
         fixed: str = argument("folder with the states that they are mapped to", Input("FIXED"))
-
-    @dataclasses.dataclass(frozen=True)
-    class AnyPairs(Folders):
-        pairs: tuple[str, ...] = option(
-            REQUIRED, f"pairs to fit on: {kinds}", metavar=("KIND", FILE), words="+"
-        )
-
-    @dataclasses.dataclass(frozen=True)
-    class Rest:
+        pairs: tuple[str, ...] = kind if method.any_pairs else aligned
         layers: str = option(
             "all", "such as 0,2-4; all requires the same layers in both folders", metavar="LAYERS"
         )
@@ -177,20 +177,7 @@ def _add_paired(parser: argparse.ArgumentParser, method: Any) -> None:
             REQUIRED, "map to write; FILE.json is its report", metavar=NEW_REPORTED
         )
 
-    add_fields(parser, AnyPairs if method.any_pairs else Folders)
-    if not method.any_pairs:
-        parser.add_argument(
-            "--alignments",
-            dest="pairs",
-            type=lambda file: ["alignments", file],
-            required=True,
-            metavar=FILE,
-            help="links i-j of each line, as `fairseq-xling align` writes them",
-        )
-    add_fields(parser, Rest)
-    for name in PAIRS:
-        if dataclasses.fields(PAIRS[name].options):
-            add_fields(parser.add_argument_group(f"pairs {name}"), PAIRS[name].options)
+    return Options
 
 
 def run(args: argparse.Namespace) -> None:
@@ -198,20 +185,26 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _fit_map(args: argparse.Namespace) -> None:
+    from fairseq_xling.mapping.paired import PAIRED
+    from fairseq_xling.mapping.pairs import PAIRS
     from fairseq_xling.verbs.parts.map_states import fit_map
 
-    record = fit_map(args.method, args)
+    method = PAIRED[args.method]()
+    options = values_of(_paired_options(method), args)
+    kind, *files = options.pairs if method.any_pairs else ("alignments", *options.pairs)
+    record = fit_map(args.method, options, kind, files, values_of(PAIRS[kind].options, args))
     _warn(record.lead)
-    _say(args.output, record)
+    _say(options.output, record)
 
 
 def _apply(args: argparse.Namespace) -> None:
     from fairseq_xling.verbs.parts.map_states import map_folder
 
-    meta, warnings = map_folder(values_of(ApplyOptions, args))
+    options = values_of(ApplyOptions, args)
+    meta, warnings = map_folder(options)
     _warn(warnings)
     layers = ", ".join(map(str, meta["settings"]["layers"]))
-    print(f"{args.output}: {meta['rows']:,} rows, {meta['width']} wide, of layers {layers}")
+    print(f"{options.output}: {meta['rows']:,} rows, {meta['width']} wide, of layers {layers}")
 
 
 def _warn(lines: Sequence[str]) -> None:
@@ -229,10 +222,10 @@ def _map_vectors(args: argparse.Namespace) -> None:
     options = part_of(MapOptions, given, seeds=items_of(given, "seeds"), search=search)
 
     def report(found: Tried) -> None:
-        write_record(f"{args.output}.json", made(record_of(found), found.files))
+        write_record(f"{given.output}.json", made(record_of(found), found.files))
 
     own = values_of(METHODS[args.method].options, args)
-    _say(args.output, record_of(map_vectors(args.method, options, own, report)))
+    _say(given.output, record_of(map_vectors(args.method, options, own, report)))
 
 
 def _say(output: str, record: Record) -> None:

@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import Input, Listed, OutputFolder
-from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, part_of
+from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, part_of, values_of
 from fairseq_xling.core.ranges import COUNT, FIRST_WORD, NOT_NEGATIVE, POSITIVE, SHARE, Range
 
 if TYPE_CHECKING:
     from fairseq_xling.text.options import PrepareOptions
     from fairseq_xling.text.sources import Sources
+    from fairseq_xling.workflow.launcher import Launch
     from fairseq_xling.workflow.step import Step
 
 GROUP = "Data"
@@ -217,6 +218,11 @@ class RunOptions:
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class Options(RunOptions, ShardOptions, FolderOptions):
+    """All of them, without the choice of a launcher."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from fairseq_xling.workflow.launcher import add_launch_options
 
@@ -252,108 +258,110 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.text.prepare import prepare, summary
     from fairseq_xling.text.sources import parse_sources
     from fairseq_xling.text.vocabularies import modes
+    from fairseq_xling.workflow.launcher import launch_of
 
-    languages = parse_languages(args.languages)
-    segment = parse_segmentation(args.segment, languages)
-    options = part_of(PrepareOptions, args, languages=tuple(languages), segment=segment)
+    given = values_of(Options, args)
+    languages = parse_languages(given.languages)
+    segment = parse_segmentation(given.segment, languages)
+    options = part_of(PrepareOptions, given, languages=tuple(languages), segment=segment)
     sources = parse_sources(
         languages,
-        args.mono,
-        args.parallel,
-        args.alignment,
-        args.dictionary,
-        args.folder,
+        given.mono,
+        given.parallel,
+        given.alignment,
+        given.dictionary,
+        given.folder,
         shared_ids=modes[options.vocab]().shares_ids(languages),
-        tokenizer=args.tokenizer,
+        tokenizer=given.tokenizer,
     )
-    if args.shards:
-        if args.held_out:
+    if given.shards:
+        if given.held_out:
             raise UserError("`--held-out` cannot be used with `--shards`; name text for valid")
-        return _prepare_shards(args, sources, options)
-    _refuse_without_shards(args)
-    meta = prepare(args.out, sources, options, args.workers, args.overwrite)
-    print(summary(args.out, meta))
-    if not any(split.startswith("valid") for split in (*meta["mono"], *meta["parallel"])):
-        line = f"{args.out}: has no text to validate on; {WITHOUT_VALID}"
-        print(f"fairseq-xling: warning: {line}", file=sys.stderr)
-
-
-def _refuse_without_shards(args: argparse.Namespace) -> None:
-    """Refuse options that only steps have."""
+        if given.part:
+            return _make_part(given, sources, options)
+        return _make_shards(given, sources, options, launch_of(args), args.argv)
     for name, default in _ONLY_WITH_SHARDS.items():
         if getattr(args, name) != default:
             raise UserError(f"`--{name.replace('_', '-')}` needs `--shards`")
+    meta = prepare(given.out, sources, options, given.workers, given.overwrite)
+    print(summary(given.out, meta))
+    if not any(split.startswith("valid") for split in (*meta["mono"], *meta["parallel"])):
+        line = f"{given.out}: has no text to validate on; {WITHOUT_VALID}"
+        print(f"fairseq-xling: warning: {line}", file=sys.stderr)
 
 
-def _prepare_shards(
-    args: argparse.Namespace, sources: "Sources", options: "PrepareOptions"
-) -> None:
-    """Make all parts, as steps; or one of them, here (``args.part``)."""
+def _make_part(given: Options, sources: "Sources", options: "PrepareOptions") -> None:
+    """Make one part of shards, here."""
     from fairseq_xling.core.registry import unknown_name
     from fairseq_xling.text import state
-    from fairseq_xling.text.inputs import surfaces
-    from fairseq_xling.text.shards import check_shards, part_names
-    from fairseq_xling.workflow.launcher import launch_of, run_steps
+    from fairseq_xling.text.shards import MODELS, part_names, prepare_models, prepare_shard
 
-    out, names = Path(args.out), part_names(args.shards)
-    state.check_folder(out)
-    if args.part:
-        if args.part not in names:
-            raise UserError(f"`--part`: {unknown_name('part', args.part, names)}")
-        _make_part(args, sources, options)
-        return
-    check_shards(sources, options, args.shards)
-    settings = {**options.to_json(), "shards": args.shards, "align_sample": args.align_sample}
-    inputs = surfaces(sources)
-    if (out / "meta.json").is_file():
-        raise UserError(f"{out}: is a data folder without shards; choose another folder")
-    if not (args.overwrite or args.only_step):
-        state.is_finished(out, settings, inputs)
-    steps = _steps(args, sources)
-    launch = launch_of(args)  # raises for wrong options, before anything is written
-    if not (launch.dry_run or launch.only_step):
-        state.start(out, settings, inputs, None)
-    if run_steps(out, steps, args.jobs, launch, shown=""):
-        print(f"{out}: {args.shards} shards, shard0 to shard{args.shards - 1}")
-
-
-def _make_part(args: argparse.Namespace, sources: "Sources", options: "PrepareOptions") -> None:
-    from fairseq_xling.text.shards import MODELS, prepare_models, prepare_shard
-
-    models, out = Path(args.out) / MODELS, Path(args.out) / args.part
-    how = {"workers": args.workers, "overwrite": args.overwrite}
-    if args.part == MODELS:
-        prepare_models(out, sources, options, args.shards, args.align_sample, **how)
+    part, names = str(given.part), part_names(given.shards)
+    state.check_folder(Path(given.out))
+    if part not in names:
+        raise UserError(f"`--part`: {unknown_name('part', part, names)}")
+    out, how = Path(given.out) / part, {"workers": given.workers, "overwrite": given.overwrite}
+    if part == MODELS:
+        prepare_models(out, sources, options, given.shards, given.align_sample, **how)
     else:
-        number = int(args.part.removeprefix("shard"))
-        prepare_shard(out, models, sources, options, number, **how)
+        number = int(part.removeprefix("shard"))
+        prepare_shard(out, Path(given.out) / MODELS, sources, options, number, **how)
     print(f"{out}: done")
 
 
-def _steps(args: argparse.Namespace, sources: "Sources") -> list["Step"]:
+def _make_shards(
+    given: Options,
+    sources: "Sources",
+    options: "PrepareOptions",
+    launch: "Launch",
+    argv: Sequence[str],
+) -> None:
+    """Make all parts of shards, as steps."""
+    from fairseq_xling.text import state
+    from fairseq_xling.text.inputs import surfaces
+    from fairseq_xling.text.shards import check_shards
+    from fairseq_xling.workflow.launcher import run_steps
+
+    out = Path(given.out)
+    state.check_folder(out)
+    check_shards(sources, options, given.shards)
+    settings = {**options.to_json(), "shards": given.shards, "align_sample": given.align_sample}
+    inputs = surfaces(sources)
+    if (out / "meta.json").is_file():
+        raise UserError(f"{out}: is a data folder without shards; choose another folder")
+    if not (given.overwrite or launch.only_step):
+        state.is_finished(out, settings, inputs)
+    if not (launch.dry_run or launch.only_step):
+        state.start(out, settings, inputs, None)
+    steps = _steps(given, sources, argv)
+    if run_steps(out, steps, given.jobs, launch, shown=""):
+        print(f"{out}: {given.shards} shards, shard0 to shard{given.shards - 1}")
+
+
+def _steps(given: Options, sources: "Sources", argv: Sequence[str]) -> list["Step"]:
     from fairseq_xling.core.columns import on_disk
     from fairseq_xling.text.shards import MODELS, part_names
     from fairseq_xling.workflow.step import Step, last_line
 
-    command = ["fairseq-xling", *without_options(args.argv, _LEFT_OUT)]
+    command = ["fairseq-xling", *without_options(argv, _LEFT_OUT)]
     texts = [on_disk(file) for files in sources.by_role().values() for file in files]
     make = functools.partial(
         Step,
         # The result does not depend on them, so nothing is made again with another number.
-        late=lambda: ("--workers", str(args.workers)),
+        late=lambda: ("--workers", str(given.workers)),
         unread=texts,
         resumable=True,
         progress=last_line,
     )
-    models = Path(args.out) / MODELS
+    models = Path(given.out) / MODELS
     return [
         make(
             name,
             commands=[[*command, "--part", name]],
             inputs=[] if name == MODELS else [models],
-            outputs=[Path(args.out) / name],
+            outputs=[Path(given.out) / name],
         )
-        for name in part_names(args.shards)
+        for name in part_names(given.shards)
     ]
 
 

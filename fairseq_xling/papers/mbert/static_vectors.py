@@ -12,7 +12,6 @@ Symbols: ``N`` pairs, ``B`` of a batch, ``K`` and ``M`` pieces of the longest pr
 hypothesis, ``V`` size of the vocabulary, ``D`` width of its vectors, ``C`` labels.
 """
 
-import argparse
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -271,10 +270,8 @@ def evaluate_vectors(
     subject = Subject(
         encoder, folder, source, targets, lambda lang: TextEncoder.load(folder.path, lang)
     )
-    args = argparse.Namespace(
-        dictionary=dictionary, words_split="train", words_limit=0, neighbours=0
-    )
-    found = MEASURES["words"]().run(subject, args)
+    kind = MEASURES["words"]
+    found = kind().run(subject, kind.options(dictionary, words_limit=0, neighbours=0))
     about = {"study": "eval", "task": "words", "row": Path(vectors).name}
     record = Record(
         found.title, [{**about, **row} for row in found.rows], (found.section("words"),)

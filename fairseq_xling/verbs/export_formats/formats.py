@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import FILE
-from fairseq_xling.core.options import option
+from fairseq_xling.core.options import NoOptions, option
 from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.verbs.export_formats import FORMATS, ExportFormat, Job
 
@@ -26,14 +25,14 @@ class Fairseq(ExportFormat):
     help = "model.pt with its vocabulary, which every command here and fairseq's own read"
     options = _FairseqOptions
 
-    def write(self, job: Job, args: argparse.Namespace) -> str:
+    def write(self, job: Job, options: _FairseqOptions) -> str:
         from fairseq_xling.interop.export import export
 
         if job.language is not None:
             raise UserError(
                 f"`--language` {job.language}: `--format fairseq` keeps all languages; leave it out"
             )
-        return export(job.checkpoint, job.folder, job.data, args.shortlist)
+        return export(job.checkpoint, job.folder, job.data, options.shortlist)
 
 
 @FORMATS.register("hf")
@@ -47,7 +46,7 @@ class HuggingFace(ExportFormat):
 
     help = "a BERT with its tokenizer and a model card, for Hugging Face's transformers"
 
-    def write(self, job: Job, args: argparse.Namespace) -> str:
+    def write(self, job: Job, options: NoOptions) -> str:
         from fairseq_xling.api.export_hf import write
 
         return write(job)
@@ -74,7 +73,7 @@ class SentenceTransformers(ExportFormat):
     help = "a BERT whose mean over subwords is a text's vector, for sentence-transformers"
     options = _SentenceOptions
 
-    def write(self, job: Job, args: argparse.Namespace) -> str:
+    def write(self, job: Job, options: _SentenceOptions) -> str:
         from fairseq_xling.api.export_hf import write_sentences
 
-        return write_sentences(job, args.sentence_layer)
+        return write_sentences(job, options.sentence_layer)

@@ -1,13 +1,12 @@
 """The measures of `fairseq-xling eval`: one file each, found by name.
 
-A measure is a `Measure` with ``options``, or a class with ``add_arguments(parser)``, and
-``run(subject, args) -> Findings``. It receives an encoder; it never imports fairseq. Its heavy
-imports belong inside ``run``: the options of all measures are declared before any is run.
+A measure is a class with ``options``, a dataclass, and ``run(subject, options) -> Findings``. It
+receives an encoder; it never imports fairseq. Its heavy imports belong inside ``run``: the options
+of all measures are declared before any is run.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,7 +15,7 @@ import numpy as np
 
 from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.options import NoOptions, add_fields
+from fairseq_xling.core.options import NoOptions
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.reports.pivot import Table, plain_table
@@ -58,16 +57,12 @@ class Measure(Protocol):
 
     options: type = NoOptions  # a dataclass of its own options (`fairseq_xling.core.options`)
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Its own options."""
-        add_fields(parser, self.options)
-
-    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+    def run(self, subject: Subject, options: Any) -> Findings:
         """Measure."""
 
 
 MEASURES: Registry[type[Measure]] = Registry(
-    "measure", "fairseq_xling.verbs.measures", needs=("add_arguments", "run")
+    "measure", "fairseq_xling.verbs.measures", needs=("options", "run")
 )
 
 

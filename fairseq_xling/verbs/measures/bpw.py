@@ -1,6 +1,5 @@
 """Bits per word over fixed masks, per language (TreLM, appendix A.7)."""
 
-import argparse
 import dataclasses
 import math
 
@@ -25,11 +24,11 @@ class BitsPerWord(Measure):
 
     options = Options
 
-    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+    def run(self, subject: Subject, options: Options) -> Findings:
         from fairseq_xling.analysis.bpw import bits_per_word
 
         found = Findings(
-            title=f"Bits per word, {args.bpw_split!r} split, masks of seed {args.mask_seed}",
+            title=f"Bits per word, {options.bpw_split!r} split, masks of seed {options.mask_seed}",
             rows=[],
             table=Table(
                 {"language": "target"},
@@ -39,12 +38,12 @@ class BitsPerWord(Measure):
             notes=["comparable between models with the same subwords"],
         )
         for lang in (subject.source, *subject.targets):
-            file = subject.folder.mono(args.bpw_split, lang)
+            file = subject.folder.mono(options.bpw_split, lang)
             if not len(file):
                 raise UserError(
-                    f"{subject.folder.path}: the {args.bpw_split!r} split of {lang!r} is empty"
+                    f"{subject.folder.path}: the {options.bpw_split!r} split of {lang!r} is empty"
                 )
-            sentences, masks = masked_sentences(file, args.bpw_limit, args.mask_seed)
+            sentences, masks = masked_sentences(file, options.bpw_limit, options.mask_seed)
             log_probs = list(subject.encoder.masked_log_probs(sentences, masks, lang))
             score = bits_per_word(log_probs)
             uniform = math.log2(subject.folder.vocab_sizes[lang])

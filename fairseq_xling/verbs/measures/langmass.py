@@ -4,7 +4,6 @@ Liu et al. 2020, "A Study of Cross-Lingual Ability and Language-specific Informa
 BERT", section 4.1; the mathematics is in `analysis.language_mass`.
 """
 
-import argparse
 import dataclasses
 
 from fairseq_xling.analysis.subject import Subject
@@ -33,7 +32,7 @@ class LanguageLeakage(Measure):
 
     options = Options
 
-    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+    def run(self, subject: Subject, options: Options) -> Findings:
         import torch
 
         from fairseq_xling.analysis.corpus import token_set
@@ -47,12 +46,12 @@ class LanguageLeakage(Measure):
             )
         langs, size = folder.languages, folder.vocab_sizes[subject.source]
         sets = torch.stack(
-            [token_set(folder.mono(args.langmass_vocabulary, lang), size) for lang in langs]
+            [token_set(folder.mono(options.langmass_vocabulary, lang), size) for lang in langs]
         )
         own = exclusive(sets).sum(1)
         found = Findings(
-            title=f"Probability mass at masked positions, {args.langmass_split!r} split, masks of "
-            f"seed {args.langmass_seed}",
+            title=f"Probability mass at masked positions, {options.langmass_split!r} split, masks "
+            f"of seed {options.langmass_seed}",
             rows=[],
             table=Table({"text": "target"}, after={"masked": "masked"}),
             chart=Chart(
@@ -63,21 +62,21 @@ class LanguageLeakage(Measure):
             ),
             notes=[
                 "columns: subwords that occur in the "
-                f"{args.langmass_vocabulary!r} text of one language alone, "
+                f"{options.langmass_vocabulary!r} text of one language alone, "
                 + ", ".join(f"{n:,} of {x}" for n, x in zip(own.tolist(), langs, strict=True)),
                 f"chance: {', '.join(f'{n / size:.3f}' for n in own.tolist())}",
             ],
         )
         for lang in (subject.source, *subject.targets):
-            file = folder.mono(args.langmass_split, lang)
-            sentences, masks = masked_sentences(file, args.langmass_limit, args.langmass_seed)
+            file = folder.mono(options.langmass_split, lang)
+            sentences, masks = masked_sentences(file, options.langmass_limit, options.langmass_seed)
             mass = LanguageMass(sets)
             for logits, _ in subject.encoder.masked_logits(sentences, masks, lang):
                 mass.update(logits)
             if not mass.count:
                 raise UserError(
-                    f"{folder.path}: the {args.langmass_split!r} text of {lang!r} has no subword "
-                    "to mask"
+                    f"{folder.path}: the {options.langmass_split!r} text of {lang!r} has no "
+                    "subword to mask"
                 )
             values = mass.value().tolist()
             uniform = [n / size for n in own.tolist()]

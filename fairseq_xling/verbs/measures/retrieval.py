@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -42,14 +41,14 @@ class Retrieval(Measure):
 
     options = Options
 
-    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+    def run(self, subject: Subject, options: Options) -> Findings:
         from fairseq_xling.analysis.ranks import right_answers
         from fairseq_xling.analysis.retrieval import collect_vectors, retrieval_accuracy
 
-        if args.retrieval_text and len(subject.targets) != 1:
+        if options.retrieval_text and len(subject.targets) != 1:
             names = ",".join(subject.targets)
             raise UserError(f"`--retrieval-text` needs one language in `--targets`, got {names}")
-        where = "two files" if args.retrieval_text else f"{args.retrieval_split!r} split"
+        where = "two files" if options.retrieval_text else f"{options.retrieval_split!r} split"
         found = Findings(
             title=f"Sentence retrieval, P@1 by cosine ({where})",
             rows=[],
@@ -63,10 +62,10 @@ class Retrieval(Measure):
             ],
         )
         for target in subject.targets:
-            sides = _sentences(subject, target, args)
+            sides = _sentences(subject, target, options)
             vectors = [
                 collect_vectors(
-                    subject.encoder.states(side, lang, unknown=args.retrieval_unknown), len(side)
+                    subject.encoder.states(side, lang, unknown=options.retrieval_unknown), len(side)
                 )
                 for side, lang in zip(sides, (subject.source, target), strict=True)
             ]
@@ -92,18 +91,18 @@ class Retrieval(Measure):
         return found
 
 
-def _sentences(subject: Subject, target: str, args: argparse.Namespace) -> list[list[np.ndarray]]:
-    if args.retrieval_text:
+def _sentences(subject: Subject, target: str, options: Options) -> list[list[np.ndarray]]:
+    if options.retrieval_text:
         sides = [
             _encode_file(subject, lang, path)
-            for lang, path in zip((subject.source, target), args.retrieval_text, strict=True)
+            for lang, path in zip((subject.source, target), options.retrieval_text, strict=True)
         ]
         if len(sides[0]) != len(sides[1]):
-            names = " and ".join(args.retrieval_text)
+            names = " and ".join(options.retrieval_text)
             counts = " and ".join(str(len(side)) for side in sides)
             raise UserError(f"{names} must have equally many lines, got {counts}")
     else:
-        split, pair = args.retrieval_split, {subject.source, target}
+        split, pair = options.retrieval_split, {subject.source, target}
         if not any(pair == set(there) for there in subject.folder.pairs(split)):
             what = f"parallel {split!r} text of {subject.source}-{target}"
             raise UserError(
@@ -112,7 +111,7 @@ def _sentences(subject: Subject, target: str, args: argparse.Namespace) -> list[
             )
         files = subject.folder.parallel(split, subject.source, target)
         sides = [[file[i] for i in range(len(file))] for file in files]
-    limit = args.retrieval_limit or len(sides[0])
+    limit = options.retrieval_limit or len(sides[0])
     if len(sides[0][:limit]) < 2:
         raise UserError(f"retrieval needs at least 2 sentence pairs, got {len(sides[0][:limit])}")
     return [side[:limit] for side in sides]

@@ -1,6 +1,5 @@
 """Word retrieval against a dictionary, at every layer (Liu et al. 2020, section 3.1.1)."""
 
-import argparse
 import dataclasses
 
 from fairseq_xling.analysis.subject import Subject
@@ -36,15 +35,15 @@ class Words(Measure):
 
     options = Options
 
-    def run(self, subject: Subject, args: argparse.Namespace) -> Findings:
+    def run(self, subject: Subject, options: Options) -> Findings:
         from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
         from fairseq_xling.analysis.lexicon import Lexicon
         from fairseq_xling.analysis.words import chance_mrr, word_scores
 
-        if not args.dictionary:
+        if not options.dictionary:
             raise UserError("`--measure words` needs `--dictionary` (a TSV file or a folder)")
         found = Findings(
-            title=f"Word retrieval ({args.words_split!r} split)",
+            title=f"Word retrieval ({options.words_split!r} split)",
             rows=[],
             table=by_layer(
                 {
@@ -62,13 +61,13 @@ class Words(Measure):
             ],
         )
         for target in subject.targets:
-            path = dictionary_path(args.dictionary, subject.source, target)
+            path = dictionary_path(options.dictionary, subject.source, target)
             pairs = read_dictionary(path)
-            lexicon = Lexicon(subject, target, pairs, args.words_split, args.words_limit)
+            lexicon = Lexicon(subject, target, pairs, options.words_split, options.words_limit)
             if not len(lexicon.pairs):
                 raise UserError(
                     f"{path}: none of its {len(pairs)} entries has both words in the "
-                    f"{args.words_split!r} text of {subject.source} and {target}"
+                    f"{options.words_split!r} text of {subject.source} and {target}"
                 )
             scores = [
                 word_scores(s, t, lexicon.pairs)
@@ -96,7 +95,7 @@ class Words(Measure):
                     **{"nearest": near["word"], "value": near["cosine"]},
                     "right": "yes" if near["right"] else "no",
                 }
-                for one in lexicon.neighbours(best, args.neighbours)
+                for one in lexicon.neighbours(best, options.neighbours)
                 for rank, near in enumerate(one["nearest"], start=1)
             ]
         return found

@@ -4,7 +4,6 @@ and `map apply`: a mapped copy of a folder of states.
 Symbols: ``R`` rows of a folder, ``D`` width.
 """
 
-import argparse
 import dataclasses
 import shutil
 import time
@@ -22,11 +21,9 @@ from fairseq_xling.core.files import (
     check_files,
     read_json,
     sha256,
-    stat_of,
     write_json,
 )
 from fairseq_xling.core.folders import is_finished, new_folder, work_folder
-from fairseq_xling.core.options import values_of
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.registry import unknown_name
@@ -54,32 +51,35 @@ from fairseq_xling.verbs.parts.comparison import LAYER
 SIDES = ("moving", "fixed")
 
 
-def fit_map(method: str, args: argparse.Namespace) -> Record:
-    """Fit a map for each layer, and write it to ``args.output`` with its record next to it.
+def fit_map(method: str, options: Any, kind: str, given: Sequence[str], own: Any) -> Record:
+    """Fit a map for each layer, and write it to ``options.output`` with its record next to it.
 
     A layer that a killed run finished is not fitted again, and the result is the same.
 
     Args:
-        args: ``moving`` and ``fixed`` (folders), ``pairs`` (kind, and file), ``layers``,
-            ``normalize``, ``output``, and the options of the kinds of pairs.
+        options: ``moving`` and ``fixed`` (folders), ``layers``, ``normalize``, ``output``.
+        kind, given, own: of the pairs, the files that they are in, and their options.
     """
     started = time.monotonic()
     solver = PAIRED[method]()
-    normalize = solver.normalize if args.normalize is None else args.normalize
-    normalize = ",".join(parse_steps(normalize)) or "none"
+    normalize = ",".join(parse_steps(options.normalize)) or "none"
     parse_elements(normalize)
-    if Path(args.output).is_dir():
-        raise UserError(f"`--output` {args.output}: is a folder, not a file")
-    kind, file = parse_pairs(args.pairs)
-    moving, fixed = States(args.moving), States(args.fixed)
+    if Path(options.output).is_dir():
+        raise UserError(f"`--output` {options.output}: is a folder, not a file")
+    if len(given) != PAIRS[kind].reads:
+        wanted = "a file" if PAIRS[kind].reads else "no file"
+        raise UserError(f"`--pairs {kind}` expects {wanted}, got {', '.join(given) or 'none'}")
+    check_files(*given)
+    file = Path(given[0]) if given else None
+    moving, fixed = States(options.moving), States(options.fixed)
     if solver.square and moving.width != fixed.width:
         others = ", ".join(f"`map {name}`" for name in PAIRED if not PAIRED[name].square)
         raise UserError(
             f"`map {method}` needs states of one width, got {moving.width} in {moving.path} and "
             f"{fixed.width} in {fixed.path} ({others} does not)"
         )
-    layers = list(common_layers(moving, fixed, args.layers))
-    pairs = PAIRS[kind](moving, fixed, file, values_of(PAIRS[kind].options, args))
+    layers = list(common_layers(moving, fixed, options.layers))
+    pairs = PAIRS[kind](moving, fixed, file, own)
     settings = {
         "pairs": kind,
         "normalize": normalize,
@@ -89,16 +89,16 @@ def fit_map(method: str, args: argparse.Namespace) -> Record:
     files = {"moving": moving.path / META, "fixed": fixed.path / META}
     if file is not None:
         files["pairs"] = file
-    changes = [_state_of(states.file(n)) for states in (moving, fixed) for n in layers]
-    options = {name: getattr(args, name) for name in ("align_unit", "swap", "links_from")}
+    stats = [states.file(n).stat() for states in (moving, fixed) for n in layers]
+    changes = [[one.st_size, one.st_mtime_ns] for one in stats]
     identity = [
-        [method, settings, options, pairs.count, changes],
+        [method, settings, dataclasses.asdict(own), pairs.count, changes],
         {role: sha256(path) for role, path in files.items()},
     ]
     found: dict[int, LayerMap] = {}
     rows = passes(normalize) * (moving.rows + fixed.rows) + pairs.count  # read for a layer
     with (
-        work_folder(args.output, identity) as work,
+        work_folder(options.output, identity) as work,
         progress(rows * len(layers), f"map {method}", "rows") as bar,
     ):
         for number, layer in enumerate(layers, start=1):
@@ -110,13 +110,18 @@ def fit_map(method: str, args: argparse.Namespace) -> Record:
                 found[layer] = unpack_layer(*kept)
             bar.update(rows * number - bar.n)
         known = {**settings, FITTED_ON: sorted(set(pairs.keys))}
-        write_map(args.output, FittedMap(found, method, known))
+        write_map(options.output, FittedMap(found, method, known))
         facts = {"method": method, "settings": {**settings, "layers": layers}, "pairs": pairs.facts}
         fits = {layer: one.fit for layer, one in found.items()}
-        warnings = _warnings(pairs.count, min(moving.width, fixed.width))
+        few, width = pairs.count, min(moving.width, fixed.width)
+        warning = (
+            f"{few} pairs for {width} dimensions: the map fits the directions that the pairs span, "
+            "and all others arbitrarily; give more pairs"
+        )
+        warnings = [warning] if few < width else []
         record = made(record_of(facts, fits, warnings), files)
         record = dataclasses.replace(record, seconds=round(time.monotonic() - started, 1))
-        write_record(f"{args.output}.json", record)
+        write_record(f"{options.output}.json", record)
     return record
 
 
@@ -178,65 +183,39 @@ def _fit(
         return fit_layer(solver, *sides, matched(), normalize)
 
 
-def parse_pairs(words: list[str]) -> tuple[str, Path | None]:
-    """The kind of pairs, and the file where the kind has one.
-
-    >>> parse_pairs(["rows"])
-    ('rows', None)
-    """
-    kind, *files = words
-    if len(files) != PAIRS[kind].reads:
-        wanted = "a file" if PAIRS[kind].reads else "no file"
-        got = ", ".join(files) or "none"
-        raise UserError(f"`--pairs {kind}` expects {wanted}, got {got}")
-    check_files(*files)
-    return kind, Path(files[0]) if files else None
-
-
-def _state_of(path: Path) -> list[int]:
-    """A signature that changes with a large file, without reading it."""
-    found = stat_of(path)
-    return [found.st_size, found.st_mtime_ns]
-
-
-def _warnings(pairs: int, width: int) -> list[str]:
-    if pairs >= width:
-        return []
-    return [
-        f"{pairs} pairs for {width} dimensions: the map fits the directions that the pairs span, "
-        "and all others arbitrarily; give more pairs"
-    ]
-
-
-def map_folder(args: Any) -> tuple[dict[str, Any], list[str]]:
-    """Write the folder ``args.output``: ``args.folder`` mapped by ``args.map``.
+def map_folder(options: Any) -> tuple[dict[str, Any], list[str]]:
+    """Write the folder ``options.output``: ``options.folder`` mapped by ``options.map``.
 
     Returns its ``meta.json``, and warnings.
 
     Layers missing from the map are left out; everything else is copied. A layer that a killed run
     finished is kept.
     """
-    if args.side not in SIDES:
-        raise unknown_name("`--side`", args.side, list(SIDES))
-    fitted, states, output = read_map(args.map), States(args.folder), Path(args.output)
+    if options.side not in SIDES:
+        raise unknown_name("`--side`", options.side, list(SIDES))
+    fitted, states, output = read_map(options.map), States(options.folder), Path(options.output)
     layers = sorted({*fitted.layers} & {*states.layers})
     if not layers:
-        raise UserError(f"{args.map} and {args.folder}: have no layer in common")
-    sides = {layer: getattr(fitted[layer], args.side) for layer in layers}
+        raise UserError(f"{options.map} and {options.folder}: have no layer in common")
+    sides = {layer: getattr(fitted[layer], options.side) for layer in layers}
     for side in sides.values():
         if side.width != states.width:
             raise UserError(
-                f"{args.map}: maps vectors {side.width} wide, got {states.width} in {args.folder}"
+                f"{options.map}: maps vectors {side.width} wide, got {states.width} in "
+                f"{options.folder}"
             )
     widths = {side.output_width for side in sides.values()}
     if len(widths) > 1:
         raise UserError(
-            f"{args.map}: must map all layers to one width, got {' and '.join(map(str, widths))}"
+            f"{options.map}: must map all layers to one width, got {' and '.join(map(str, widths))}"
         )
-    note = {"map": sha256(args.map), "side": args.side, "folder": sha256(states.path / META)}
+    note = {"map": sha256(options.map), "side": options.side, "folder": sha256(states.path / META)}
     about = read_json(states.path / META)
     settings = {**about["settings"], "layers": layers, "mapped": note}
-    warnings = _other_language(fitted, states, args.side)
+    warnings = []
+    if (lang := fitted.other_language(states.lang, options.side)) is not None:
+        said = f"is of {states.lang!r}, the map's {options.side} side of {lang!r} (`--side`)"
+        warnings = [f"{states.path} {said}"]
     if is_finished(output, settings):
         return read_json(output / META), warnings
     _ = states.lines  # which is copied: refused here if it is damaged
@@ -249,7 +228,7 @@ def map_folder(args: Any) -> tuple[dict[str, Any], list[str]]:
         for path in states.path.iterdir():
             if path.is_file() and path.name != META and path not in map(states.file, states.layers):
                 shutil.copyfile(path, partial / path.name)
-        files = {"map": args.map, "folder": states.path / META}
+        files = {"map": options.map, "folder": states.path / META}
         meta = {**about, "settings": settings, "width": widths.pop()}
         write_json(partial / META, {**meta, "provenance": provenance(files)})
     return read_json(output / META), warnings
@@ -272,10 +251,3 @@ def _write_layer(states: States, layer: int, side: Side, folder: Path) -> None:
                     f"{states.file(layer)}: mapped, its values are too large for {dtype}"
                 )
             file.write(rows.tobytes())
-
-
-def _other_language(fitted: FittedMap, states: States, side: str) -> list[str]:
-    lang = fitted.other_language(states.lang, side)
-    if lang is None:
-        return []
-    return [f"{states.path} is of {states.lang!r}, the map's {side} side of {lang!r} (`--side`)"]

@@ -1,6 +1,5 @@
 """The verb ``probe``: vectors of the examples once, then a probe for each layer and seed."""
 
-import argparse
 import dataclasses
 import hashlib
 import shutil
@@ -66,21 +65,21 @@ def code_of(layers: Layers) -> str:
     return f"layer{layers[0]:02d}" if len(layers) == 1 else "mix"
 
 
-def run_probe(args: argparse.Namespace) -> None:
+def run_probe(given: Any) -> None:
     """See `fairseq_xling.verbs.probe`."""
-    seeds = parse_seeds("--seeds", args.seeds)
-    options = [probe_options(args, seed) for seed in seeds]
-    files = read_files(args)
-    check_files(args.checkpoint)
-    data = DataFolder(args.data)
+    seeds = parse_seeds("--seeds", given.seeds)
+    options = [probe_options(given, seed) for seed in seeds]
+    files = read_files(given)
+    check_files(given.checkpoint)
+    data = DataFolder(given.data)
     from fairseq_xling.interop.encoder import Encoder
 
-    encoder = Encoder.load(args.checkpoint, data=args.data, device=args.device)
-    check_languages(args.checkpoint, encoder.languages, [file.lang for file in files])
-    variants = _variants(args, encoder.num_layers)
-    origin = {"checkpoint": sha256(args.checkpoint), "data": sha256(data.path / "meta.json")}
-    origin |= {"offsets": args.offsets}
-    output = Path(args.output)
+    encoder = Encoder.load(given.checkpoint, data=given.data, device=given.device)
+    check_languages(given.checkpoint, encoder.languages, [file.lang for file in files])
+    variants = _variants(given, encoder.num_layers)
+    origin = {"checkpoint": sha256(given.checkpoint), "data": sha256(data.path / "meta.json")}
+    origin |= {"offsets": given.offsets}
+    output = Path(given.output)
     claim(output, {**origin, "files": {file.name: sha256(file.path) for file in files}})
     with exclusive(output, f"`--output` {output}: another run is writing it"):
         probes = [
@@ -89,23 +88,23 @@ def run_probe(args: argparse.Namespace) -> None:
             for one in options
         ]
         if not all(path.is_file() for *_, path in probes):
-            _keep_states(args, encoder, data, files, variants, output, origin)
+            _keep_states(given, encoder, data, files, variants, output, origin)
         results = [
             probe_result(
-                files, code_of(layers), layers, one, path, output, args.device,
+                files, code_of(layers), layers, one, path, output, given.device,
                 lambda file, layers=layers: _open(file, layers, output),
             )
             for layers, one, path in probes
         ]  # fmt: skip
-        used = {"checkpoint": args.checkpoint, "data": data.path / "meta.json"}
+        used = {"checkpoint": given.checkpoint, "data": data.path / "meta.json"}
         used |= {file.name: file.path for file in files}
         write_table(output, files, results, used)
         shutil.rmtree(output / "states", ignore_errors=True)
 
 
-def probe_options(args: argparse.Namespace, seed: int) -> ProbeOptions:
+def probe_options(given: Any, seed: int) -> ProbeOptions:
     """The options of one probe; raises a UserError for one out of range."""
-    return part_of(ProbeOptions, args, seed=seed)
+    return part_of(ProbeOptions, given, seed=seed)
 
 
 def _digest(layers: Layers, options: ProbeOptions) -> str:
@@ -114,16 +113,16 @@ def _digest(layers: Layers, options: ProbeOptions) -> str:
     return f"seed{options.seed}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def read_files(args: argparse.Namespace) -> list[File]:
+def read_files(given: Any) -> list[File]:
     """Training, validation and all test files, in this order."""
     found: list[File] = []
-    for option, texts in ((TRAIN, [args.train]), (VALID, [args.valid]), ("test", args.test)):
+    for option, texts in ((TRAIN, [given.train]), (VALID, [given.valid]), ("test", given.test)):
         for text in texts:
             for lang, path in parse_files(f"--{option}", text):
                 name = option if option != "test" else f"{lang}.{path.name}"
                 if any(file.name == name for file in found):
                     raise UserError(f"`--{option}` {text}: there are two files of that name")
-                found.append(File(name, lang, path, read_examples(path, args.offsets)))
+                found.append(File(name, lang, path, read_examples(path, given.offsets)))
     for file in found:
         spans, expected = (len(one.examples[0].spans) for one in (file, found[0]))
         if spans != expected:
@@ -135,15 +134,15 @@ def read_files(args: argparse.Namespace) -> list[File]:
     return found
 
 
-def _variants(args: argparse.Namespace, last: int) -> list[Layers]:
-    layers = (last,) if args.layers is None else parse_layers(args.layers, last)
-    if args.mix and len(layers) < 2:
-        raise UserError(f"`--mix` needs several `--layers`, got {args.layers or last}")
-    return [tuple(layers)] if args.mix else [(layer,) for layer in layers]
+def _variants(given: Any, last: int) -> list[Layers]:
+    layers = (last,) if given.layers is None else parse_layers(given.layers, last)
+    if given.mix and len(layers) < 2:
+        raise UserError(f"`--mix` needs several `--layers`, got {given.layers or last}")
+    return [tuple(layers)] if given.mix else [(layer,) for layer in layers]
 
 
 def _keep_states(
-    args: argparse.Namespace,
+    given: Any,
     encoder: Any,
     data: DataFolder,
     files: Sequence[File],
@@ -156,12 +155,12 @@ def _keep_states(
     for file in files:
         if file.lang not in codecs:
             codecs[file.lang] = Codec(data.path, file.lang, encoder.model.max_positions())
-        file.placed = place(file.examples, codecs[file.lang], args.offsets)
+        file.placed = place(file.examples, codecs[file.lang], given.offsets)
         identity = {**origin, "file": sha256(file.path), "lang": file.lang}
         folder = output / "states" / file.name
         keep_states(
-            encoder, file.placed.texts, file.lang, layers, folder, identity, args.dtype,
-            args.max_tokens,
+            encoder, file.placed.texts, file.lang, layers, folder, identity, given.dtype,
+            given.max_tokens,
         )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ B sentences of a block, T tokens, L layers that were chosen, D width, V vocabula
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,10 +69,10 @@ class Unit(Protocol):
     only the embeddings has an attribute ``last_layer = 0``, and processes all lines at once.
     """
 
-    options: type  # a dataclass of its own options (`fairseq_xling.core.options`)
+    options: type  # a dataclass (`fairseq_xling.core.options`), which units may share
     done: int  # lines of the text whose result is stored
 
-    def __init__(self, work: Work, args: argparse.Namespace): ...
+    def __init__(self, work: Work, options: Any): ...
 
     def block(self, lines: Sequence[str], sentences: Sequence[np.ndarray]) -> Block:
         """Start a block of sentences: their text, and their ids, of which the last is ``</s>``."""

@@ -7,7 +7,6 @@ with the same subwords have the same number in ``lines.npy``.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import hashlib
 from collections.abc import Sequence
@@ -38,9 +37,9 @@ class Sentences:
 
     options = Options
 
-    def __init__(self, work: Work, args: argparse.Namespace):
+    def __init__(self, work: Work, options: Options):
         self._work = work
-        self.unknown: bool = args.count_unknown
+        self.unknown: bool = options.count_unknown
         row = ((work.width,), work.dtype)
         rows = {work.array(layer).stem: row for layer in work.layers}
         self._arrays = GrowingArrays(work.folder, {**rows, LINES: ((), np.dtype(np.int64))})

@@ -6,7 +6,6 @@ line n of ``words.txt``; ``counts.npy`` has the occurrences in the text. Words a
 or the most frequent ones of the text; those of several subwords are left out.
 """
 
-import argparse
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,34 +13,33 @@ import numpy as np
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write
-from fairseq_xling.core.options import NoOptions
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.verbs.units import Block, Work, units
-from fairseq_xling.verbs.units.types import check_most, count_words, words_of_file
+from fairseq_xling.verbs.units.types import Options, count_words, words_of_file
 
 
 @units.register("static")
 class Static:
     """See the module's docstring."""
 
-    options = NoOptions  # `--words` and `--most` are those of types
-
+    options = Options  # those of types
     last_layer: ClassVar[int] = 0
 
-    def __init__(self, work: Work, args: argparse.Namespace):
+    def __init__(self, work: Work, options: Options):
         from fairseq_xling.analysis.lexicon import spell
 
         self._work = work
-        most = check_most(args.most)
         self._counts, self.done = count_words(work.text, work.encode)
-        wanted = words_of_file(args.words) if args.words else self._by_frequency()
+        wanted = [word for word, _ in self._counts.most_common()]
+        if options.words:
+            wanted = words_of_file(options.words)
         spelling = spell(wanted, work.encode)
         single = {word: ids[0] for word, ids in spelling.items() if len(ids) == 1}
         single = {word: number for word, number in single.items() if number >= SPECIALS}
         if not single:
-            raise UserError(f"{args.words or work.text}: none of its words is a single subword")
+            raise UserError(f"{options.words or work.text}: none of its words is a single subword")
         self._left_out = len(wanted) - len(single)
-        self._ids = single if args.words else dict(list(single.items())[:most])
+        self._ids = single if options.words else dict(list(single.items())[: options.most])
 
     def block(self, lines: Sequence[str], sentences: Sequence[np.ndarray]) -> Block:
         raise NotImplementedError("all lines are done before the first block")
@@ -59,6 +57,3 @@ class Static:
             "row": "line n of words.txt; counts.npy its occurrences",
             "left out, as they are no single subword": self._left_out,
         }
-
-    def _by_frequency(self) -> list[str]:
-        return [word for word, _ in self._counts.most_common()]

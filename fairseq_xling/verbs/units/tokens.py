@@ -13,7 +13,6 @@ With ``--concat-vectors``, a row is the subword's state followed by the static v
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -48,12 +47,12 @@ class Tokens:
 
     options = Options
 
-    def __init__(self, work: Work, args: argparse.Namespace):
+    def __init__(self, work: Work, options: Options):
         self._work, self._vectors, self._others = work, None, OtherWords(work.text)
-        if args.concat_vectors:
+        if options.concat_vectors:
             from fairseq_xling.tasks.head_input import TokenVectors
 
-            self._vectors = TokenVectors.read(work.encode, args.concat_vectors)
+            self._vectors = TokenVectors.read(work.encode, options.concat_vectors)
         self._width = work.width + (self._vectors.width if self._vectors else 0)
         row = ((self._width,), work.dtype)
         self._arrays = GrowingArrays(

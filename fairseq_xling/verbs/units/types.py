@@ -7,7 +7,6 @@ ones of the text; those that the vocabulary cannot spell or that never occur are
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections import Counter
 from collections.abc import Sequence
@@ -46,15 +45,19 @@ class Types:
 
     options = Options
 
-    def __init__(self, work: Work, args: argparse.Namespace):
+    def __init__(self, work: Work, options: Options):
         from fairseq_xling.analysis.lexicon import spell, word_starts
         from fairseq_xling.analysis.words import TypeMeans
 
-        self._work, self._wanted = work, args.words
-        words = words_of_file(args.words) if args.words else _frequent(work, args.most)
+        self._work, self._wanted = work, options.words
+        if options.words:
+            words = words_of_file(options.words)
+        else:
+            counts, _ = count_words(work.text, work.encode)
+            words = [word for word, _ in counts.most_common(options.most)]
         spelling = spell(words, work.encode)
         if not spelling:
-            raise UserError(f"{args.words or work.text}: none of its words can be spelt")
+            raise UserError(f"{options.words or work.text}: none of its words can be spelt")
         self._words = list(spelling)
         self._vocabulary = {ids: n for n, ids in enumerate(spelling.values())}
         self._starts = word_starts(work.data, work.encode, work.lang)
@@ -142,15 +145,3 @@ def count_words(text: Path, encode: TextEncoder) -> tuple[Counter[str], int]:
         for line in encode.segment(block):
             counts.update(words_of(line))
     return counts, total
-
-
-def check_most(most: int) -> int:
-    """``--most``, if it is valid; a UserError otherwise."""
-    if most < 1:
-        raise UserError(f"`--most` must be at least 1, got {most}")
-    return most
-
-
-def _frequent(work: Work, most: int) -> list[str]:
-    most = check_most(most)
-    return [word for word, _ in count_words(work.text, work.encode)[0].most_common(most)]

@@ -127,7 +127,7 @@ def test_a_failing_import_is_one_line_with_its_place_each_time(code, cause, make
 @pytest.mark.parametrize(
     ("registry", "base", "body", "rule"),
     [
-        ("verbs.measures:MEASURES", "", "rum = add_arguments = 1", "must have `run`; did you mean"),
+        ("verbs.measures:MEASURES", "", "rum = options = 1", "must have `run`; did you mean"),
         ("verbs.units:units", "", "add_arguments = 1", "must have `options`"),
         ("objectives:objectives", "data.example:Objective", "name = 'x'", "`reads`, `__call__`"),
         (

@@ -1,7 +1,5 @@
 """The measure of language leakage, on a model whose probabilities are planted."""
 
-import argparse
-
 import pytest
 import torch
 
@@ -9,7 +7,7 @@ from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.reports.rows import select
-from fairseq_xling.verbs.measures.langmass import LanguageLeakage
+from fairseq_xling.verbs.measures.langmass import LanguageLeakage, Options
 
 
 class Leaking:
@@ -34,13 +32,11 @@ class Leaking:
             yield self.probabilities[lang].log().expand(len(gold), -1), gold
 
 
-def run(corpus, encoder=None, *options):
+def run(corpus, encoder=None, **options):
     folder = DataFolder(corpus.path)
     encoder = encoder or Leaking(corpus.ids, folder.vocab_sizes["en"])
-    parser = argparse.ArgumentParser()
-    LanguageLeakage().add_arguments(parser)
     subject = Subject(encoder, folder, "en", ["de"], None)
-    return LanguageLeakage().run(subject, parser.parse_args(list(options))), encoder
+    return LanguageLeakage().run(subject, Options(**options)), encoder
 
 
 def test_planted_masses_are_found(tiny_corpus):
@@ -67,10 +63,10 @@ def test_planted_masses_are_found(tiny_corpus):
 def test_masks_are_fixed_by_their_seed_and_only_words_are_masked(tiny_corpus):
     first = run(tiny_corpus)[1].masked
     assert first == run(tiny_corpus)[1].masked
-    assert first != run(tiny_corpus, None, "--langmass-seed", "8")[1].masked
+    assert first != run(tiny_corpus, langmass_seed=8)[1].masked
     for places, sentence in zip(first["en"], tiny_corpus.mono["valid"]["en"], strict=True):
         assert places and max(places) < len(sentence)
-    limited = run(tiny_corpus, None, "--langmass-limit", "3")[1].masked
+    limited = run(tiny_corpus, langmass_limit=3)[1].masked
     assert limited["en"] == first["en"][:3]
 
 

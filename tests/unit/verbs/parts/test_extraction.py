@@ -1,6 +1,6 @@
 """Vectors of subwords, words and sentences on disk, against loops over an encoder known exactly."""
 
-import argparse
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,12 +82,13 @@ def text(tmp_path, monkeypatch):
 def options(**changes):
     given = {"unit": "sentences", "layers": "all", "dtype": "float32", "max_tokens": 8}
     given |= {"words": None, "most": 100, "count_unknown": False, "concat_vectors": None}
-    return argparse.Namespace(**{**given, **changes})
+    return SimpleNamespace(**{**given, **changes})
 
 
 def run(folder, text, output, encoder=None, origin=(), **changes):
     encoder = encoder or Table()
-    return extract(encoder, folder, text, "en", output, options(**changes), dict(origin))
+    own = given = options(text=text, lang="en", **changes)
+    return extract(encoder, folder, output, given, own, dict(origin))
 
 
 def slow_states(folder):

@@ -1,7 +1,5 @@
 """Which word each subword of a line belongs to, in a folder of states."""
 
-import argparse
-
 import numpy as np
 import torch
 
@@ -10,7 +8,7 @@ from fairseq_xling.core.sentences import read_sentences
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.units import Work
-from fairseq_xling.verbs.units.tokens import Tokens
+from fairseq_xling.verbs.units.tokens import Options, Tokens
 
 
 def test_words_are_those_between_blanks(tmp_path, caplog):
@@ -24,7 +22,7 @@ def test_words_are_those_between_blanks(tmp_path, caplog):
     out = tmp_path / "states"
     out.mkdir()
     work = Work(out, text, "en", DataFolder(data), encode, (0,), 2, np.dtype("f4"), lambda: None)
-    unit, lines = Tokens(work, argparse.Namespace(concat_vectors=None)), list(read_sentences(text))
+    unit, lines = Tokens(work, Options()), list(read_sentences(text))
     sentences = encode.encode(lines)
     block = unit.block(lines, sentences)
     for number, ids in enumerate(sentences):
