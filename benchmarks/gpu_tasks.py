@@ -36,7 +36,8 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import fairseq_xling.plugin  # noqa: F401  registers our tasks, models and criterions
 from fairseq_xling.cli import main as xling
-from fairseq_xling.core.files import read_lines, write_json
+from fairseq_xling.core.files import write_json
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.interop.encoder import Encoder
 from fairseq_xling.mapping.csls import csls_neighbours
 from fairseq_xling.text.encoder import TextEncoder

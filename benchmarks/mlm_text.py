@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 
-from fairseq_xling.core.files import atomic_write, read_json, read_lines, sha256, write_json
+from fairseq_xling.core.files import atomic_write, read_json, sha256, write_json
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.data.folder import SEP, SPECIALS
 from fairseq_xling.data.meta import FORMAT
 from fairseq_xling.data.mmap import TokenFile, best_dtype, write_items

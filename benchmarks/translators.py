@@ -22,7 +22,7 @@ import torch
 from common import heading, peak_memory, table, take_turns
 from translator_systems import Autoregressive, Translate, ours
 
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.texts import read_lines
 
 
 def parse() -> argparse.Namespace:

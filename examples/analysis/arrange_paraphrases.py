@@ -15,7 +15,8 @@ import random
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.texts import read_lines
 
 
 def arrange(pairs: Path, output: Path, held_out: int) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.text.links import Links, format_pharaoh, parse_pharaoh
 
 STOPS = (" .", " 。", "。")

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.texts import read_lines
 
 _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-ZÄÖÜ])")
 

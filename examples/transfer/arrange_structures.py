@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_lines, sha256
+from fairseq_xling.core.files import atomic_write, sha256
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.papers.transfer.structures import matrix
 from fairseq_xling.papers.transfer.structures.data import MatrixConfig, Reader
 from fairseq_xling.papers.transfer.structures.fit import micro_scores

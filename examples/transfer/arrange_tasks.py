@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.spans import is_bio
 

@@ -21,9 +21,10 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.ranges import COUNT, SEED, Number
+from fairseq_xling.core.texts import read_lines
 
 # In the order in which they are written: the last one shows that all are there.
 SPLITS = ("train", "val", "test")

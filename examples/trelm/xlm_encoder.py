@@ -17,11 +17,12 @@ import torch
 from fairseq.data.data_utils import batch_by_size
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error
-from fairseq_xling.core.files import read_lines, write_json
+from fairseq_xling.core.files import write_json
 from fairseq_xling.core.folders import META, is_finished, new_folder
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.ranges import COUNT, POSITIVE, SEED, Number
+from fairseq_xling.core.texts import read_lines
 
 try:
     import transformers

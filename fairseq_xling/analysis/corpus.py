@@ -14,7 +14,7 @@ from torch import Tensor
 from fairseq_xling.analysis.convert import vocabulary
 from fairseq_xling.analysis.subject import TextEncoder
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.data.folder import SPECIALS
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.text.blocks import sentence_blocks

@@ -6,7 +6,7 @@ They are separated by a tab, and further columns are ignored, or by spaces, as i
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import cells_of, read_lines
+from fairseq_xling.core.texts import cells_of, read_lines
 
 
 def dictionary_path(given: str | Path, source: str, target: str) -> Path:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairseq_xling.core.arguments import check_count
 from fairseq_xling.core.array_file import mapped
 from fairseq_xling.core.errors import MALFORMED, UserError
-from fairseq_xling.core.files import read_json, read_lines
-from fairseq_xling.core.json_fields import check_count
+from fairseq_xling.core.files import plain_lines, read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -105,7 +105,7 @@ class Extracted:
                 f"{self.path}: has no words, its rows are {self.unit}; "
                 "extract with `--unit types` or `--unit static`"
             )
-        words = list(read_lines(file))
+        words = list(plain_lines(file))
         if len(words) != self.rows:
             count = len(words)
             raise UserError(f"{file}: must have {self.rows} lines, one for each row, got {count}")

@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_xling.analysis.ranks import nearest
 from fairseq_xling.analysis.subject import Subject, TextEncoder
 from fairseq_xling.analysis.words import TypeMeans, begins_word, find_words, span_means
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.files import plain_lines
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder
 from fairseq_xling.text.vocabularies import mode_of
 
@@ -118,7 +118,7 @@ def word_starts(folder: DataFolder, encoder: TextEncoder, lang: str) -> np.ndarr
     """(V,) bool: whether each id of ``lang`` begins a word, as punctuation always does."""
     vocabulary = mode_of(folder)
     starts = encoder.starts_word(np.arange(folder.vocab_sizes[lang]))
-    for number, line in enumerate(read_lines(folder.dictionary_path(lang)), start=4):
+    for number, line in enumerate(plain_lines(folder.dictionary_path(lang)), start=4):
         if number >= SPECIALS:
             starts[number] = begins_word(vocabulary.piece(line.rsplit(" ", 1)[0]))
     return starts

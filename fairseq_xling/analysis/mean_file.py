@@ -15,10 +15,10 @@ from torch import Tensor
 from fairseq_xling.analysis.corpus import Corpus
 from fairseq_xling.analysis.language_mean import LanguageMean
 from fairseq_xling.analysis.subject import Encoder
+from fairseq_xling.core.arguments import check_count
 from fairseq_xling.core.array_file import ArrayFile, described_well
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.folders import work_folder
-from fairseq_xling.core.json_fields import check_count
 from fairseq_xling.core.progress import progress
 
 _FILE = ArrayFile(

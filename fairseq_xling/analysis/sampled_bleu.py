@@ -13,7 +13,7 @@ from typing import Any
 import sacrebleu
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.texts import read_lines
 
 ORDERS = 4
 # Languages that are written without spaces between words, by their codes of ISO 639; all others use

@@ -1,12 +1,14 @@
-"""Arguments of functions called from Python, checked before anything is computed with them.
+"""Arguments of functions called from Python, and values of JSON, checked before they are used.
 
-Each check returns the argument, or raises a UserError of one line: its name, the rule, the value.
+Each check returns the value, or raises a UserError of one line: its name, the rule, the value.
+Those of JSON begin with ``where`` it is.
 """
 
 import dataclasses
+import math
 import numbers
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -15,6 +17,7 @@ from fairseq_xling.core.ranges import ANY, WORDS, Range
 from fairseq_xling.core.registry import unknown_name
 
 _NO_LISTS = (bytes, bytearray, set, frozenset, Mapping)
+_SAID = {dict: "an object", list: "a list", str: "a text", **WORDS}
 _KINDS = {int: numbers.Integral, float: numbers.Real}
 
 
@@ -125,3 +128,54 @@ def _strings(name: str, rest: Iterator[Any]) -> Iterator[str]:
         if not isinstance(one, str):
             raise UserError(f"`{name}` must be strings, got {shown(one)} at index {index}")
         yield one
+
+
+def get_value(where: str, values: Any, key: str, kind: type) -> Any:
+    """``values[key]``, which must be of that kind: dict, list, str or int.
+
+    >>> get_value("a.json: paragraph 1", {"context": "It rains."}, "context", str)
+    'It rains.'
+    """
+    if not isinstance(values, dict):
+        raise UserError(f"{where}: must be an object, got {shown(values)}")
+    if key not in values:
+        raise UserError(f"{where}: has no `{key}`")
+    return check_kind(where, values[key], f"`{key}`", kind)
+
+
+def check_type(where: object, value: Any, name: str, kind: type) -> Any:
+    """``value``, which must be of that kind: dict, list, str, int or float, which is finite."""
+    fits = isinstance(value, int | float if kind is float else kind)
+    if not fits or isinstance(value, bool) or (kind is float and not math.isfinite(value)):
+        raise UserError(f"{where}: {name} must be {_SAID[kind]}, got {shown(value)}")
+    return value
+
+
+def check_kind(where: str, value: Any, name: str, kind: type) -> Any:
+    """As `check_type`; a text must contain more than white space, and no half characters."""
+    check_type(where, value, name, kind)
+    if kind is str:
+        if not value.strip():
+            raise UserError(f"{where}: {name} is empty")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            # JSON's escapes can encode such halves; a UTF-8 file cannot contain them.
+            raise UserError(f"{where}: {name} contains half a surrogate pair, got {shown(value)}")
+    return value
+
+
+def check_count(where: object, value: Any, name: str, least: int = 0) -> int:
+    """``value``, which must be a whole number of at least ``least``.
+
+    >>> check_count("meta.json", 3, "rows")
+    3
+    """
+    try:
+        return count(name, value, least)
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+
+
+def check_columns(columns: Sequence[str], name: str) -> None:
+    """Reject `--columns`, which such a file does not have."""
+    if columns:
+        raise UserError(f"`--columns` must be empty for {name} files, got {', '.join(columns)}")

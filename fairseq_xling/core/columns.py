@@ -16,30 +16,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.core.bounds import bound, exceeds, most_unpacked
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.extras import needed_by
-from fairseq_xling.core.json_fields import decode_json
+from fairseq_xling.core.files import decode_json, on_disk
+from fairseq_xling.core.ranges import bound, exceeds, most_unpacked
 
 _PACKED = r"(?:\.gz|\.xz)?"
-_WITH_COLUMN = re.compile(
-    rf"(.+\.(?:parquet|arrow|(?:jsonl|tsv|csv){_PACKED}))(?::[^/]+)|(.+\.txt{_PACKED}):[0-9]+"
-)
 _TABS = re.compile(rf".+\.(?:tsv|csv|txt){_PACKED}")
 TABLES = (".parquet", ".arrow")
 _ROWS = 1024  # of a batch
 _LINE_ENDS = re.compile(rb"\r\n|[\r\n]")
 Lines = Callable[[Path], Iterator[bytes]]
-
-
-def on_disk(path: str | Path) -> Path:
-    """The file that ``path`` names, without its column.
-
-    >>> on_disk("a/train.parquet:text").name, on_disk("a:b.txt").name, on_disk("b.txt:2").name
-    ('train.parquet', 'a:b.txt', 'b.txt')
-    """
-    found = _WITH_COLUMN.fullmatch(str(path))
-    return Path(found[1] or found[2] if found else path)
 
 
 def may_have_tabs(path: str | Path) -> bool:

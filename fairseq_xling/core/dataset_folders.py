@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from fairseq_xling.core.arguments import get_value
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json
-from fairseq_xling.core.json_fields import get_value
 
 _STATE = "state.json"  # of one dataset: its files
 _SPLITS = "dataset_dict.json"  # of several, each in a folder of its own

@@ -1,43 +1,30 @@
-"""Read text safely, write files atomically, and compute checksums."""
+"""Write files atomically, read small ones of ours and of settings, and compute checksums.
+
+Users' texts, packed or columns of a table, are read by `fairseq_xling.core.texts`.
+"""
 
 import contextlib
 import fcntl
-import gzip
 import hashlib
 import io
 import json
-import lzma
 import os
 import re
 import shutil
 import sys
 import tempfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from fairseq_xling.core.bounds import bound, exceeds, most_unpacked
-from fairseq_xling.core.columns import on_disk, open_column
-from fairseq_xling.core.errors import UserError, writing
-from fairseq_xling.core.json_fields import decode_json
+from fairseq_xling.core.errors import UserError, shown, writing
+from fairseq_xling.core.ranges import bound, check_bound, exceeds
 
-_PACKED = {".gz": gzip.GzipFile, ".xz": lzma.LZMAFile}
-DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError)  # while one is read
-# How files begin that are given for text by mistake.
-_NO_TEXT = {
-    b"\x1f\x8b": "is packed by gzip; its name must end in .gz",
-    b"\xfd7zXZ\0": "is packed by xz; its name must end in .xz",
-    b"BZh9": "is packed by bzip2; unpack it",
-    b"\x28\xb5\x2f\xfd": "is packed by zstd; unpack it",
-    b"PK\3\4": "is a ZIP archive, not text; unpack it",
-    b"PAR1": "is a table in Parquet; its name must end in .parquet",
-    b"\xff\xfe": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
-    b"\xfe\xff": "is UTF-16, not UTF-8; convert it, as with `iconv -f UTF-16 -t UTF-8`",
-}
 TO_UTF8 = "convert it, as with `iconv -f LATIN1 -t UTF-8`"
-_RETURN = ord("\r")  # `in` takes a fifth of the time with the number that it does with a byte
-_STRAY_RETURNS = 8  # carriage returns inside a line that may be text
+_PACKED = r"(?:\.gz|\.xz)?"
+_WITH_COLUMN = re.compile(
+    rf"(.+\.(?:parquet|arrow|(?:jsonl|tsv|csv){_PACKED}))(?::[^/]+)|(.+\.txt{_PACKED}):[0-9]+"
+)
 
 
 @contextlib.contextmanager
@@ -258,6 +245,42 @@ def same_place(one: str | Path, other: str | Path) -> bool:
     return os.path.realpath(one) == os.path.realpath(other)  # unlike `resolve`, of loops as well
 
 
+def decode_json(
+    path: str | Path,
+    text: str,
+    line: int = 1,
+    made: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> Any:
+    """The JSON value in ``text``, which begins at that line of the file ``path``.
+
+    Args:
+        made: makes an object of its keys and values, instead of ``dict``.
+    """
+    # Each value but the first follows one of these; some of them may be in a text.
+    check_bound("values", sum(map(text.count, ",[{")), f"{path}:{line}")
+    try:
+        return json.loads(text, object_pairs_hook=made)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{line + error.lineno - 1}"
+        raise UserError(f"{place}: not JSON ({error.msg}, column {error.colno})") from None
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, deep nesting
+        raise UserError(f"{path}:{line}: not JSON that can be read ({error})") from None
+
+
+def parse_json(path: str | Path, text: str, line: int = 1) -> Any:
+    """The JSON value in ``text``, which begins at that line of the file."""
+    return decode_json(path, text, line, _object)
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):  # json would silently keep the last
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {shown(twice)} occurs twice in one object")
+    return found
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """``value`` as indented JSON with sorted keys, atomically."""
     with atomic_write(path, "w") as file:
@@ -271,11 +294,26 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_plain(path: str | Path, kind: str) -> str:
-    """As `read_text`, of a small file of ours or settings, neither packed nor a table."""
+    """All of a small UTF-8 file of ours or of settings, neither packed nor a table, of at most the
+    bytes that the bound ``kind`` allows."""
+    with _plain(path) as file:
+        return decoded(path, file.read(bound(kind) + 1), kind)
+
+
+def plain_lines(path: str | Path) -> Iterator[str]:
+    """The lines of such a file without their ends, one at a time."""
+    most = bound("line")
+    with _plain(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(most + 1), b""), start=1):
+            if len(line) > most:
+                raise exceeds("line", len(line), f"{path}:{number}")
+            yield decoded_line(path, number, line)
+
+
+def _plain(path: str | Path) -> IO[bytes]:
     if not Path(path).is_file():
         raise _no_file(path)
-    with open(path, "rb") as file:
-        return _decoded(path, file.read(bound(kind) + 1), kind)
+    return open(path, "rb")
 
 
 def read_record(path: str | Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,17 +329,22 @@ def read_record(path: str | Path, kinds: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entries if isinstance(value, kinds.get(name, ()))}
 
 
-def read_text(path: str | Path, kind: str) -> str:
-    """All of a UTF-8 text file, of at most the bytes that the bound ``kind`` allows."""
+def without_bom(line: str) -> str:
+    """``line`` without the mark that some editors put at the start of a UTF-8 file."""
+    return line.removeprefix("\ufeff")
+
+
+def decoded_line(path: str | Path, number: int, line: bytes) -> str:
+    """The text of a line without its end, and without the mark of a UTF-8 file's start."""
     try:
-        with open_binary(path) as file:
-            data = file.read(bound(kind) + 1)
-    except DAMAGED as error:
-        raise damaged(path, error) from None
-    return _decoded(path, data, kind)
+        return without_bom(line.decode("utf-8").rstrip("\r\n"))
+    except UnicodeDecodeError as error:
+        where = f"byte {error.start}: {error.reason}"
+        raise UserError(f"{path}:{number}: not UTF-8 ({where}); {TO_UTF8}") from None
 
 
-def _decoded(path: str | Path, data: bytes, kind: str) -> str:
+def decoded(path: str | Path, data: bytes, kind: str) -> str:
+    """The text of a file, likewise."""
     if len(data) > bound(kind):
         raise exceeds(kind, len(data), path)
     try:
@@ -312,36 +355,14 @@ def _decoded(path: str | Path, data: bytes, kind: str) -> str:
         raise UserError(f"{path}:{line}: not UTF-8 (byte {place}: {error.reason})") from None
 
 
-class _Unpacked(io.RawIOBase):
-    """A packed file, as long as it is not far larger than any text that was packed."""
+def on_disk(path: str | Path) -> Path:
+    """The file that ``path`` names, without its column.
 
-    def __init__(self, path: Path):
-        self.name, self._file = str(path), _PACKED[path.suffix](path, "rb")
-        self._most = most_unpacked(path)
-        self._read = 0
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._file.readinto(buffer)
-        self._read += count
-        if self._read > self._most:
-            raise exceeds("unpacked", bound("unpacked"), self.name)
-        return count
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+    >>> on_disk("a/train.parquet:text").name, on_disk("a:b.txt").name, on_disk("b.txt:2").name
+    ('train.parquet', 'a:b.txt', 'b.txt')
+    """
+    found = _WITH_COLUMN.fullmatch(str(path))
+    return Path(found[1] or found[2] if found else path)
 
 
 def check_files(*paths: str | Path | None, of: str = "") -> None:
@@ -365,127 +386,6 @@ def _no_file(path: str | Path, of: str = "") -> UserError:
     if Path(path).exists():
         what = f"is {'a folder' if Path(path).is_dir() else 'a pipe or a device'}, not a file"
     return UserError(f"{of} {path}: {what}".lstrip())
-
-
-def open_binary(path: str | Path) -> IO[bytes]:
-    """``path`` opened for reading bytes, unpacked if its name ends in ``.gz`` or ``.xz``.
-
-    A column of a table (`columns`) is read as lines.
-
-    Raises:
-        UserError: if the file does not exist or is a folder, or is packed otherwise; while it is
-            read, if it unpacks to more than the bound.
-    """
-    check_files(path)
-    if (column := open_column(path, byte_lines)) is not None:
-        return io.BufferedReader(column, 1 << 16)
-    path = Path(path)
-    if path.suffix in (".zst", ".bz2"):
-        raise UserError(f"{path}: text may be packed as .gz or .xz, not {path.suffix}; unpack it")
-    if path.suffix in _PACKED:
-        return io.BufferedReader(_Unpacked(path), 1 << 16)
-    file = open(path, "rb")  # noqa: SIM115
-    for magic, hint in _NO_TEXT.items():
-        if file.peek(len(magic)).startswith(magic):
-            file.close()
-            raise UserError(f"{path}: {hint}")
-    return file
-
-
-def damaged(path: str | Path, error: BaseException) -> UserError:
-    """For one of `DAMAGED`."""
-    kind = "xz" if Path(path).suffix == ".xz" else "gzip"
-    return UserError(f"{path}: damaged {kind} file ({error})")
-
-
-def byte_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[bytes]:
-    """The lines of a file with their ends, one at a time, unpacked if its name says so.
-
-    Args:
-        file: what to read instead, which is open; ``path`` is its name in messages.
-
-    Raises:
-        UserError: if the file is missing, is damaged gzip, or has a line that exceeds the bound, or
-            several that end in a carriage return alone (names file and line).
-    """
-    most, number = bound("line"), 0
-    try:
-        with file or open_binary(path) as file:
-            while line := file.readline(most + 1):
-                number += 1
-                if _RETURN in line:
-                    inside = line.rstrip(b"\r\n").count(b"\r")
-                    check_returns(f"{path}:{number}", inside, number == 1 and line[-1:] != b"\n")
-                if len(line) > most:
-                    raise exceeds("line", len(line), f"{path}:{number}")
-                yield line
-    except DAMAGED as error:
-        raise damaged(path, error) from None
-
-
-def check_returns(where: str, inside: int, alone: bool = False) -> None:
-    """Refuse a line that is several, whose ends are ``\\r`` as in files of old Macs.
-
-    A line of real text may have a stray one, which is part of it.
-
-    Args:
-        inside: carriage returns before its end.
-        alone: whether it is the whole file, which has no ``\\n``.
-    """
-    if inside > (0 if alone else _STRAY_RETURNS):
-        raise UserError(
-            f"{where}: lines must end in LF or CR LF, got {inside} CR alone in one line; convert "
-            "them, e.g. by `tr '\\r' '\\n'`"
-        )
-
-
-def blank_separated(line: str) -> list[str]:
-    """The parts of ``line`` between spaces and tabs.
-
-    Unlike ``str.split``, which also splits at no-break spaces and other characters that occur
-    inside the tokens of real files.
-
-    >>> blank_separated("10\\u00a0000  O ")
-    ['10\\xa0000', 'O']
-    """
-    return [part for part in line.replace("\t", " ").split(" ") if part]
-
-
-def cells_of(line: str) -> list[str]:
-    """The cells of a row between tabs, or between spaces if it has no tabs, without white space
-    at their ends."""
-    cells = line.split("\t") if "\t" in line else blank_separated(line)
-    return [cell.strip() for cell in cells]
-
-
-def is_blank(line: str) -> bool:
-    """Whether ``line`` has nothing but spaces and tabs."""
-    return not line.strip(" \t")
-
-
-def without_bom(line: str) -> str:
-    """``line`` without the mark that some editors put at the start of a UTF-8 file."""
-    return line.removeprefix("\ufeff")
-
-
-def read_lines(path: str | Path, file: IO[bytes] | None = None) -> Iterator[str]:
-    """The lines of a UTF-8 text file, one at a time, without their ``\\n`` (or ``\\r\\n``);
-    ``file`` as in `byte_lines`.
-
-    Only ``\\n`` ends a line: ``str.splitlines`` would also split at control characters that occur
-    inside real sentences, and shift every line after them.
-
-    Raises:
-        UserError: if the file is missing, is not gzip where its name says so, is not UTF-8, or has
-            a line that exceeds the bound (names file and line).
-    """
-    for number, line in enumerate(byte_lines(path, file), start=1):
-        try:
-            text = line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            where = f"byte {error.start}: {error.reason}"
-            raise UserError(f"{path}:{number}: not UTF-8 ({where}); {TO_UTF8}") from None
-        yield without_bom(text.rstrip("\r\n"))
 
 
 def sha256(path: str | Path) -> str:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import (
     is_systems_link,
+    on_disk,
     refuse_files_above,
     refuse_special,
     same_place,

@@ -26,10 +26,19 @@ import typing
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError, shown
 from fairseq_xling.core.named_files import DATA, Input
-from fairseq_xling.core.ranges import ANY, COUNT, SEED, SEEDS, Number, Range, option_name, parsed
+from fairseq_xling.core.ranges import (
+    ANY,
+    COUNT,
+    SEED,
+    SEEDS,
+    Number,
+    Range,
+    check_bound,
+    option_name,
+    parsed,
+)
 from fairseq_xling.core.registry import unknown_name
 
 Config = TypeVar("Config")

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.core.columns import on_disk
-from fairseq_xling.core.files import sha256, stat_of
+from fairseq_xling.core.files import on_disk, sha256, stat_of
 from fairseq_xling.version import VERSION
 
 _PACKAGES = ("torch", "numpy", "fairseq-fixed", "fairseq", "sentencepiece")

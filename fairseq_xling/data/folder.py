@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from fairseq_xling.core.errors import UserError, well_formed
-from fairseq_xling.core.files import read_json, read_lines, sha256
+from fairseq_xling.core.files import plain_lines, read_json, sha256
 from fairseq_xling.core.registry import did_you_mean, unknown_name
 from fairseq_xling.data.meta import check_file, in_order, read_meta
 from fairseq_xling.data.mmap import RawText, TokenFile, check_further, check_links, raw_text_path
@@ -25,7 +25,7 @@ def read_dictionary(path: str | Path) -> list[str]:
             line that has no count, or a symbol that occurs twice).
     """
     symbols = [*SPECIAL_SYMBOLS[:4]]
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(plain_lines(path), start=1):
         symbol, _, count = line.rpartition(" ")
         if not (symbol and count.isascii() and count.isdecimal() and len(count) < 20):
             raise UserError(f"{path}:{number}: must be a symbol, a space and a count, got {line!r}")

@@ -17,10 +17,9 @@ from typing import Any, NoReturn
 import torch
 
 from fairseq_xling.core.errors import UserError, exits_on_user_error, usage_line
-from fairseq_xling.core.files import open_binary
 from fairseq_xling.core.ranges import check_fields
 from fairseq_xling.core.registry import did_you_mean
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import open_binary, read_sentences
 from fairseq_xling.engine.devices import loader_processes_by_default
 from fairseq_xling.engine.patches import replace, replace_eval
 from fairseq_xling.engine.processes import check_joined

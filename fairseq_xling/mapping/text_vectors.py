@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import byte_lines
+from fairseq_xling.core.texts import byte_lines
 from fairseq_xling.text.pieces import WORD_MARK
 
 _MARKED = 0.05  # of the words; a plain file has the mark here and there as any other sign

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairseq_xling.core.arguments import check_type
 from fairseq_xling.core.errors import MALFORMED, UserError, shown
 from fairseq_xling.core.files import atomic_write, read_json
-from fairseq_xling.core.json_fields import check_type
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.reports.pivot import Contrast, Table
 from fairseq_xling.reports.rows import COLUMNS, Row, from_json, to_json

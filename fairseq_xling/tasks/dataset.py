@@ -20,9 +20,9 @@ import torch
 from fairseq.data import FairseqDataset
 from torch import Tensor
 
-from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.progress import progress
+from fairseq_xling.core.ranges import check_bound
 from fairseq_xling.data.batch import pad_rows, source_side
 from fairseq_xling.data.folder import PAD, SPECIALS, UNK
 from fairseq_xling.data.plan import Limits, cut

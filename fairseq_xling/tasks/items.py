@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.arguments import check_kind
 from fairseq_xling.core.columns import TABLES, class_names, column_batches, schema_of, values_of
 from fairseq_xling.core.dataset_folders import files_of
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import check_files, read_lines
-from fairseq_xling.core.json_fields import check_kind, parse_json
+from fairseq_xling.core.files import check_files, parse_json
 from fairseq_xling.core.languages import parse_languages
+from fairseq_xling.core.texts import read_lines
 
 # Numbers of no class: of one that is not given in Hugging Face's datasets, and of a target that
 # torch's loss leaves out, as for the further subwords of a word.

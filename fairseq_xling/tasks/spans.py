@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, blank_separated, read_lines
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.texts import blank_separated, read_lines
 from fairseq_xling.tasks.formats.conll import UNTAGGED, Conll, TaggedItem
 
 Span = tuple[str, int, int]

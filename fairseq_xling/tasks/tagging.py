@@ -19,7 +19,7 @@ from torch import Tensor
 
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.data.batch import pad_rows
 from fairseq_xling.data.sampling import permute
 from fairseq_xling.models.tagging.model import FIRST, PAD, UNKNOWN, Part

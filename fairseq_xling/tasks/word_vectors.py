@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import check_bound
 from fairseq_xling.mapping.normalize import normalize, parse_steps
 from fairseq_xling.mapping.text_vectors import WORD_MARK, read_first_words
 from fairseq_xling.mapping.vectors_file import Vectors, read_vectors, write_vectors

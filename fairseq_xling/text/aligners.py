@@ -11,8 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.texts import read_lines
 
 Report = Callable[[str], None]
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.files import atomic_write, open_binary
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.texts import open_binary
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.text.aligners import Aligner, aligners
 from fairseq_xling.text.binarize import ORDER_DTYPE, both_orders, order_paths

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, cells_of, read_lines
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.texts import cells_of, read_lines
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.sources import Pair

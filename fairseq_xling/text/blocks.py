@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from fairseq_xling.core.files import open_binary, without_bom
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.files import without_bom
+from fairseq_xling.core.texts import open_binary, read_sentences
 
 BLOCK_BYTES = 1 << 20
 _ALL = 1 << 62  # more bytes, or lines, than a file has

@@ -18,7 +18,7 @@ from typing import IO, Any
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write, read_record, write_json
 from fairseq_xling.core.ranges import drawn
-from fairseq_xling.core.sentences import normal_form
+from fairseq_xling.core.texts import normal_form
 from fairseq_xling.text.blocks import lines_of, mono_blocks, parallel_blocks
 from fairseq_xling.text.inputs import Inputs, TextFacts
 from fairseq_xling.text.sources import Sources

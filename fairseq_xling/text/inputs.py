@@ -14,22 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.core.bounds import check_bound
-from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import (
+from fairseq_xling.core.files import TO_UTF8, check_files, on_disk, stat_of, without_bom
+from fairseq_xling.core.progress import progress
+from fairseq_xling.core.ranges import check_bound
+from fairseq_xling.core.texts import (
     DAMAGED,
-    TO_UTF8,
+    START,
     byte_lines,
-    check_files,
     check_returns,
+    check_sentences,
     damaged,
     open_binary,
-    stat_of,
-    without_bom,
 )
-from fairseq_xling.core.progress import progress
-from fairseq_xling.core.sentences import START, check_sentences
 from fairseq_xling.text.anchors import Entry, read_entries
 from fairseq_xling.text.blocks import lines_of, parallel_blocks
 from fairseq_xling.text.link_rules import many_to_one

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, open_binary, read_json, sha256, write_json
+from fairseq_xling.core.files import atomic_write, read_json, sha256, write_json
 from fairseq_xling.core.progress import progress
+from fairseq_xling.core.texts import open_binary
 from fairseq_xling.data.meta import check_file
 from fairseq_xling.text import state
 from fairseq_xling.text.aligners import Aligner, aligners

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_xling.core.files import atomic_write, open_binary, read_json, without_bom, write_json
+from fairseq_xling.core.files import atomic_write, read_json, without_bom, write_json
 from fairseq_xling.core.progress import progress
+from fairseq_xling.core.texts import open_binary
 from fairseq_xling.data.sampling import smoothed_shares
 from fairseq_xling.text.inputs import Inputs, TextFacts
 from fairseq_xling.text.options import PrepareOptions

@@ -333,7 +333,7 @@ def _train_words(
     from fairseq_xling.analysis.fasttext import WordVectors, train
     from fairseq_xling.core.folders import work_folder
     from fairseq_xling.core.progress import progress
-    from fairseq_xling.core.sentences import read_sentences
+    from fairseq_xling.core.texts import read_sentences
     from fairseq_xling.text.segment import words_of
 
     total, model = counts.total(), WordVectors(counts, options)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import FILE
 from fairseq_xling.core.options import REQUIRED, option
-from fairseq_xling.core.sentences import canonical
+from fairseq_xling.core.texts import canonical
 from fairseq_xling.mapping.nearest import WAYS, parse_ways
 from fairseq_xling.verbs.parts.comparison import (
     Comparison,

@@ -120,7 +120,7 @@ def extract(
     from fairseq_xling.core.files import read_json, write_json
     from fairseq_xling.core.folders import META, is_finished, new_folder
     from fairseq_xling.core.progress import progress
-    from fairseq_xling.core.sentences import read_sentences
+    from fairseq_xling.core.texts import read_sentences
     from fairseq_xling.text.blocks import sentence_blocks
     from fairseq_xling.text.encoder import TextEncoder
     from fairseq_xling.verbs.units import Work, units

@@ -339,7 +339,7 @@ def _make_shards(
 
 
 def _steps(given: Options, sources: "Sources", argv: Sequence[str]) -> list["Step"]:
-    from fairseq_xling.core.columns import on_disk
+    from fairseq_xling.core.files import on_disk
     from fairseq_xling.text.shards import MODELS, part_names
     from fairseq_xling.workflow.step import Step, last_line
 

@@ -93,7 +93,7 @@ def run(options: Options) -> None:
 
     from fairseq_xling.core.files import check_files, opened_output
     from fairseq_xling.core.progress import progress
-    from fairseq_xling.core.sentences import read_sentences
+    from fairseq_xling.core.texts import read_sentences
     from fairseq_xling.generation.translator import BUFFER, Translator
 
     check_files(options.input, of="`--input`")

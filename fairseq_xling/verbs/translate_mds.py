@@ -51,7 +51,7 @@ from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, OutputFile
 from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.ranges import COUNT
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section, made, write_record

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError, one_line, program_error
 from fairseq_xling.core.files import atomic_write, exclusive, remove_unfinished
 from fairseq_xling.core.progress import clock
+from fairseq_xling.core.ranges import check_bound
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.engine import extensions
 from fairseq_xling.workflow.commands import check_command, find_program

@@ -19,9 +19,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import check_files, read_record, remove, sha256, stat_of, write_json
+from fairseq_xling.core.files import (
+    check_files,
+    on_disk,
+    read_record,
+    remove,
+    sha256,
+    stat_of,
+    write_json,
+)
 from fairseq_xling.engine import extensions
 from fairseq_xling.version import USER_DIR, VERSION
 from fairseq_xling.workflow.commands import all_pieces, named_files

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.interop.sources import folder_family, read_source
 from fairseq_xling.reports.record import read_record
 from fairseq_xling.reports.rows import by_seed

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import byte_lines
 from fairseq_xling.core.options import option
 from fairseq_xling.core.ranges import FIRST_WORD
+from fairseq_xling.core.texts import byte_lines
 from fairseq_xling.mapping.pairs import PAIRS, text_keys
 from fairseq_xling.mapping.states import Selection, States
 from fairseq_xling.text.links import FirstWord, Links, check_range, count_from_one, parse_pharaoh

@@ -12,7 +12,7 @@ import numpy as np
 from fairseq_xling.analysis.dictionary import read_dictionary
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import NoOptions
-from fairseq_xling.core.sentences import canonical
+from fairseq_xling.core.texts import canonical
 from fairseq_xling.mapping.pairs import PAIRS, pair_key
 from fairseq_xling.mapping.states import BLOCK, Selection, States
 

@@ -37,7 +37,7 @@ from fairseq_xling.core.folders import META, is_finished
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.core.registry import Registry, unknown_name
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
 from fairseq_xling.papers.clcr.modules.order import Chosen, in_text_order
 from fairseq_xling.papers.clcr.rows import RowOptions

@@ -28,11 +28,11 @@ import torch
 from torch import Tensor
 
 from fairseq_xling.analysis.growing import GrowingArrays
+from fairseq_xling.core.arguments import check_count
 from fairseq_xling.core.array_file import mapped
 from fairseq_xling.core.errors import MALFORMED, UserError
 from fairseq_xling.core.files import read_json, write_json
 from fairseq_xling.core.folders import META, new_folder
-from fairseq_xling.core.json_fields import check_count
 
 _BLOCK = 4096  # rows
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from fairseq_xling.analysis.dictionary import dictionary_path
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.options import like, option, reads
 from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.data.meta import check_test_set
 from fairseq_xling.engine.training_log import parameter_count
 from fairseq_xling.reports.pivot import Contrast, Table

@@ -15,9 +15,9 @@ import numpy as np
 from fairseq_xling.analysis.dictionary import dictionary_path, read_dictionary
 from fairseq_xling.analysis.layers import parse_layers
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.options import option, reads
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_lines, read_sentences
 from fairseq_xling.papers.emerging.encoders import (
     ROWS,
     EncoderKind,

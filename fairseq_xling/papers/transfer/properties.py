@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 
 from fairseq_xling.analysis.correlation import LEAST, correlation
-from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import MALFORMED, UserError
-from fairseq_xling.core.files import read_lines, same_place
+from fairseq_xling.core.files import on_disk, same_place
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.data.folder import SPECIALS, UNK, DataFolder, read_dictionary
 from fairseq_xling.papers.transfer.parsing import parse_tests
 from fairseq_xling.papers.transfer.zero_shot import Options as TransferOptions

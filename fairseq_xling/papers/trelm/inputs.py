@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 from fairseq_xling.checkpoints.files import checkpoint_in
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.files import check_files, read_lines
+from fairseq_xling.core.files import check_files
 from fairseq_xling.core.ranges import option_name
 from fairseq_xling.core.registry import did_you_mean
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.data.meta import in_order
 from fairseq_xling.models.encoder import EncoderShape

@@ -20,7 +20,7 @@ from fairseq.data import Dictionary
 from fairseq_xling.checkpoints.layout import settings_of
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import sha256
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.data.folder import SEP, DataFolder, read_dictionary
 from fairseq_xling.models.emissions import emissions
 from fairseq_xling.papers.trelm.autoregressive import (

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.papers.trelm.config import Stage, TrelmConfig
 from fairseq_xling.papers.trelm.migration import Migration, model_options
 from fairseq_xling.papers.trelm.run import with_baselines

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.tasks.items import Item, leaving_out, one_row
 
 # The names of columns in the headings of the field's files.

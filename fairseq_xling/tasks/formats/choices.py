@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.arguments import check_columns, check_kind, get_value
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, read_lines, read_text
-from fairseq_xling.core.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.core.files import atomic_write, parse_json
+from fairseq_xling.core.texts import read_lines, read_text
 from fairseq_xling.tasks.formats import Columns, Format, formats, numbered_lines, write_objects
 from fairseq_xling.tasks.items import UNLABELLED, Item, one_row
 

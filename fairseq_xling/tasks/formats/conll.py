@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fairseq_xling.core.arguments import check_kind
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, blank_separated, is_blank, read_lines
-from fairseq_xling.core.json_fields import check_kind
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.texts import blank_separated, is_blank, read_lines
 from fairseq_xling.tasks.formats import (
     Columns,
     Format,

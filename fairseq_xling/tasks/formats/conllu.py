@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from fairseq_xling.core.bounds import bound, exceeds
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, read_lines
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.ranges import bound, exceeds
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.tasks.formats import (
     Columns,
     Format,

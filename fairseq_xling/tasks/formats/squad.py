@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.core.bounds import check_bound
+from fairseq_xling.core.arguments import check_columns, check_kind, get_value
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, read_text
-from fairseq_xling.core.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.core.files import atomic_write, parse_json
+from fairseq_xling.core.ranges import check_bound
+from fairseq_xling.core.texts import read_text
 from fairseq_xling.tasks.formats import Columns, Format, formats
 from fairseq_xling.tasks.items import Item, one_row, read_rows
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.arguments import check_columns, check_kind, get_value
 from fairseq_xling.core.columns import check_text, column_type, schema_of
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, check_files, read_lines
-from fairseq_xling.core.json_fields import check_columns, check_kind, get_value, parse_json
-from fairseq_xling.core.sentences import has_commas
+from fairseq_xling.core.files import atomic_write, check_files, parse_json
+from fairseq_xling.core.texts import has_commas, read_lines
 from fairseq_xling.tasks.formats import (
     Columns,
     Format,

@@ -47,11 +47,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.core.bounds import check_bound
+from fairseq_xling.core.arguments import check_columns
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, blank_separated, read_lines
-from fairseq_xling.core.json_fields import check_columns
+from fairseq_xling.core.files import atomic_write
+from fairseq_xling.core.ranges import check_bound
 from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.texts import blank_separated, read_lines
 from fairseq_xling.tasks.formats import refuse_withheld
 from fairseq_xling.tasks.formats.conll import Conll
 from fairseq_xling.tasks.formats.conll09 import NONE, Conll09

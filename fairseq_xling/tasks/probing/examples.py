@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.arguments import check_kind, get_value
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, read_lines
-from fairseq_xling.core.json_fields import check_kind, get_value, parse_json
+from fairseq_xling.core.files import atomic_write, parse_json
 from fairseq_xling.core.options import option
 from fairseq_xling.core.ranges import BELOW_ONE, COUNT, Range
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.tasks.encode import on_one_line
 
 OFFSETS = ("tokens", "characters")

@@ -10,7 +10,7 @@ from fairseq_xling.analysis.subject import Subject
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.named_files import Input
 from fairseq_xling.core.options import option
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.verbs.measures import MEASURES, Findings, Measure, by_layer, curves
 
 if TYPE_CHECKING:

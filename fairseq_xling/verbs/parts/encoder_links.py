@@ -16,7 +16,7 @@ from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.registry import unknown_name
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.mapping.fitted import LayerMap, read_map
 from fairseq_xling.text.alignment import link_choices
 from fairseq_xling.text.blocks import sentence_blocks

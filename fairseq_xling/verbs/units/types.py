@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import atomic_write, blank_separated, read_lines
+from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.named_files import FILE
 from fairseq_xling.core.options import option
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import blank_separated, read_lines, read_sentences
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.segment import words_of
 from fairseq_xling.verbs.units import Work, units

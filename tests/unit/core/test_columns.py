@@ -11,10 +11,10 @@ import pytest
 from pyarrow import parquet
 
 from fairseq_xling.core import columns
-from fairseq_xling.core.columns import on_disk
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import check_files, open_binary, read_lines, sha256
+from fairseq_xling.core.files import check_files, on_disk, sha256
 from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.texts import open_binary, read_lines
 from tests.end_to_end.engine import BIN
 
 NUMBERS = [f"n{n}" for n in range(9)]
@@ -214,7 +214,7 @@ def test_two_columns_of_one_name_are_refused(kind, tmp_path):
 
 
 def test_a_small_file_of_large_texts_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairseq_xling.core.bounds._ALWAYS_UNPACKED", 1 << 20)
+    monkeypatch.setattr("fairseq_xling.core.ranges._ALWAYS_UNPACKED", 1 << 20)
     monkeypatch.setenv("FAIRSEQ_XLING_BOUNDS", "unpacked=2")
     file = tmp_path / "a.parquet"
     parquet.write_table(pa.table({"text": ["x" * 10_000] * 5_000}), file)  # stored once

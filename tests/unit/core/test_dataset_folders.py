@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_xling.core.dataset_folders import files_of
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.papers.transfer.parsing import parse_tests
 from fairseq_xling.tasks.formats.conll import TaggedRows
 from fairseq_xling.tasks.items import parse_files

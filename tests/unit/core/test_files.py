@@ -1,6 +1,4 @@
-import gzip
 import hashlib
-import lzma
 import os
 import stat
 import subprocess
@@ -11,10 +9,9 @@ import pytest
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import (
     atomic_write,
+    decode_json,
     exclusive,
-    open_binary,
     read_json,
-    read_lines,
     read_record,
     refuse_files_above,
     remove_links,
@@ -22,6 +19,7 @@ from fairseq_xling.core.files import (
     sha256,
     write_json,
 )
+from fairseq_xling.core.ranges import VARIABLE
 
 
 def test_a_loop_of_links_is_a_place_of_its_own(tmp_path):
@@ -81,65 +79,6 @@ def test_a_file_that_is_not_json_is_named(tmp_path, content, what):
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(UserError, match=rf"a\.json:1: not {what} \("):
         read_json(tmp_path / "a.json")
-
-
-def test_lines_end_at_newlines_only_and_lose_them(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_bytes("\ufeffa b \r\n\nc\u2028d\x0be\x85f".encode())  # no byte order mark
-    assert list(read_lines(path)) == ["a b ", "", "c\u2028d\x0be\x85f"]
-
-
-@pytest.mark.parametrize(
-    ("content", "line", "count"),
-    [
-        (b"a\tb\rc\td\r" * 150, 1, 299),
-        (b"a\rb", 1, 1),
-        (b"a\nb\r\n" + b"c\r" * 12 + b"\nd\n", 3, 11),
-    ],
-)
-def test_lines_that_end_in_carriage_returns_alone_are_refused(tmp_path, content, line, count):
-    (tmp_path / "a.txt").write_bytes(content)
-    message = f"a.txt:{line}: lines must end in LF or CR LF, got {count} CR alone in one line; "
-    with pytest.raises(UserError, match=message):
-        list(read_lines(tmp_path / "a.txt"))
-
-
-@pytest.mark.parametrize("content", [b"a\rb\nc\n", b"a\r\n" * 20, b"a\r", b"a\r\r\nb"])
-def test_a_stray_carriage_return_is_text(tmp_path, content):
-    (tmp_path / "a.txt").write_bytes(content)
-    expected = [line.rstrip("\r") for line in content.decode().removesuffix("\n").split("\n")]
-    assert list(read_lines(tmp_path / "a.txt")) == expected
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_a_line_that_is_not_utf8_is_named_after_the_good_ones_were_given(tmp_path, compressed):
-    content = b"good\nalso good\nbad \xff here\n"
-    path = tmp_path / ("a.txt.gz" if compressed else "a.txt")
-    path.write_bytes(gzip.compress(content) if compressed else content)
-    lines = read_lines(path)
-    assert [next(lines), next(lines)] == ["good", "also good"]
-    with pytest.raises(UserError) as caught:
-        next(lines)
-    found = f"{path}:3: not UTF-8 (byte 4: invalid start byte); convert it, as with `iconv"
-    assert str(caught.value).startswith(found)
-
-
-def test_a_file_that_is_missing_or_a_folder_is_named(tmp_path):
-    with pytest.raises(UserError, match=r"nothing\.txt: no such file$"):
-        list(read_lines(tmp_path / "nothing.txt"))
-    with pytest.raises(UserError, match=r"is a folder, not a file$"):
-        list(read_lines(tmp_path))
-    os.mkfifo(tmp_path / "pipe")  # to open it would wait for ever
-    with pytest.raises(UserError, match=r"is a pipe or a device, not a file$"):
-        list(read_lines(tmp_path / "pipe"))
-
-
-def test_a_damaged_gzip_file_is_named(tmp_path):
-    path, whole = tmp_path / "a.gz", gzip.compress(os.urandom(5000).hex().encode())
-    for content in (b"plain text\n", whole[:2000], whole[:10] + b"\xff" * 8 + whole[18:]):
-        path.write_bytes(content)
-        with pytest.raises(UserError, match=r"a\.gz: damaged gzip file \("):
-            list(read_lines(path))
 
 
 def test_the_digest_is_sha256_of_all_bytes(tmp_path):
@@ -245,22 +184,32 @@ def test_links_below_a_folder_are_removed_and_no_more(tmp_path):
     assert (tmp_path / "kept" / "file").exists()
 
 
-def test_xz_is_read_by_its_name_and_named_when_damaged(tmp_path):
-    path, packed = tmp_path / "a.txt.xz", lzma.compress("▁ü\nb\n".encode() * 999)
-    path.write_bytes(packed)
-    assert list(read_lines(path)) == ["▁ü", "b"] * 999
-    with open_binary(path) as file:
-        file.seek(6)
-        assert file.readline() == b"b\n"
-    for damaged in (packed[:-20], b"plain text"):
-        path.write_bytes(damaged)
-        with pytest.raises(UserError, match=r"a\.txt\.xz: damaged xz file"):
-            list(read_lines(path))
+def test_a_text_that_is_read_as_a_whole_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "json=8")
+    path = tmp_path / "a.json"
+    path.write_text("[1, 2]\n\n")
+    assert read_json(path) == [1, 2]
+    path.write_text("[1, 2]\n\n\n")
+    with pytest.raises(UserError, match=r"a\.json: must be at most 8 bytes of JSON, got 9 or"):
+        read_json(path)
 
 
-def test_text_that_is_packed_otherwise_is_refused(tmp_path):
-    path = tmp_path / "a.zst"
-    path.write_bytes(b"x")
-    with pytest.raises(UserError) as error:
-        open_binary(path)
-    assert str(error.value) == f"{path}: text may be packed as .gz or .xz, not .zst; unpack it"
+def test_json_of_too_many_values_is_refused_before_it_is_read(monkeypatch):
+    monkeypatch.setenv(VARIABLE, "values=6")
+    assert decode_json("a.json", "[[1, 2], {}, 3]") == [[1, 2], {}, 3]
+    with pytest.raises(UserError, match=r"a\.json:7: must be at most 6 values in a JSON text"):
+        decode_json("a.json", "[[1, 2], {}, 3, 4]", line=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, r"a\.json:1: not JSON that can be read \(.*recursion"),
+        ("1" * 5000, r"a\.json:1: not JSON that can be read \(Exceeds the limit"),
+        ('{"a":\n 1,}', r"a\.json:2: not JSON \("),
+        ("", r"a\.json:1: not JSON \("),
+    ],
+)
+def test_json_that_cannot_be_read_is_named(text, message):
+    with pytest.raises(UserError, match=message):
+        decode_json("a.json", text)

@@ -3,6 +3,7 @@
 import argparse
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairseq_xling.core.options import parse_numbers, parse_seeds
 from fairseq_xling.core.ranges import (
     ANY,
     BELOW_ONE,
+    BOUNDS,
     COUNT,
     MOST,
     NOT_NEGATIVE,
@@ -22,8 +24,11 @@ from fairseq_xling.core.ranges import (
     SEED,
     SEEDS,
     SHARE,
+    VARIABLE,
     Number,
     Range,
+    bound,
+    check_bound,
     check_fields,
     ranged,
 )
@@ -147,3 +152,38 @@ def test_a_whole_number_without_an_end_has_that_of_32_bits(range):
     assert Number(float, range)("1e20") == 1e20
     with pytest.raises(UserError, match="must be at most 2147483647"):
         parse_numbers("--layers", "1,100000000000000000000", int)
+
+
+def test_a_value_above_a_bound_is_refused_with_the_way_to_raise_it(monkeypatch):
+    most = BOUNDS["sentence"].default
+    check_bound("sentence", most, "a.conllu:1")
+    with pytest.raises(UserError) as refused:
+        check_bound("sentence", most + 1, "a.conllu:1")
+    assert str(refused.value) == (
+        "a.conllu:1: must be at most 3000 lines in an annotated sentence, got 3001 or more; "
+        "FAIRSEQ_XLING_BOUNDS=sentence=N raises the bound"
+    )
+    monkeypatch.setenv(VARIABLE, "line=5, sentence=3001")
+    check_bound("sentence", most + 1, "a.conllu:1")
+    assert bound("line") == 5 and bound("json") == BOUNDS["json"].default
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lines=5", "unknown bound in FAIRSEQ_XLING_BOUNDS 'lines'; did you mean 'line'"),
+        ("line", "FAIRSEQ_XLING_BOUNDS: line must be a whole number, got ''"),
+        ("line=-5", "FAIRSEQ_XLING_BOUNDS: line must be a whole number, got '-5'"),
+        ("line=" + "9" * 5000, "FAIRSEQ_XLING_BOUNDS: line must be a whole number"),
+    ],
+)
+def test_a_mistaken_bound_is_named(monkeypatch, text, message):
+    monkeypatch.setenv(VARIABLE, text)
+    with pytest.raises(UserError, match=message):
+        bound("line")
+
+
+def test_the_page_of_bounds_has_each_with_its_default():
+    page = Path(__file__).parents[3] / "docs" / "reference" / "bounds.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{name}` | {one.default} | {one.what} |" for name, one in BOUNDS.items()]

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from fairseq_xling.core.files import read_json, read_lines
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.data.folder import UNK
 from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.text.encoder import TextEncoder

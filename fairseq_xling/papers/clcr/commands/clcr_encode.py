@@ -121,7 +121,7 @@ def _check_known(model: Any, text: Path, lang: str) -> None:
     """Warn about a text in another language than `--lang`."""
     import numpy as np
 
-    from fairseq_xling.core.sentences import read_sentences
+    from fairseq_xling.core.texts import read_sentences
     from fairseq_xling.data.folder import UNK
     from fairseq_xling.text.encoder import TextEncoder
 

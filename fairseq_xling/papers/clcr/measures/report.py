@@ -26,11 +26,12 @@ from typing import Any
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError, about
-from fairseq_xling.core.files import check_files, read_lines
+from fairseq_xling.core.files import check_files
 from fairseq_xling.core.named_files import DATA, FILE, LANG_FILE, MODEL, Input
 from fairseq_xling.core.options import argument, option
 from fairseq_xling.core.ranges import COUNT, Range
 from fairseq_xling.core.registry import unknown_name
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Chart, Record, Section
 from fairseq_xling.verbs.parts.output import OutputOptions
@@ -241,7 +242,7 @@ def _measure_contexts(options: Any) -> tuple[dict[str, Any], dict[str, Path]]:
     """Mean distances by language and change, and the files that were read."""
     import numpy as np
 
-    from fairseq_xling.core.sentences import read_sentences
+    from fairseq_xling.core.texts import read_sentences
     from fairseq_xling.papers.clcr.conditions import BETWEEN, context_shifts
     from fairseq_xling.papers.clcr.start import by_language
     from fairseq_xling.papers.clcr.trained import Clcr

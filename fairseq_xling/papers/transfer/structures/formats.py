@@ -26,10 +26,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from fairseq_xling.core.arguments import check_columns, check_kind, get_value
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import atomic_write, read_lines, read_text
-from fairseq_xling.core.json_fields import check_columns, check_kind, get_value, parse_json
+from fairseq_xling.core.files import atomic_write, parse_json
 from fairseq_xling.core.registry import Registry
+from fairseq_xling.core.texts import read_lines, read_text
 from fairseq_xling.papers.transfer.structures.sentence import Link, Mention, Sentence, check
 from fairseq_xling.tasks.items import one_row
 from fairseq_xling.tasks.probing.converters import Rows, converters, groups

@@ -8,8 +8,8 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fairseq_xling.core.bounds import check_bound
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.core.ranges import check_bound
 from fairseq_xling.core.registry import Registry
 from fairseq_xling.tasks.formats import refuse_withheld
 from fairseq_xling.tasks.formats.conllu import tree_fault

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.files import read_lines
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.tasks.formats import find_format
 from fairseq_xling.tasks.formats.conll import TaggedRows
 from fairseq_xling.tasks.formats.squad import QuestionRows, Squad

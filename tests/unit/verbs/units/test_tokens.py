@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from fairseq_xling.cli import main
-from fairseq_xling.core.sentences import read_sentences
+from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.data.folder import DataFolder
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.verbs.units import Work
