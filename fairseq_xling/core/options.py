@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.named_files import DATA, Input
+from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, Input
 from fairseq_xling.core.ranges import (
     ANY,
     COUNT,
@@ -369,11 +369,50 @@ def split_words(option: str, text: str) -> tuple[str, ...]:
 # Options that several commands have.
 
 
-def data_of_model() -> Any:
-    """``data``: where a model's data folder is."""
-    return option(
-        None, "the model's data folder (default: the one that it was trained with)", metavar=DATA
-    )
+def checkpoint() -> Any:
+    """``checkpoint``, by its place: a model."""
+    return argument("model file", CHECKPOINT)
+
+
+def data(help: str = "the model's data folder", default: Any = REQUIRED) -> Any:
+    """``--data``: where a model's data folder is."""
+    return option(default, help, metavar=DATA)
+
+
+def data_of_model(model: str = "model") -> Any:
+    """``--data``, where the folder that it was trained with is known."""
+    return data(f"the {model}'s data folder (default: the one that it was trained with)", None)
+
+
+def moved_data(model: str = "model") -> Any:
+    """``--data``, where a model without it would not be found."""
+    return data(f"the {model}'s data folder, if it has moved", None)
+
+
+def lang() -> Any:
+    """``--lang``, of ``--text``."""
+    return option(REQUIRED, "language of the text", metavar="LANG")
+
+
+def text(**more: Any) -> Any:
+    """``--text``, required unless ``more`` says otherwise."""
+    given = {"default": REQUIRED, **more}
+    return option(help="UTF-8 text, a sentence per line, also .gz", metavar=FILE, **given)
+
+
+def output(help: str, metavar: Any) -> Any:
+    """``--output``, a file or a folder to write, required."""
+    return option(REQUIRED, help, metavar=metavar)
+
+
+def columns() -> Any:
+    """``--columns``, of a file of tags."""
+    return option("", "of a tagged file, such as token=0,tag=1", metavar="COLUMNS")
+
+
+def offsets() -> Any:
+    """``--offsets``, wherever spans are read."""
+    return option("tokens", "unit of spans", choices=("tokens", "characters"), usage=True)
 
 
 def device() -> Any:

@@ -14,9 +14,10 @@ the similarity of their vectors in context, a pair at a time, as SimAlign does (
 import dataclasses
 from typing import Any
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FILE, Input
-from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import CHECKPOINT, FILE, NEW_FILE, Input
+from fairseq_xling.core.options import argument, option
 from fairseq_xling.core.ranges import NOT_NEGATIVE, Range
 
 GROUP = "Data"
@@ -41,7 +42,7 @@ class Options:
     )
     source: str = argument("text, a sentence per line (also .gz)", Input("SOURCE"))
     target: str = argument("its translation, line by line", Input("TARGET"))
-    output: str = option(REQUIRED, "file of links to write", metavar=NEW_FILE)
+    output: str = shared.output("file of links to write", NEW_FILE)
     aligner: str = option(
         "fast_align",
         "fast_align (built in), fast_align_binary or eflomal (programs on PATH)",
@@ -52,9 +53,7 @@ class Options:
     encoder: str | None = option(
         None, "model whose vectors link the words, instead of an aligner", metavar=CHECKPOINT
     )
-    data: str | None = option(
-        None, "the encoder's data folder (default: the one that it was trained with)", metavar=DATA
-    )
+    data: str | None = shared.data_of_model("encoder")
     languages: str | None = option(
         None, "of source and target, as the encoder names them", metavar="A,B"
     )

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import FILE
-from fairseq_xling.core.options import REQUIRED, option
+from fairseq_xling.core.options import REQUIRED, like, option
 from fairseq_xling.core.progress import progress
 from fairseq_xling.mapping.pairs.alignments import AlignmentOptions
 from fairseq_xling.verbs.parts.comparison import (
     Comparison,
     ComparisonOptions,
+    SearchOptions,
     Sides,
     run_comparison,
 )
@@ -34,9 +35,7 @@ class _Linked(ComparisonOptions):
 
 @dataclasses.dataclass(frozen=True)
 class Options(AlignmentOptions, _Linked):
-    map: str | None = option(
-        None, "map of X into the space of Y (`fairseq-xling map`)", metavar=FILE
-    )
+    map: str | None = like(SearchOptions, "map")
     seed: int = shared.seed(0, "seed of the words at random", "SEED")
 
 

@@ -13,10 +13,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.folders import check_new, new_folder
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, NEW_FOLDER
-from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, values_of
+from fairseq_xling.core.named_files import NEW_FOLDER
+from fairseq_xling.core.options import add_fields, option, values_of
 from fairseq_xling.core.ranges import option_name
 from fairseq_xling.verbs.export_formats import FORMATS, Job
 
@@ -29,9 +30,9 @@ def _options() -> Any:
 
     @dataclasses.dataclass(frozen=True)
     class Options:
-        checkpoint: str = argument("model file", CHECKPOINT)
-        output: str = option(REQUIRED, "folder to write; it must be new", metavar=NEW_FOLDER)
-        data: str | None = option(None, "the model's data folder, if it has moved", metavar=DATA)
+        checkpoint: str = shared.checkpoint()
+        output: str = shared.output("folder to write; it must be new", NEW_FOLDER)
+        data: str | None = shared.moved_data()
         format: str = option("fairseq", f"form of the folder ({forms})", metavar="NAME")
         language: str | None = option(
             None,

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairseq_xling.core import options as shared
-from fairseq_xling.core.named_files import CHECKPOINT, FILE, NEW_FOLDER
-from fairseq_xling.core.options import REQUIRED, add_fields, argument, option, values_of
+from fairseq_xling.core.named_files import NEW_FOLDER
+from fairseq_xling.core.options import add_fields, option, values_of
 
 if TYPE_CHECKING:
     from fairseq_xling.analysis.subject import Encoder
@@ -40,10 +40,10 @@ def _options() -> Any:
 
     @dataclasses.dataclass(frozen=True)
     class Options:
-        checkpoint: str = argument("model file", CHECKPOINT)
+        checkpoint: str = shared.checkpoint()
         data: str | None = shared.data_of_model()
-        text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
-        lang: str = option(REQUIRED, "language of the text", metavar="LANG")
+        text: str = shared.text()
+        lang: str = shared.lang()
         unit: str = option("sentences", f"unit of a row: {', '.join(units)}", metavar="UNIT")
         layers: str = option(
             "all", "such as 0,2-4; 0 is the output of the embeddings", metavar="LAYERS"
@@ -51,7 +51,7 @@ def _options() -> Any:
         dtype: str = option("float32", "type of the vectors on disk", choices=DTYPES, usage=True)
         max_tokens: int = shared.max_tokens()
         device: str = shared.device()
-        output: str = option(REQUIRED, "folder to write; it must be new", metavar=NEW_FOLDER)
+        output: str = shared.output("folder to write; it must be new", NEW_FOLDER)
 
     return Options
 

@@ -13,6 +13,7 @@ OUTPUT/data            data folder with its vocabulary and tokenizer, without te
 
 import dataclasses
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import NEW_FOLDER, Input
 from fairseq_xling.core.options import REQUIRED, argument, option
 
@@ -33,7 +34,7 @@ class Options:
         "way (default: basic for BERT's kind of tokenizer, else pre)",
         metavar="HOW",
     )
-    output: str = option(REQUIRED, "folder to write", metavar=NEW_FOLDER)
+    output: str = shared.output("folder to write", NEW_FOLDER)
 
 
 def run(options: Options) -> None:

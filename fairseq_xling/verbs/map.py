@@ -60,7 +60,7 @@ _WORDS = {"words": "words", "candidates": "candidates", "P@1": "p_at_1", "P@10":
 class ApplyOptions:
     map: str = argument("file of a map", Input("MAP"))
     folder: str = argument("folder of `fairseq-xling extract`", Input("FOLDER"))
-    output: str = option(REQUIRED, "folder to write; must be new", metavar=NEW_FOLDER)
+    output: str = shared.output("folder to write; must be new", NEW_FOLDER)
     side: str = option(
         "moving",
         "moving, or fixed: normalised as that side, but mapped only by `meeting`",
@@ -74,7 +74,7 @@ class VectorOptions:
 
     source_vectors: str = option(REQUIRED, "vectors file that stays unchanged", metavar=Input("U"))
     vectors: str = option(REQUIRED, "vectors file to map", metavar=Input("V"))
-    output: str = option(REQUIRED, "vectors file to write", metavar=NEW_REPORTED)
+    output: str = shared.output("vectors file to write", NEW_REPORTED)
     seeds: str = option(
         "1,2,3,4,5",
         "seeds to try in turn; the best map is kept",
@@ -173,9 +173,7 @@ def _paired_options(method: Any) -> Any:
             "comma-separated, or none",
             metavar="STEPS",
         )
-        output: str = option(
-            REQUIRED, "map to write; FILE.json is its report", metavar=NEW_REPORTED
-        )
+        output: str = shared.output("map to write; FILE.json is its report", NEW_REPORTED)
 
     return Options
 

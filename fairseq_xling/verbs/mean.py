@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairseq_xling.core import options as shared
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FILE
-from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import NEW_FILE
+from fairseq_xling.core.options import option
 
 if TYPE_CHECKING:
     from fairseq_xling.analysis.corpus import Corpus
@@ -29,12 +29,10 @@ GROUP = "States and maps"
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    checkpoint: str = argument("model file", CHECKPOINT)
-    data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
-    lang: str = option(REQUIRED, "language of the text", metavar="LANG")
-    text: str | None = option(
-        None, "UTF-8 text, a sentence per line, also .gz", metavar=FILE, one_of="text"
-    )
+    checkpoint: str = shared.checkpoint()
+    data: str = shared.data()
+    lang: str = shared.lang()
+    text: str | None = shared.text(default=None, one_of="text")
     split: str | None = option(
         None,
         "split of the data folder instead of a text: train, valid, test, test1, ...",
@@ -43,7 +41,7 @@ class Options:
     )
     max_tokens: int = shared.max_tokens()
     device: str = shared.device()
-    output: str = option(REQUIRED, "safetensors file to write", metavar=NEW_FILE)
+    output: str = shared.output("safetensors file to write", NEW_FILE)
 
 
 def run(options: Options) -> None:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.errors import UserError
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import CHECKPOINT, LANG_FILE, NEW_FOLDER
+from fairseq_xling.core.options import argument, option
 from fairseq_xling.core.ranges import NOT_NEGATIVE
 from fairseq_xling.tasks.items import SKIP_BAD_HELP
 
@@ -36,8 +36,8 @@ class Options:
         CHECKPOINT,
     )
     files: tuple[str, ...] = argument("what to predict, e.g. de=test.de.tsv", LANG_FILE, words="+")
-    output: str = option(REQUIRED, "folder for the predictions", metavar=NEW_FOLDER)
-    data: str | None = option(None, "the encoder's data folder, if it has moved", metavar=DATA)
+    output: str = shared.output("folder for the predictions", NEW_FOLDER)
+    data: str | None = shared.moved_data("encoder")
     format: str | None = option(
         None, "format of the files (default: as in training)", metavar="NAME"
     )

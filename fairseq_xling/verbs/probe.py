@@ -15,20 +15,14 @@ predictions in the format of the test files. If interrupted, the same command re
 """
 
 import dataclasses
-from typing import Any
 
 from fairseq_xling.core import options as shared
 from fairseq_xling.core.extras import OF_PAGES, check_installed
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, LANG_FILE, NEW_FOLDER
-from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import LANG_FILE, NEW_FOLDER
+from fairseq_xling.core.options import REQUIRED, option
 from fairseq_xling.tasks.probing.examples import FitOptions
 
 GROUP = "Analyse"
-
-
-def offsets_option() -> Any:
-    """``--offsets``, wherever spans are read."""
-    return option("tokens", "unit of spans", choices=("tokens", "characters"), usage=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +36,7 @@ class ExampleOptions:
         "examples to predict, and score where they have labels; repeatable",
         metavar=LANG_FILE,
     )
-    offsets: str = offsets_option()
+    offsets: str = shared.offsets()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +49,8 @@ class ProbeRunOptions(FitOptions):
 
 @dataclasses.dataclass(frozen=True)
 class _Encoder:
-    checkpoint: str = argument("model file", CHECKPOINT)
-    data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+    checkpoint: str = shared.checkpoint()
+    data: str = shared.data()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +67,7 @@ class _Vectors:
         "float32", "type of vectors on disk", choices=("float32", "float16"), usage=True
     )
     max_tokens: int = shared.max_tokens("N")
-    output: str = option(REQUIRED, "folder to write", metavar=NEW_FOLDER)
+    output: str = shared.output("folder to write", NEW_FOLDER)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ rated 4 or 5). Of SemEval-2010 task 8, or of the structures of `struct` (.json, 
 
 import dataclasses
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import FILE, NEW_FILE
 from fairseq_xling.core.options import REQUIRED, argument, option
 
@@ -29,14 +30,14 @@ class Options:
         "what is probed: pos, deps, entities, consts, srl, coref, spr or relations",
         metavar="TASK",
     )
-    columns: str | None = option(None, "of a tagged file, such as token=0,tag=1", metavar="COLUMNS")
-    output: str = option(REQUIRED, "JSON lines to write", metavar=NEW_FILE)
+    columns: str = shared.columns()
+    output: str = shared.output("JSON lines to write", NEW_FILE)
 
 
 def run(options: Options) -> None:
     from fairseq_xling.tasks.items import parse_columns
     from fairseq_xling.tasks.probing.converters import convert
 
-    columns = parse_columns(options.columns or "")
+    columns = parse_columns(options.columns)
     texts, targets = convert(options.source, options.output, options.task, columns)
     print(f"{options.output}: {targets:,} targets in {texts:,} texts")

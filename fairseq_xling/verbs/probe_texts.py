@@ -7,9 +7,9 @@
 
 import dataclasses
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import FILE, NEW_FILE
-from fairseq_xling.core.options import REQUIRED, argument, option
-from fairseq_xling.verbs.probe import offsets_option
+from fairseq_xling.core.options import argument
 
 GROUP = "Analyse"
 
@@ -17,8 +17,8 @@ GROUP = "Analyse"
 @dataclasses.dataclass(frozen=True)
 class Options:
     source: str = argument("rows of `fairseq-xling probe`, also .gz", FILE)
-    offsets: str = offsets_option()
-    output: str = option(REQUIRED, "text to write", metavar=NEW_FILE)
+    offsets: str = shared.offsets()
+    output: str = shared.output("text to write", NEW_FILE)
 
 
 def run(options: Options) -> None:

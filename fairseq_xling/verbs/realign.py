@@ -11,6 +11,7 @@ their boundaries.
 
 import dataclasses
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import FILE, NEW_FILE
 from fairseq_xling.core.options import REQUIRED, argument, option
 
@@ -22,7 +23,7 @@ class Options:
     source: str = argument("tagged characters, also .gz", FILE)
     words: str = option(REQUIRED, "the segmenter's output, also .gz", metavar=FILE)
     columns: str = option("", "of the tagged file, such as token=0,tag=1", metavar="COLUMNS")
-    output: str = option(REQUIRED, "tagged words to write", metavar=NEW_FILE)
+    output: str = shared.output("tagged words to write", NEW_FILE)
 
 
 def run(options: Options) -> None:

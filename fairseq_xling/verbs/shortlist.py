@@ -9,6 +9,7 @@ frequent tokens go through the output layer.
 
 import dataclasses
 
+from fairseq_xling.core import options as shared
 from fairseq_xling.core.named_files import DATA, NEW_FILE
 from fairseq_xling.core.options import REQUIRED, argument, option
 from fairseq_xling.core.ranges import COUNT
@@ -21,7 +22,7 @@ class Options:
     data: str = argument("data folder with word alignments", DATA)
     source: str = option(REQUIRED, "source language", metavar="LANG", flag="from")
     target: str = option(REQUIRED, "target language", metavar="LANG", flag="to")
-    output: str = option(REQUIRED, "file to write", metavar=NEW_FILE)
+    output: str = shared.output("file to write", NEW_FILE)
     split: str = option("train", "parallel text to count", metavar="SPLIT")
     linked: int = option(
         20,

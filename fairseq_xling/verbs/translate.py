@@ -17,7 +17,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from fairseq_xling.core import options as shared
-from fairseq_xling.core.named_files import DATA, FILE, MODEL, NEW_FILE
+from fairseq_xling.core.named_files import FILE, MODEL, NEW_FILE
 from fairseq_xling.core.options import argument, option
 from fairseq_xling.core.ranges import CANDIDATES, COUNT, HYPOTHESES, NATS
 from fairseq_xling.engine import precision as formats
@@ -36,7 +36,7 @@ _BETWEEN = " ||| "
 @dataclasses.dataclass(frozen=True)
 class Options:
     model: str = argument("checkpoint, or folder of `fairseq-xling export`", MODEL)
-    data: str | None = option(None, "the model's data folder, if it has moved", metavar=DATA)
+    data: str | None = shared.moved_data()
     source: str | None = option(
         None, "language of the text, if several are known", metavar="LANG", flag="from"
     )

@@ -47,8 +47,8 @@ from fairseq_xling.core.files import (
 )
 from fairseq_xling.core.folders import claim
 from fairseq_xling.core.languages import check_languages, parse_languages
-from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, OutputFile
-from fairseq_xling.core.options import REQUIRED, argument, option
+from fairseq_xling.core.named_files import FILE, OutputFile
+from fairseq_xling.core.options import REQUIRED, option
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.ranges import COUNT
 from fairseq_xling.core.texts import read_sentences
@@ -74,11 +74,11 @@ _COUNTS = ("brevity_penalty", "tokens", "shared", "converted", "neither", "cut")
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    checkpoint: str = argument("model file", CHECKPOINT)
-    data: str = option(REQUIRED, "the model's data folder", metavar=DATA)
+    checkpoint: str = shared.checkpoint()
+    data: str = shared.data()
     source: str = option(REQUIRED, "language of the text", metavar="LANG", flag="from")
     target: str = option(REQUIRED, "language to write", metavar="LANG", flag="to")
-    text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
+    text: str = shared.text()
     reference: str | None = option(None, "its translation, line by line, for BLEU-1", metavar=FILE)
     layer: int | None = option(None, "layer to shift, from 1", range=COUNT, metavar="LAYER")
     alpha: float | None = option(
@@ -113,8 +113,8 @@ class Options:
     )
     max_tokens: int = shared.max_tokens()
     device: str = shared.device()
-    output: str = option(
-        REQUIRED, "file to write, or folder of a grid", metavar=OutputFile("OUTPUT", "{}.json")
+    output: str = shared.output(
+        "file to write, or folder of a grid", OutputFile("OUTPUT", "{}.json")
     )
 
 
