@@ -50,7 +50,9 @@ def atomic_write(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     if is_kept(path):
         raise UserError(f"{path}: is read by this command, and must not be written over by it")
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(path)
+    for name in os.listdir(path.parent):
+        if name.startswith(f".{path.name}."):
+            _remove_if_abandoned(path.parent, name)
     handle, name = _unfinished(path)
     text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
     held = os.dup(handle)  # locked until it has its name
@@ -127,14 +129,8 @@ def _lock(handle: int) -> bool | None:
     return True
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove unfinished writes of ``path`` that no process is at any more."""
-    for name in os.listdir(path.parent):
-        if name.startswith(f".{path.name}."):
-            _remove_if_abandoned(path.parent, name)
-
-
 def _remove_if_abandoned(folder: str | Path, name: str) -> None:
+    """Remove an unfinished write that no process is at any more."""
     if is_unfinished(name):
         with contextlib.suppress(FileNotFoundError):
             handle = os.open(os.path.join(folder, name), os.O_RDONLY)

@@ -111,24 +111,21 @@ def check_outputs(arguments: Iterable[Argument]) -> list[Path]:
             if not is_systems_link(path):
                 refuse_special(name, path)
                 refuse_files_above(name, path)
+            kind = "folder" if isinstance(how, OutputFolder) else "file"
             for other, source in inputs:
-                _check_one(name, how, path, other, source)
+                same = same_place(path, source) or (path.exists() and path.samefile(source))
+                if same and source.is_dir() == (kind == "folder"):
+                    raise UserError(f"`{name}` must be another {kind} than `{other}`, got {path}")
+                inside = kind == "file" and path.is_file() and source.is_dir()
+                if inside and _lies_in(path, source):
+                    raise UserError(
+                        f"`{name}` must not be a file of `{other}` {source}, which is read, got "
+                        f"{path}; choose another name, or remove it first"
+                    )
             place = os.path.realpath(path)
             if isinstance(how, OutputFile) and files.setdefault(place, name) != name:
                 raise UserError(f"`{name}` must be another file than `{files[place]}`, got {path}")
     return [source for _, source in inputs if source.is_file()]
-
-
-def _check_one(name: str, how: Named, path: Path, other: str, source: Path) -> None:
-    same = same_place(path, source) or (path.exists() and os.path.samefile(path, source))
-    kind = "folder" if isinstance(how, OutputFolder) else "file"
-    if same and source.is_dir() == (kind == "folder"):
-        raise UserError(f"`{name}` must be another {kind} than `{other}`, got {path}")
-    if kind == "file" and path.is_file() and source.is_dir() and _lies_in(path, source):
-        raise UserError(
-            f"`{name}` must not be a file of `{other}` {source}, which is read, got {path}; choose "
-            "another name, or remove it first"
-        )
 
 
 def _lies_in(path: Path, folder: Path) -> bool:

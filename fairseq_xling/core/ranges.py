@@ -220,7 +220,15 @@ def bound(name: str) -> int:
     Raises:
         UserError: if the environment sets an unknown bound, or one that is not a number.
     """
-    return _raised(os.environ.get(VARIABLE, "")).get(name, BOUNDS[name].default)
+    found = {}
+    for piece in filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(","))):
+        kind, _, value = piece.partition("=")
+        if kind not in BOUNDS:
+            raise unknown_name(f"bound in {VARIABLE}", kind, list(BOUNDS))
+        if not (value.isascii() and value.isdecimal() and 0 < len(value) < 19):
+            raise UserError(f"{VARIABLE}: {kind} must be a whole number, got {value!r}")
+        found[kind] = int(value)
+    return found.get(name, BOUNDS[name].default)
 
 
 def check_bound(name: str, value: int, where: object) -> None:
@@ -240,15 +248,3 @@ def exceeds(name: str, value: int, where: object) -> UserError:
 def most_unpacked(path: Path) -> int:
     """The bytes that a packed file, or the columns of a table, may have in all."""
     return max(_ALWAYS_UNPACKED, bound("unpacked") * path.stat().st_size)
-
-
-def _raised(text: str) -> dict[str, int]:
-    found = {}
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
-        name, _, value = piece.partition("=")
-        if name not in BOUNDS:
-            raise unknown_name(f"bound in {VARIABLE}", name, BOUNDS)
-        if not (value.isascii() and value.isdecimal() and 0 < len(value) < 19):
-            raise UserError(f"{VARIABLE}: {name} must be a whole number, got {value!r}")
-        found[name] = int(value)
-    return found

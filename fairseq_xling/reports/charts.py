@@ -2,7 +2,7 @@
 
 import dataclasses
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -38,7 +38,8 @@ def draw_chart(chart: Chart, rows: Sequence[Row]) -> Figure:
     panels = distinct(own, chart.panel)
     if not own or len(panels) > _MOST:
         raise UserError(f"a chart must have 1 to {_MOST} panels, got {len(panels)}")
-    return _DRAW[chart.kind](chart, own)
+    draw_kind = {"curve": _curve, "dots": _dots, "bars": _bars, "heat": _heat, "scatter": _scatter}
+    return draw_kind[chart.kind](chart, own)
 
 
 def _number(value: Any) -> bool:
@@ -184,12 +185,3 @@ def _scatter(chart: Chart, rows: Sequence[Row]) -> Figure:
     ((_, _, words),) = _panels(_in_one_panel(chart), rows)
     whole = all(isinstance(row[chart.x], int) for row in rows)
     return draw_scatter(groups, words["xlabel"], words["ylabel"], whole=whole)
-
-
-_DRAW: dict[str, Callable[[Chart, Sequence[Row]], Figure]] = {
-    "curve": _curve,
-    "dots": _dots,
-    "bars": _bars,
-    "heat": _heat,
-    "scatter": _scatter,
-}

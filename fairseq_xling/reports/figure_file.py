@@ -1,7 +1,8 @@
 """Figures as files: SVG, PNG or PDF."""
 
+import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 300  # of PNG
+_SAVED: dict[str, dict[str, Any]] = {
+    ".png": {"format": "png", "dpi": DPI, "metadata": {"Software": None}},
+    ".pdf": {"format": "pdf", "metadata": {"CreationDate": None}},
+}
+SUFFIXES = (".svg", *_SAVED)
 WIDTHS = Range(2, 20)  # of a figure on paper, in inches
 Drawing = Callable[[], "Figure"]
 
@@ -25,8 +31,8 @@ def check_figure(path: str | Path) -> Path:
     'cka.svg'
     """
     path = Path(path)
-    if path.suffix not in _WRITERS:
-        raise UserError(f"`--figure` must end in {' or '.join(_WRITERS)}, got {str(path)!r}")
+    if path.suffix not in SUFFIXES:
+        raise UserError(f"`--figure` must end in {' or '.join(SUFFIXES)}, got {str(path)!r}")
     check_installed("`--figure`", "matplotlib", "pandas")
     return path
 
@@ -49,61 +55,39 @@ def figure_data(drawing: Drawing, suffix: str, width: float | None = None) -> by
         width: of a paper's column or page, in inches; see `fairseq_xling.reports.paper` (default:
             as drawn).
     """
-    from fairseq_xling.reports.figures import styled
-    from fairseq_xling.reports.paper import fit, paper
+    import matplotlib
 
-    with paper(width):
-        figure = drawing()
-        styled(fit)(figure)
-        return _WRITERS[suffix](figure)
+    from fairseq_xling.reports.figures import styled, to_svg
+
+    with _drawn(drawing, width) as figure:
+        if suffix == ".svg":
+            return svg_file(to_svg(figure))
+        data = io.BytesIO()
+        # TrueType fonts: publishers refuse the Type 3 ones that matplotlib writes by default.
+        with matplotlib.rc_context({"pdf.fonttype": 42}):
+            styled(figure.savefig)(data, **_SAVED[suffix])
+        return data.getvalue()
 
 
 def svg_element(drawing: Drawing, width: float | None = None) -> tuple[str, float]:
     """The figure as an ``<svg>`` element, and its width; in inches, as of `figure_data`."""
-    from fairseq_xling.reports.figures import styled, to_svg
+    from fairseq_xling.reports.figures import to_svg
+
+    with _drawn(drawing, width) as figure:
+        return to_svg(figure), figure.get_figwidth()
+
+
+@contextlib.contextmanager
+def _drawn(drawing: Drawing, width: float | None) -> Iterator["Figure"]:
+    from fairseq_xling.reports.figures import styled
     from fairseq_xling.reports.paper import fit, paper
 
     with paper(width):
         figure = drawing()
         styled(fit)(figure)
-        return to_svg(figure), figure.get_figwidth()
+        yield figure
 
 
-def write_svg(path: str | Path, element: str) -> None:
-    """Write an ``<svg>`` element as a file of its own, atomically."""
-    with atomic_write(path) as file:
-        file.write(_document(element))
-
-
-def _svg(figure: "Figure") -> bytes:
-    from fairseq_xling.reports.figures import to_svg
-
-    return _document(to_svg(figure))
-
-
-def _document(svg: str) -> bytes:
-    return ('<?xml version="1.0" encoding="utf-8"?>\n' + svg).encode("utf-8")
-
-
-def _png(figure: "Figure") -> bytes:
-    return _saved(figure, format="png", dpi=DPI, metadata={"Software": None})
-
-
-def _pdf(figure: "Figure") -> bytes:
-    import matplotlib
-
-    # TrueType fonts: publishers refuse the Type 3 ones that matplotlib writes by default.
-    with matplotlib.rc_context({"pdf.fonttype": 42}):
-        return _saved(figure, format="pdf", metadata={"CreationDate": None})
-
-
-def _saved(figure: "Figure", **options: Any) -> bytes:
-    from fairseq_xling.reports.figures import styled
-
-    data = io.BytesIO()
-    styled(figure.savefig)(data, **options)
-    return data.getvalue()
-
-
-_WRITERS = {".svg": _svg, ".png": _png, ".pdf": _pdf}
-SUFFIXES = tuple(_WRITERS)
+def svg_file(element: str) -> bytes:
+    """An ``<svg>`` element as a file of its own."""
+    return ('<?xml version="1.0" encoding="utf-8"?>\n' + element).encode("utf-8")

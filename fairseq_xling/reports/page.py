@@ -159,7 +159,7 @@ def write_run(run: Path, record: Record) -> None:
     These are ``report.html``; for each section with a ``name`` its figure (``NAME.svg``) and its
     table with notes (``NAME.md``); and every number as ``table.csv``.
     """
-    from fairseq_xling.reports.figure_file import write_svg
+    from fairseq_xling.reports.figure_file import svg_file
 
     write_record(run / RESULTS, record)
     record = read_record(run)
@@ -167,7 +167,8 @@ def write_run(run: Path, record: Record) -> None:
     for part in made:
         name = part.section.name
         if name and part.section.chart:
-            write_svg(run / f"{name}.svg", part.svg[0])
+            with atomic_write(run / f"{name}.svg") as file:
+                file.write(svg_file(part.svg[0]))
         if name and part.section.table:
             where = record.provenance.get("machine")
             notes = [*part.section.notes, *([f"{where}."] if where else [])]

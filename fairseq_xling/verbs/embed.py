@@ -175,9 +175,9 @@ class LinkOptions:
 @dataclasses.dataclass(frozen=True)
 class WordsOptions:
     data: str = argument("data folder, for its segmentation", DATA)
-    lang: str = option(REQUIRED, "language of the text", metavar="LANG")
-    text: str = option(REQUIRED, "UTF-8 text, a sentence per line, also .gz", metavar=FILE)
-    output: str = option(REQUIRED, "folder to write; it must be new", metavar=NEW_FOLDER)
+    lang: str = shared.lang()
+    text: str = shared.text()
+    output: str = shared.output("folder to write; it must be new", NEW_FOLDER)
     words: str | None = option(
         None, "write only these words, the first column of each line", metavar=FILE
     )
@@ -205,7 +205,7 @@ class InspectOptions:
     vectors: tuple[str, ...] = argument("file(s) of vectors", Input("VECTORS"), words="+")
     word: str = option(REQUIRED, "the word to look at", metavar="WORD")
     top: int = option(50, "neighbours shown", least=2)
-    output: str = option(REQUIRED, "folder for the results", metavar=NEW_FOLDER)
+    output: str = shared.output("folder for the results", NEW_FOLDER)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -271,10 +271,11 @@ def _link(args: LinkOptions) -> None:
 
 def _words(args: WordsOptions) -> None:
     from fairseq_xling.analysis.fasttext import FastTextOptions
-    from fairseq_xling.core.files import check_files, read_json, sha256, write_json
+    from fairseq_xling.core.files import atomic_write, check_files, read_json, sha256, write_json
     from fairseq_xling.core.folders import META, is_finished, new_folder
     from fairseq_xling.core.provenance import provenance
     from fairseq_xling.data.folder import DataFolder
+    from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
     from fairseq_xling.text.encoder import TextEncoder
     from fairseq_xling.verbs.units.types import count_words, words_of_file
 
@@ -296,7 +297,8 @@ def _words(args: WordsOptions) -> None:
         with new_folder(output, settings, "embed words") as folder:
             wanted = words_of_file(args.words) if args.words else list(counts)
             if args.vec:
-                found = _ready_vectors(args.vec, wanted)
+                vectors, known = read_text_vectors(args.vec, [WORD_MARK + one for one in wanted])
+                found = {word: vectors[n] for n, word in enumerate(wanted) if known[n]}
             else:
                 model = _train_words(args, encode, counts, options, settings)
                 rows = dict(zip(model.words, model.vectors(), strict=True))
@@ -306,21 +308,17 @@ def _words(args: WordsOptions) -> None:
             if not args.words:
                 chosen = sorted(found, key=lambda word: (-counts[word], word))[: args.most]
                 found = {word: found[word] for word in chosen}
-            _write_words(folder, found, counts)
+            np.save(folder / "layer00.npy", np.array(list(found.values()), dtype=np.float32))
+            occurrences = [counts[word] for word in found]
+            np.save(folder / "counts.npy", np.array(occurrences, dtype=np.int64))
+            with atomic_write(folder / "words.txt", "w") as file:
+                file.writelines(f"{word}\n" for word in found)
             meta = {"settings": settings, "rows": len(found), "row": "line n of words.txt"}
             meta |= {"width": len(next(iter(found.values()))), "provenance": provenance(files)}
             write_json(folder / META, {**meta, "left out": len(wanted) - len(found)})
     meta = read_json(output / META)
     left_out = f"({meta['left out']:,} left out)"
     print(f"{output}: {meta['rows']:,} words, {meta['width']} wide {left_out}")
-
-
-def _ready_vectors(file: str, wanted: Sequence[str]) -> dict[str, np.ndarray]:
-    """The vectors of an existing file, for the words that it has."""
-    from fairseq_xling.mapping.text_vectors import WORD_MARK, read_text_vectors
-
-    vectors, known = read_text_vectors(file, [WORD_MARK + word for word in wanted])
-    return {word: vectors[n] for n, word in enumerate(wanted) if known[n]}
 
 
 def _train_words(
@@ -362,15 +360,6 @@ def _train_words(
             model.restore(found[0], found[1]["random"])
         bar.update(total * done)
         return train(counts, sentences, options, keep, model, done)
-
-
-def _write_words(folder: Path, found: dict[str, np.ndarray], counts: Counter[str]) -> None:
-    from fairseq_xling.core.files import atomic_write
-
-    np.save(folder / "layer00.npy", np.array(list(found.values()), dtype=np.float32))
-    np.save(folder / "counts.npy", np.array([counts[word] for word in found], dtype=np.int64))
-    with atomic_write(folder / "words.txt", "w") as file:
-        file.writelines(f"{word}\n" for word in found)
 
 
 def _inspect(args: InspectOptions) -> None:

@@ -198,6 +198,7 @@ def run_comparison(
     mapping = None
     if getattr(options, "map", None):
         from fairseq_xling.mapping.fitted import read_map
+        from fairseq_xling.mapping.pairs import text_keys
 
         mapping = read_map(options.map)
         files["map"] = Path(options.map)
@@ -208,7 +209,13 @@ def run_comparison(
     with about(x.path, y.path):
         found = compare(sides, options)
     if mapping is not None:
-        found.notes += [*_other_languages(mapping, x, y), *_same_texts(mapping, x, y)]
+        for side, folder in (("moving", x), ("fixed", y)):
+            if (lang := mapping.other_language(folder.lang, side)) is not None:
+                of = f"is of {folder.lang!r}, the map's {side} side of {lang!r}"
+                found.notes.append(f"WARNING: {folder.path} {of}")
+        if mapping.fitted_on(text_keys(x, y)):
+            fitted = f"the map was fitted on these {x.unit}; measure it on other text"
+            found.notes.append(f"WARNING: {fitted}")
     record = Record(
         found.title,
         [{"study": measure, **row} for row in found.rows(sides)],
@@ -218,23 +225,3 @@ def run_comparison(
         facts={"main curve": found.headline, **found.facts},
     )
     finish(options, record, files)
-
-
-def _other_languages(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str]:
-    """A note for each side that the map was not fitted for."""
-    sides = {"moving": x, "fixed": y}
-    langs = {side: mapping.other_language(folder.lang, side) for side, folder in sides.items()}
-    return [
-        f"WARNING: {sides[side].path} is of {sides[side].lang!r}, the map's {side} side of {lang!r}"
-        for side, lang in langs.items()
-        if lang is not None
-    ]
-
-
-def _same_texts(mapping: FittedMap, x: Extracted, y: Extracted) -> list[str]:
-    """A note if the map was fitted on the very rows that are compared."""
-    from fairseq_xling.mapping.pairs import text_keys
-
-    if not mapping.fitted_on(text_keys(x, y)):
-        return []
-    return [f"WARNING: the map was fitted on these {x.unit}; measure it on other text"]

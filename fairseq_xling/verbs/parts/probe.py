@@ -76,7 +76,11 @@ def run_probe(given: Any) -> None:
 
     encoder = Encoder.load(given.checkpoint, data=given.data, device=given.device)
     check_languages(given.checkpoint, encoder.languages, [file.lang for file in files])
-    variants = _variants(given, encoder.num_layers)
+    last = encoder.num_layers
+    layers = (last,) if given.layers is None else parse_layers(given.layers, last)
+    if given.mix and len(layers) < 2:
+        raise UserError(f"`--mix` needs several `--layers`, got {given.layers or last}")
+    variants = [tuple(layers)] if given.mix else [(layer,) for layer in layers]
     origin = {"checkpoint": sha256(given.checkpoint), "data": sha256(data.path / "meta.json")}
     origin |= {"offsets": given.offsets}
     output = Path(given.output)
@@ -132,13 +136,6 @@ def read_files(given: Any) -> list[File]:
         if file.labels is None and file.name in (TRAIN, VALID):
             raise UserError(f"{file.path}: has no labels to learn from")
     return found
-
-
-def _variants(given: Any, last: int) -> list[Layers]:
-    layers = (last,) if given.layers is None else parse_layers(given.layers, last)
-    if given.mix and len(layers) < 2:
-        raise UserError(f"`--mix` needs several `--layers`, got {given.layers or last}")
-    return [tuple(layers)] if given.mix else [(layer,) for layer in layers]
 
 
 def _keep_states(
