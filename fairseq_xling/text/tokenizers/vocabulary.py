@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, about, shown, well_formed
-from fairseq_xling.core.files import read_json
+from fairseq_xling.core.files import plain_lines, read_json
 from fairseq_xling.core.ranges import check_bound
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS
 from fairseq_xling.text.pieces import WORD_MARK, open_model
