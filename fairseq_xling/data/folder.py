@@ -84,6 +84,10 @@ def _refuse(path: Path) -> NoReturn:
             f"{path}: is a folder of text, from which `fairseq-xling prepare DATA --from {path} "
             f"--languages {','.join(languages)}` makes a data folder"
         )
+    if path.is_file():
+        raise UserError(
+            f"{path}: is a file; name the folder that `fairseq-xling prepare` makes of it"
+        )
     what = "not a finished data folder" if path.is_dir() else "no such folder"
     raise UserError(f"{path}: {what} (no meta.json); run `fairseq-xling prepare {path}`")
 

@@ -299,6 +299,11 @@ def encoder_depth(path: str | Path) -> int:
     return int(config["encoder_layers"]) + any(name.startswith("trilayer.") for name in weights)
 
 
+def encoder_width(path: str | Path) -> int:
+    """The size of an encoder's states; errors as above."""
+    return int(_parts(str(path))[0]["encoder_embed_dim"])
+
+
 def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]]:
     """Model configuration, weights and identity of the encoder in a checkpoint."""
     state = load_trained(path)

@@ -47,6 +47,7 @@ from fairseq_xling.workflow.recipe import ONE_FIGURE, Cell, Run, Study
 from fairseq_xling.workflow.settled import device_option, precision_option
 
 Files = tuple[tuple[str, Path], ...]  # (language, file)
+_LR, _NARROW_LR, _NARROW = "5e-5", "1e-3", 256  # BERT's, and what encoders below this width need
 
 
 def _preset(head: str, lrs: str, sizes: str, epochs: int, **more: Any) -> dict[str, Any]:
@@ -118,7 +119,11 @@ class Options(WithSeeds):
         "repeatable",
         HeldOut,
     )
-    lrs: str = option("5e-5", "learning rates to try, comma-separated")
+    lrs: str = option(
+        "",
+        f"learning rates to try, comma-separated (default: {_LR}, or {_NARROW_LR} if an encoder is "
+        f"narrower than {_NARROW})",
+    )
     head_lrs: str = option("", "learning rates of the head to try (default: those of the encoder)")
     batch_sizes: str = option("16", "batch sizes to try, in items, comma-separated")
     best: int = option(1, "number of best settings on dev whose mean is reported", least=1)
@@ -271,7 +276,8 @@ def zero_shot(o: Options) -> list[TrainSet]:
     for lang, _ in valid:
         if lang not in trained:  # zero-shot: target languages are not used before the test
             raise UserError(
-                f"`--valid` must be in a language of `--train` ({', '.join(trained)}), got {lang!r}"
+                "`--train` and `--valid` must be in one language, got "
+                f"{', '.join(trained)} and {lang}"
             )
     sets = [TrainSet("zero-shot", train, valid, tests)]
     if translated := parse_tests("--translate-test", o.translate_test):
@@ -307,6 +313,16 @@ def shift_dev(o: Options, sets: Sequence[TrainSet]) -> Files:
             if test.reads != one.train[0][0] and test.lang not in dict(found):
                 raise UserError(f"`--shift-dev` must have a file of {test.lang!r}")
     return found
+
+
+def with_rates(o: Options, chosen: Sequence[Encoder]) -> Options:
+    """The settings with learning rates: where none are given, those that suit the encoders."""
+    from fairseq_xling.models.transfer_encoder import encoder_width  # fairseq
+
+    if o.lrs:
+        return o
+    width = min(encoder_width(one.checkpoint) for one in chosen)
+    return dataclasses.replace(o, lrs=_NARROW_LR if width < _NARROW else _LR)
 
 
 def check_encoders(o: Options, chosen: Sequence[Encoder], sets: Sequence[TrainSet]) -> None:
@@ -364,6 +380,8 @@ class ZeroShot(Study):
             raise unknown_name("`--metric`", o.metric, known)
         find_format(head.format, o.format)
         parse_columns(o.columns)
+        chosen = encoders(o)
+        o = with_rates(o, chosen)
         size = len(grid(o))
         if o.best > size:
             raise UserError(f"`--best` must be at most the {size} settings to try, got {o.best}")
@@ -376,7 +394,7 @@ class ZeroShot(Study):
         if not math.isfinite(alpha):
             raise UserError(f"`--shift-alpha` must be auto or a number, got {o.shift_alpha!r}")
         _ = o.seed_list, split_words("--train-args", o.train_args)
-        chosen, sets = encoders(o), self.sets(o)
+        sets = self.sets(o)
         for name in ("train", "valid", "translate_train", "shift_dev"):
             check_files(*(path for _, path in o.files(name)), of=f"`{_flag(name)}`")
         for name in ("test", "translate_test"):

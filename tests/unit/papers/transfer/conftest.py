@@ -27,6 +27,7 @@ def config(tmp_path, monkeypatch) -> Callable[..., Options]:
             "train": ("en=en.train",),
             "valid": ("en=en.dev",),
             "test": ("en=en.test", "de=de.test"),
+            "lrs": "5e-5",
         }
         return Options(**{**given, **changes})
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from fairseq_xling.core.errors import UserError
+from fairseq_xling.models import transfer_encoder
 from fairseq_xling.models.identity import encode_identity
 from fairseq_xling.papers.transfer.parsing import PAPER, Test, parse_alphas
 from fairseq_xling.papers.transfer.zero_shot import (
@@ -22,6 +23,7 @@ from fairseq_xling.papers.transfer.zero_shot import (
     grid,
     matrix,
     shift_dev,
+    with_rates,
     zero_shot,
 )
 from fairseq_xling.reports.page import parts
@@ -137,7 +139,7 @@ def test_settings_that_hang_together_pass(config):
         ({"test": ("valid.de=de.test",)}, "`--test` valid.de: split must be test, also with a num"),
         ({"test": ("test1.de",)}, "`--test` must look like en=FILE, got 'test1.de'"),
         ({"test": ("test1.=de.test",)}, "language code ''"),
-        ({"valid": ("en=en.dev", "de=de.test")}, "`--valid` must be in a language of `--train` (e"),
+        ({"valid": ("en=en.dev", "de=de.test")}, "must be in one language, got en and de"),
     ],
 )
 def test_others_are_answered_by_one_line(config, changes, message):
@@ -465,3 +467,13 @@ def test_every_row_names_what_was_trained_on_and_how_it_was_tested(sources):
     rows = transfer_rows(result("a", sources, {"en": 1.0, "fr": 2.0}), metric="f1")
     assert {row["source"] for row in rows} == {"+".join(sources)}
     assert [row["task"] for row in select(rows, {"part": "test", "measure": "f1"})] == ["en", "fr"]
+
+
+@pytest.mark.parametrize(
+    ("widths", "lrs", "found"),
+    [((64,), "", "1e-3"), ((768,), "", "5e-5"), ((768, 64), "", "1e-3"), ((64,), "2e-4", "2e-4")],
+)
+def test_the_learning_rate_follows_the_narrowest_encoder(widths, lrs, found, config, monkeypatch):
+    chosen = [Encoder(str(n), Path(str(n)), Path("data")) for n in widths]
+    monkeypatch.setattr(transfer_encoder, "encoder_width", lambda path: int(path.name))
+    assert with_rates(config(lrs=lrs), chosen).lrs == found
