@@ -85,19 +85,13 @@ def gold(text: str, links: str) -> tuple[list[list[list[str]]], list[Links], lis
 
 
 def by_chance(pairs: Iterable[Sequence[Sequence[str]]], rng: random.Random | None) -> list[Links]:
+    """Each word of the longer side linked to one of the other: a random one, or by its place."""
     found = []
     for one, other in pairs:
-        longer = range(max(len(one), len(other)))
-        links = set()
-        for place in longer:
-            ends = [
-                place
-                if len(side) == len(longer)
-                else (rng.randrange(len(side)) if rng else place * len(side) // len(longer))
-                for side in (one, other)
-            ]
-            links.add((ends[0], ends[1]))
-        found.append(links)
+        count, of = max(len(one), len(other)), min(len(one), len(other))
+        ends = [rng.randrange(of) if rng else place * of // count for place in range(count)]
+        links = enumerate(ends) if len(one) == count else zip(ends, range(count), strict=True)
+        found.append(set(links))
     return found
 
 
@@ -149,7 +143,14 @@ def systems(args: argparse.Namespace) -> Iterator[tuple[str, list[float]]]:
     if not (data / "meta.json").exists():
         run(
             *("fairseq-xling", "prepare", data, "--languages", both, "--vocab", "joint"),
-            *("--vocab-size", 8000, "--parallel", f"train.zh-en={files}", "--aligner", "none"),
+            *(
+                "--vocab-size",
+                args.vocab_size,
+                "--parallel",
+                f"train.zh-en={files}",
+                "--aligner",
+                "none",
+            ),
         )
     for name, objectives in OBJECTIVES.items():
         for method in ("intersection", "itermax"):
@@ -179,6 +180,7 @@ def main() -> None:
     parser.add_argument("--pairs", required=True, metavar="FILE:COLUMN,COLUMN", help="TSV")
     parser.add_argument("--updates", type=int, default=3000, help="of each encoder")
     parser.add_argument("--layer", type=int, default=3, help="of the encoder's four")
+    parser.add_argument("--vocab-size", type=int, default=8000)
     parser.add_argument("--seeds", default="1,2,3", help="of encoders and of chance")
     parser.add_argument("--work", type=Path, default=HERE.parent / "runs" / "word-alignment")
     args = parser.parse_args()

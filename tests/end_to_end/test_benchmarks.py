@@ -1,5 +1,6 @@
 """The benchmarks run, at sizes that say nothing about speed or memory."""
 
+import gzip
 import json
 import random
 import sys
@@ -255,6 +256,25 @@ def test_every_system_finds_the_best_that_brute_force_finds(tmp_path):
 
 
 # ---- text, states and heads
+
+
+def test_links_of_words_are_scored_against_planted_ones(tmp_path):
+    rng, words = random.Random(3), "abcdefgh"
+    signs = dict(zip(words, "一二三四五六七八", strict=True))
+    texts = [rng.choices(words, k=rng.randint(3, 8)) for _ in range(420)]
+    lines = [f"{' '.join(text)}\t{''.join(map(signs.get, text))}" for text in texts]
+    asked = [f"{' '.join(map(signs.get, text))} ||| {' '.join(text)}" for text in texts[:20]]
+    links = [" ".join(f"{i}-{i}" for i, _ in enumerate(text, 1)) for text in texts[:20]]
+    for name, made in (("pairs.tsv", lines), ("text", asked), ("links", links)):
+        with gzip.open(tmp_path / f"{name}.gz", "wt", encoding="utf-8") as file:
+            file.write("\n".join(made) + "\n")
+    files = [*("--gold", tmp_path / "text.gz", tmp_path / "links.gz", "--vocab-size", "40")]
+    files += ["--pairs", f"{tmp_path / 'pairs.tsv.gz'}:1,0", "--work", tmp_path / "work"]
+    rows = by_name(table_of(printed("word_alignment", "--updates 2 --seeds 1", *files)))
+    scores = {name: float(row["AER, %"].split()[0]) for name, row in rows.items()}
+    assert scores["chance: the same place"] == 0  # as planted
+    assert scores["fast_align, intersection"] < 5 < 40 < scores["chance: random words"]
+    assert 0 <= scores["encoder, MLM and TLM, itermax"] < 100
 
 
 def test_chunks_give_the_cka_of_all_rows_in_memory_that_does_not_grow(tmp_path):
