@@ -234,8 +234,8 @@ def _majority(labelled: Sequence[Labelled]) -> tuple[str, Mapping[str, float]]:
 def runs_beside(config: ClassifyConfig) -> list[tuple[str, str]]:
     """Names and folders of finished runs of `eval transfer`; those of `--beside` have no name.
 
-    >>> runs_beside(ClassifyConfig(beside=("runs/xlm",), baseline=("mBERT=runs/mbert",)))
-    [('', 'runs/xlm'), ('mBERT', 'runs/mbert')]
+    >>> runs_beside(ClassifyConfig(baseline=("mBERT=runs/mbert",)))
+    [('mBERT', 'runs/mbert')]
     """
     found = [("", run) for run in config.beside]
     for text in config.baseline:

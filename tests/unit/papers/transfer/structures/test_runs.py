@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_xling.cli import main
-from fairseq_xling.core import files
+from fairseq_xling.core import texts
 from fairseq_xling.core.files import read_json
 from fairseq_xling.papers.transfer.structures import features
 from fairseq_xling.papers.transfer.structures import runs as matrix
@@ -157,7 +157,7 @@ def test_frozen_vectors_stay_bit_identical_and_test_files_are_opened_only_after_
     world, tmp_path, monkeypatch
 ):
     events, tables = [], []
-    read, fitted, files_vectors = files.open_binary, matrix.train, features.VectorFiles.vectors
+    read, fitted, files_vectors = texts.open_binary, matrix.train, features.VectorFiles.vectors
 
     def opened(path):
         events.append(Path(path).name)
@@ -173,7 +173,7 @@ def test_frozen_vectors_stay_bit_identical_and_test_files_are_opened_only_after_
         events.append("trained")
         return found
 
-    monkeypatch.setattr(files, "open_binary", opened)
+    monkeypatch.setattr(texts, "open_binary", opened)
     monkeypatch.setattr(matrix, "train", training)
     monkeypatch.setattr(features.VectorFiles, "vectors", vectors)
     call(MATRIX.format(w=world) + f" --sources en --output {tmp_path}/out")
