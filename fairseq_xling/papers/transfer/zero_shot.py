@@ -198,12 +198,12 @@ class Setting:
 
 
 def grid(o: Options) -> list[Setting]:
-    """All settings to try."""
+    """All settings to try; without learning rates as many as with those that `with_rates` gives."""
     head_lrs = parse_numbers("--head-lrs", o.head_lrs) if o.head_lrs else [None]
     sizes = parse_numbers("--batch-sizes", o.batch_sizes, int)
     return [
         Setting(*point)
-        for point in itertools.product(parse_numbers("--lrs", o.lrs), head_lrs, sizes)
+        for point in itertools.product(parse_numbers("--lrs", o.lrs or _LR), head_lrs, sizes)
     ]
 
 
@@ -380,8 +380,6 @@ class ZeroShot(Study):
             raise unknown_name("`--metric`", o.metric, known)
         find_format(head.format, o.format)
         parse_columns(o.columns)
-        chosen = encoders(o)
-        o = with_rates(o, chosen)
         size = len(grid(o))
         if o.best > size:
             raise UserError(f"`--best` must be at most the {size} settings to try, got {o.best}")
@@ -394,7 +392,7 @@ class ZeroShot(Study):
         if not math.isfinite(alpha):
             raise UserError(f"`--shift-alpha` must be auto or a number, got {o.shift_alpha!r}")
         _ = o.seed_list, split_words("--train-args", o.train_args)
-        sets = self.sets(o)
+        chosen, sets = encoders(o), self.sets(o)
         for name in ("train", "valid", "translate_train", "shift_dev"):
             check_files(*(path for _, path in o.files(name)), of=f"`{_flag(name)}`")
         for name in ("test", "translate_test"):
@@ -402,7 +400,7 @@ class ZeroShot(Study):
             check_files(*(test.path for test in tests), of=f"`{_flag(name)}`")
         shift_dev(o, sets)
         check_encoders(o, chosen, sets)
-        return o
+        return with_rates(o, chosen)
 
     def plan(self, run: Run, o: Options) -> None:
         from fairseq_xling.papers.transfer.testing import score_models
