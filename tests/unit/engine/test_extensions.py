@@ -235,3 +235,10 @@ def test_a_path_that_the_variable_cannot_hold_is_refused(make):
     folder = make("a:b/xling_own_m")
     with pytest.raises(UserError, match="`load_plugins` must not contain ':', got "):
         load_plugins(folder)
+
+
+def test_a_folder_that_only_registers_this_package_is_not_imported(tmp_path):
+    place = tmp_path / "xling_own_link"
+    place.symlink_to(fairseq_xling.USER_DIR)
+    load_plugins(place)
+    assert "xling_own_link" not in sys.modules and extensions._loaded == []
