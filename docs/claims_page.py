@@ -65,9 +65,9 @@ def verdicts() -> dict[str, list[Verdict]]:
     return {name: judge(claims[name], ROOT / "examples") for name in TITLES}
 
 
-def claims_pages() -> dict[str, str]:
-    """By path, the page."""
-    parts, found = [LEAD_OF_PAGE], verdicts()
+def claims_pages(found: dict[str, list[Verdict]] | None = None) -> dict[str, str]:
+    """By path, the page of what was ``found``, which else is `verdicts`."""
+    parts, found = [LEAD_OF_PAGE], found or verdicts()
     parts.append(summary(found))
     for name, judged in found.items():
         rows = [["Claim", "Paper", "Ours", "Verdict"], ["---"] * 4]
@@ -114,9 +114,9 @@ def figures(found: dict[str, list[Verdict]]) -> str:
     return _table(lines)
 
 
-def with_table(readme: str) -> str:
-    """The text of a README with the tables in their place."""
-    found = verdicts()
+def with_table(readme: str, found: dict[str, list[Verdict]] | None = None) -> str:
+    """The text of a README with the tables of what was ``found`` in their place."""
+    found = found or verdicts()
     before, _, rest = readme.partition(BEGIN)
     _, _, after = rest.partition(END)
     tables = "\n\n".join([LEAD, figures(found), LEAD_OF_SUMMARY, summary(found)])
