@@ -28,6 +28,15 @@ def count(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def names_in(text: str) -> list[str]:
+    """What is separated by commas.
+
+    >>> names_in("cdlm, mlm")
+    ['cdlm', 'mlm']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def number(name: str, value: Any, kind: type = float, range: Range = ANY) -> Any:
     """A number of ``range``, as a Python number of ``kind``, int or float."""
     if not _is_number(value, kind):

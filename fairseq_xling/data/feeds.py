@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.registry import Registry, unknown_name
@@ -68,7 +69,7 @@ def parse_directions(text: str) -> list[tuple[str, str]]:
     [('en', 'de'), ('de', 'en')]
     """
     pairs = []
-    for item in filter(None, (piece.strip() for piece in text.split(","))):
+    for item in names_in(text):
         source, dash, target = item.partition("-")
         if not (source and dash and target) or source == target or "-" in target:
             raise UserError(f"`--directions` must be like en-de,de-en, got {item!r}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import Registry
 
@@ -66,7 +67,7 @@ def parse_ways(text: str) -> list[str]:
     >>> parse_ways("csls,cosine")
     ['csls', 'cosine']
     """
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    names = list(dict.fromkeys(names_in(text)))
     if not names:
         raise UserError(f"`--nearest` must name at least one of {', '.join(WAYS)}, got {text!r}")
     for name in names:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 
 # The parts that can be named; `emb` stands for all three.
@@ -38,7 +39,7 @@ class SharingPlan:
         """
         parts: set[str] = set()
         layers: set[int] = set()
-        for item in filter(None, (piece.strip() for piece in text.split(","))):
+        for item in names_in(text):
             if item == "emb":
                 parts.update(EMBEDDINGS)
             elif item in EMBEDDINGS:

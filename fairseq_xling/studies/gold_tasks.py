@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.registry import unknown_name
 from fairseq_xling.reports.record import read_record
@@ -66,7 +67,7 @@ TASKS = {
 
 def parse_tasks(option: str, text: str) -> dict[str, GoldTask]:
     """Names separated by commas."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = names_in(text)
     for name in names:
         if name not in TASKS:
             raise unknown_name(f"`{option}`", name, list(TASKS))

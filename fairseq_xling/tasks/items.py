@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairseq_xling.core.arguments import check_kind
+from fairseq_xling.core.arguments import check_kind, names_in
 from fairseq_xling.core.columns import TABLES, class_names, column_batches, schema_of, values_of
 from fairseq_xling.core.dataset_folders import files_of
 from fairseq_xling.core.errors import UserError
@@ -57,7 +57,7 @@ def parse_files(option: str, text: str) -> list[tuple[str, Path]]:
     [('en', PosixPath('a.tsv')), ('de', PosixPath('b.tsv'))]
     """
     found = []
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+    for piece in names_in(text):
         lang, equals, path = piece.partition("=")
         if not equals or not path:
             raise UserError(f"`{option}` must look like en=FILE, got {piece!r}")
@@ -76,7 +76,7 @@ def parse_columns(text: str) -> dict[str, str]:
     {'text': '0', 'label': 'gold'}
     """
     columns = {}
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+    for piece in names_in(text):
         field, equals, column = piece.partition("=")
         if not equals or not column:
             raise UserError(f"`--columns` must look like text=0,label=1, got {piece!r}")

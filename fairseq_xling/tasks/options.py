@@ -7,6 +7,7 @@ decoding and counting.
 import dataclasses
 from typing import Any
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import ANY, Range
 from fairseq_xling.core.registry import unknown_name
@@ -98,7 +99,7 @@ def _pieces(text: str, fields: dict[str, type]) -> list[str]:
     ['tags=a,b', 'width=3']
     """
     pieces: list[str] = []
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+    for piece in names_in(text):
         if pieces and "=" not in piece and fields.get(pieces[-1].partition("=")[0]) is str:
             pieces[-1] += f",{piece}"
         else:

@@ -7,6 +7,7 @@ from typing import List, Optional
 
 from omegaconf import II, MISSING
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.ranges import COUNT, NOT_NEGATIVE, SHARE, Range, ranged
 from fairseq_xling.core.registry import unknown_name
@@ -22,7 +23,7 @@ def parse_weights(
     {'mlm': 1.0, 'tlm': 0.5}
     """
     weights = {name: 1.0 for name in names}
-    for item in filter(None, (piece.strip() for piece in text.split(","))):
+    for item in names_in(text):
         name, _, value = item.partition("=")
         if name not in weights:
             raise UserError(f"`{option}`: {unknown_name(kind, name, list(names))}")

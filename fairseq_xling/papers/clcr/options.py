@@ -7,6 +7,7 @@ reports neither steps nor learning rates.
 
 import dataclasses
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.options import like, option, reads
@@ -155,7 +156,7 @@ class Options(WithSeeds):
 
 
 def _names(field: str, text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = names_in(text)
     if len({*names}) < len(names):
         raise UserError(f"`--{field}` must be different, got {text!r}")
     return names

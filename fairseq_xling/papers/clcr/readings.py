@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option
 from fairseq_xling.core.registry import unknown_name
@@ -84,7 +85,7 @@ class ReadingsOptions(TaskOptions):
             if getattr(self, READINGS[name].needs)
             and any(getattr(self, x) != value for x, value in READINGS[name].changes.items())
         ]
-        names = [name.strip() for name in self.readings.split(",") if name.strip()] or changing
+        names = names_in(self.readings) or changing
         for name in names:
             if name not in _OTHERS:
                 raise unknown_name("reading", name, _OTHERS)

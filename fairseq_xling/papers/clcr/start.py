@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.folder import (
     CLS,
@@ -115,7 +116,7 @@ def by_language(option: str, text: str, languages: tuple[str, ...]) -> dict[str,
     {'en': 'a.pt', 'de': 'b'}
     """
     found: dict[str, str] = {}
-    for item in filter(None, (piece.strip() for piece in text.split(","))):
+    for item in names_in(text):
         lang, equals, value = item.partition("=")
         if not equals or not value:
             raise UserError(f"`{option}` must be like {languages[0]}=..., got {item!r}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option, reads
 from fairseq_xling.core.registry import unknown_name
@@ -246,7 +247,7 @@ def check_encoders(o: EncoderOptions) -> None:
 
 def chosen_names(option: str, text: str, known: Collection[str]) -> list[str]:
     """Names separated by commas, each once, of those ``known``."""
-    found = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    found = list(dict.fromkeys(names_in(text)))
     for name in found:
         if name not in known:
             raise UserError(f"`--{option}`: {unknown_name('name', name, list(known))}")

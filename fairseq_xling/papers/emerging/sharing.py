@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_xling.analysis.dictionary import dictionary_path
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import atomic_write
 from fairseq_xling.core.options import like, option, reads
@@ -155,7 +156,7 @@ class Options(EncoderTraining, PreparedText, _Compared):
     @property
     def test_list(self) -> list[str]:
         """The sets to test on."""
-        names = [name.strip() for name in self.test_splits.split(",") if name.strip()]
+        names = names_in(self.test_splits)
         if not names or len(set(names)) < len(names):
             raise UserError(
                 f"`--test-splits` must name one or several different sets, got {self.test_splits!r}"
@@ -165,7 +166,7 @@ class Options(EncoderTraining, PreparedText, _Compared):
     @property
     def rows(self) -> list[Setting]:
         """The requested settings, or all that the inputs allow, at the model's depth."""
-        asked = [code.strip() for code in self.settings.split(",") if code.strip()]
+        asked = names_in(self.settings)
         codes = [row.code for row in SETTINGS]
         for code in set(asked).difference(codes):
             raise unknown_name("`--settings`", code, codes)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.data.meta import check_test_set
 from fairseq_xling.tasks.items import parse_files
@@ -85,7 +86,7 @@ def parse_tests(flag: str, texts: Sequence[str]) -> tuple[Test, ...]:
     [('test', 'de'), ('test1', 'de'), ('test', 'fr')]
     """
     tests: list[Test] = []
-    for piece in filter(None, (piece.strip() for piece in ",".join(texts).split(","))):
+    for piece in names_in(",".join(texts)):
         key, equals, path = piece.partition("=")
         name, dot, lang = key.partition(".")
         if dot and equals:

@@ -11,6 +11,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.languages import parse_languages
 from fairseq_xling.core.options import like, option, reads
@@ -316,15 +317,6 @@ class HeadlessConfig(TrelmConfig):
         TrelmConfig, "auxiliary", "", "heads trained together with CdLM, in its rows alone"
     )
     orderings: str = like(TrelmConfig, "orderings", "identity,oracle")
-
-
-def names_in(text: str) -> list[str]:
-    """Names separated by commas.
-
-    >>> names_in("cdlm, mlm")
-    ['cdlm', 'mlm']
-    """
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 FIT = -1  # of `RunConfig.held_out`

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fairseq_xling.analysis.subject import Subject
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError, about
 from fairseq_xling.core.options import NoOptions
 from fairseq_xling.core.registry import Registry
@@ -90,7 +91,7 @@ def parse_measures(text: str) -> list[str]:
     >>> parse_measures("retrieval,bpw")
     ['retrieval', 'bpw']
     """
-    names = [name.strip() for name in text.split(",") if name.strip()]
+    names = names_in(text)
     if not names:
         raise UserError(
             f"`--measure` must name at least one of {', '.join(MEASURES)}, got {text!r}"

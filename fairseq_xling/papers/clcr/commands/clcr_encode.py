@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core import options as shared
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import check_files, sha256
 from fairseq_xling.core.named_files import CHECKPOINT, DATA, FILE, NEW_FOLDER
@@ -62,7 +63,7 @@ def run(options: Options) -> None:
     from fairseq_xling.papers.clcr.sequence_variants import encode, rows
     from fairseq_xling.papers.clcr.sequences import Sequences
 
-    names = [name.strip() for name in options.row.split(",") if name.strip()]
+    names = names_in(options.row)
     kinds = {name: rows[name] for name in names}
     if not names or len(kinds) < len(names):
         raise UserError(f"`--row` must name one row or several different ones, got {options.row!r}")

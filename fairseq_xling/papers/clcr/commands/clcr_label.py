@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core import options as shared
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import refuse_files_above, same_place, sha256, write_json
 from fairseq_xling.core.folders import META, begun_settings
@@ -52,7 +53,7 @@ def run(options: Options) -> None:
     from fairseq_xling.papers.clcr.trained import Clcr
     from fairseq_xling.reports.tables import text_table
 
-    splits = [split.strip() for split in options.splits.split(",") if split.strip()]
+    splits = names_in(options.splits)
     if not splits or len({*splits}) < len(splits):
         raise UserError(
             f"`--splits` must name one or several different ones, got {options.splits!r}"

@@ -9,6 +9,7 @@ Words with p(key-point) > delta are kept as key-points and compared with the pse
 import dataclasses
 from pathlib import Path
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option
 from fairseq_xling.papers.clcr.measures import BatchOptions, Labelled, LabelledOptions
@@ -70,7 +71,7 @@ def parse_deltas(text: str) -> list[float]:
     [0.2, 0.5]
     """
     found = []
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+    for piece in names_in(text):
         try:
             found.append(float(piece))
         except ValueError:

@@ -12,6 +12,7 @@ the source.
 import dataclasses
 from pathlib import Path
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.options import option
 from fairseq_xling.papers.clcr.measures import BatchOptions, Labelled, LabelledOptions
@@ -88,7 +89,7 @@ def parse_searches(text: str) -> list[tuple[str, int, str]]:
     [('beam', 1, ''), ('local', 0, ''), ('beam', 10, 'sign')]
     """
     found = []
-    for piece in filter(None, (piece.strip() for piece in text.split(","))):
+    for piece in names_in(text):
         name, colon, rest = piece.partition(":")
         width, _, weigh = rest.partition(":")
         if colon and not (width.isdecimal() and int(width)):

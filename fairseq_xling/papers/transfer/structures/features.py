@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import check_files, sha256
 from fairseq_xling.core.registry import Registry
@@ -70,7 +71,7 @@ def parse_features(text: str) -> tuple[str, ...]:
     >>> parse_features("word,pos")
     ('word', 'pos')
     """
-    names = tuple(filter(None, (name.strip() for name in text.split(","))))
+    names = tuple(names_in(text))
     for name in names:
         if name != WORD:
             features.check(name)

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from fairseq_xling.core.arguments import names_in
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import exclusive, read_json, same_place, sha256, write_json
 from fairseq_xling.core.folders import claim
@@ -254,7 +255,7 @@ def _rows(
     config: MatrixConfig, places: Mapping[str, object], dev: Mapping[str, object]
 ) -> dict[str, list[str]]:
     """The languages of each training set, by its name."""
-    names = [one.strip() for one in config.sources.split(",") if one.strip()] or list(places)
+    names = names_in(config.sources) or list(places)
     found: dict[str, list[str]] = {}
     for name in names:
         found[name] = [one.strip() for one in name.split("+")]
@@ -275,10 +276,7 @@ def _rows(
 def _jobs(
     config: MatrixConfig, rows: Mapping[str, Sequence[str]], digests: Mapping[str, str]
 ) -> list[Job]:
-    networks, ablated = (
-        [one.strip() for one in text.split(",") if one.strip()]
-        for text in (config.networks, config.ablate)
-    )
+    networks, ablated = (names_in(text) for text in (config.networks, config.ablate))
     read = (config.format, config.segment, config.trees, config.pool, sorted(digests.items()))
     found = []
     for number, network in enumerate(networks or [""]):
