@@ -24,7 +24,8 @@ Small models, trained on two cores: the first claim of each paper, with means ov
 found better (for) and worse (against), and the difference with its 95 % interval. *Kept*: it is
 significant in the paper's direction; *not kept*: in the other; *undecided*: in neither."""
 LEAD_OF_SUMMARY = """\
-How many of the papers' claims our runs confirm (`make docs` builds a page that lists them all):"""
+How many of the papers' claims our runs confirm, by Holm's correction over the central claims of a
+paper (`make docs` builds a page that lists them all):"""
 TITLES = {
     "emerging": "Emerging Cross-lingual Structure",
     "trelm": "TreLM",
@@ -44,8 +45,9 @@ confirm it. Our models are a thousand times smaller and are mostly trained on a 
 corpus, so only rankings can be compared, not absolute numbers.
 
 - Verdicts are computed when this page is built, from the results of committed runs. The test is a
-  paired t-test over at least three seeds, on the mean over the claim's measures, with Holm's
-  correction over the claims of a paper.
+  paired t-test over at least three seeds, on the mean over the claim's measures.
+- Holm's correction is over the central claims of a paper, whether or not a run tests them. Other
+  claims are *exploratory*: their p is not corrected.
 - *Kept* means a significant difference in the paper's direction, *not kept* one in the opposite
   direction, and *undecided* that the difference is not significant.
 - If the paper claims that two settings are alike, a margin is stated. *Equal within the margin*
@@ -79,13 +81,13 @@ def claims_pages(found: dict[str, list[Verdict]] | None = None) -> dict[str, str
 
 
 def summary(found: dict[str, list[Verdict]]) -> str:
-    """How many central claims of each paper have which verdict, and all claims in brackets."""
-    header = ["Central claims (all)", *STATES]
+    """How many central claims have which verdict, and in brackets how many exploratory ones."""
+    header = ["Central claims (exploratory)", *STATES]
     lines = [header, ["---", *["--:"] * len(STATES)]]
     for name, judged in found.items():
         central = counts(verdict for verdict in judged if verdict.claim.central)
-        every = counts(judged)
-        lines.append([TITLES[name], *(f"{central[s]} ({every[s]})" for s in STATES)])
+        other = counts(verdict for verdict in judged if not verdict.claim.central)
+        lines.append([TITLES[name], *(f"{central[s]} ({other[s]})" for s in STATES)])
     return _table(lines)
 
 

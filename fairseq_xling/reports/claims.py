@@ -4,7 +4,9 @@ A claim is a line of `papers/PAPER/claims.tsv`. Where a run tests it, the line n
 rows that it compares and the measures; where none does, it says why. A verdict is a paired t-test
 over seeds, of the mean over the claim's measures if it has several. A claim that rows are alike has
 a margin and is tested both ways: for a difference within it (two one-sided tests) and for one
-outside, each at half of the level. Holm's correction is over the claims of a paper.
+outside, each at half of the level. Holm's correction is over the central claims of a paper, a
+family that is fixed before any run: those that no run tests count, too. Other claims are
+exploratory, and have their own p.
 """
 
 import csv
@@ -100,7 +102,8 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """On a ``claim``: one of `STATES`, by the difference ``decides``; ``p`` is corrected.
+    """On a ``claim``: one of `STATES`, by the difference ``decides``; ``p`` is corrected if it is
+    central.
 
     ``shown`` are the differences by each measure.
     """
@@ -217,14 +220,16 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
                 found[claim.code] = _differences(claim, frames(claim.frame))
             except UserError as error:
                 raise UserError(f"{claim.code}: {error}") from None
-    corrected = _holm({code: decides.p for code, (decides, _) in found.items()})
+    family = [claim.code for claim in claims if claim.central]
+    p_of = {code: decides.p for code, (decides, _) in found.items()}
+    p_of |= _holm({code: p_of[code] for code in family if code in found}, len(family))
     verdicts = []
     for claim in claims:
         if claim.code not in found:
             verdicts.append(Verdict(claim, NOT_RUN))
             continue
         decides, shown = found[claim.code]
-        p = corrected[claim.code]
+        p = p_of[claim.code]
         verdicts.append(Verdict(claim, _state(claim, decides, p), decides, tuple(shown), p))
     return verdicts
 
@@ -360,15 +365,17 @@ def _check_budgets(frame: Sequence[Row], claim: Claim) -> None:
             )
 
 
-def _holm(p: Mapping[str, float]) -> dict[str, float]:
-    """Probabilities corrected by Holm's method.
+def _holm(p: Mapping[str, float], size: int) -> dict[str, float]:
+    """Probabilities corrected by Holm's method in a family of ``size``, of which some are known.
 
-    >>> _holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    >>> _holm({"a": 0.01, "b": 0.04, "c": 0.03}, 3)
     {'a': 0.03, 'c': 0.06, 'b': 0.06}
+    >>> _holm({"a": 0.01}, 3)
+    {'a': 0.03}
     """
     found, least = {}, 0.0
     for rank, code in enumerate(sorted(p, key=p.__getitem__)):
-        least = max(least, min(1.0, (len(p) - rank) * p[code]))
+        least = max(least, min(1.0, (size - rank) * p[code]))
         found[code] = least
     return found
 
@@ -411,5 +418,9 @@ def table(verdicts: Iterable[Verdict]) -> Iterator[list[str]]:
             ours = "; ".join(map(in_words, [*every, *verdict.shown]))
             ours += f" ({len(decides.gaps)} seeds)"
             state += f", p {shown_p(verdict.p)}"
+            if claim.central:
+                state += f" (uncorrected {shown_p(decides.p)})"
+            else:
+                state += ", exploratory"
         text = f"**{claim.text}**" if claim.central else claim.text
         yield [claim.place, text, claim.reported, ours, state, claim.note]

@@ -20,7 +20,9 @@ from fairseq_xling.reports.claims import (
     judge,
     paired,
     read_claims,
+    table,
 )
+from fairseq_xling.reports.paired import shown_p
 from fairseq_xling.reports.record import Record, write_record
 
 CLAIM = Claim(
@@ -131,12 +133,20 @@ def test_rows_may_be_differences_and_means_over_other_columns(tmp_path):
     assert verdict.decides.gaps == (0.0, 0.0, 0.0)
 
 
-def test_the_more_claims_a_paper_has_the_smaller_a_probability_must_be(tmp_path):
+def test_central_claims_are_a_family_whether_or_not_they_are_run(tmp_path):
     write(tmp_path, {MAP: [3.0, 4.1, 5.3], NONE: [1.0, 2.0, 3.0]})
-    (alone,) = judge([CLAIM], tmp_path)
-    many = judge([changed(code=f"X-{n}") for n in range(30)], tmp_path)
+    (alone,) = judge([changed(central=True)], tmp_path)
+    many = judge([changed(code=f"X-{n}", central=True) for n in range(30)], tmp_path)
     assert alone.state == KEPT and {verdict.state for verdict in many} == {UNDECIDED}
-    assert many[0].p == pytest.approx(30 * alone.p)
+    empty = {"frame": "", "ours": "", "theirs": "", "measures": (), "note": "no run"}
+    idle = [changed(code=f"Y-{n}", central=True, **empty) for n in range(30)]
+    other = changed(code="Z", central=False)
+    first, *_, exploratory = judge([changed(central=True), *idle, other], tmp_path)
+    assert many[0].p == pytest.approx(30 * alone.decides.p)
+    assert first.p == pytest.approx(31 * alone.decides.p) and first.state == UNDECIDED
+    assert exploratory.p == alone.decides.p and exploratory.state == KEPT
+    (row,) = table([exploratory])
+    assert row[4] == f"kept, p {shown_p(exploratory.p)}, exploratory"
 
 
 @pytest.mark.parametrize(
