@@ -340,7 +340,7 @@ def decoded_line(path: str | Path, number: int, line: bytes) -> str:
 
 
 def decoded(path: str | Path, data: bytes, kind: str) -> str:
-    """The text of a file, likewise."""
+    """The text of a file of at most the bytes of the bound ``kind``."""
     if len(data) > bound(kind):
         raise exceeds(kind, len(data), path)
     try:

@@ -184,8 +184,6 @@ def drawn(text: str) -> int:
 
 
 VARIABLE = "FAIRSEQ_XLING_BOUNDS"
-
-
 _ALWAYS_UNPACKED = 64 << 20  # bytes, of the smallest file, too
 
 

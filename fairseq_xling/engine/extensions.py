@@ -141,7 +141,8 @@ def _load_folder(folder: str, naming: str) -> None:
         raise UserError(f"{said}: must have an `__init__.py`, which registers what is in it")
     if "." in name:
         raise UserError(f"{said}: its name is that of a module and must not have a dot")
-    if file.read_bytes() == Path(USER_DIR, "__init__.py").read_bytes():
+    alone = all(one.name in ("__init__.py", "__pycache__") for one in place.iterdir())
+    if alone and file.read_bytes() == Path(USER_DIR, "__init__.py").read_bytes():
         return  # ours, which adds nothing to our command; its imports take four seconds
     modules = (sys.modules.get(other) for other in (name, *_loaded))
     paths = [path for one in modules for path in getattr(one, "__path__", None) or ()]

@@ -283,8 +283,11 @@ def _write_links(
     choose: Callable[[Links, Links], Links],
 ) -> dict[str, int]:
     total = 0
-    both = open_binary(paths[0]), open_binary(paths[1])
-    with both[0] as forward, both[1] as reverse, atomic_write(output) as file:
+    with (
+        open_binary(paths[0]) as forward,
+        open_binary(paths[1]) as reverse,
+        atomic_write(output) as file,
+    ):
         for start in range(0, len(sizes[0]), _ROWS):
             here = [side[start : start + _ROWS] for side in sizes]
             found = [

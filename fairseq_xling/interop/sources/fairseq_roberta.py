@@ -8,7 +8,8 @@ import torch
 
 from fairseq_xling.checkpoints import settings_of
 from fairseq_xling.core.errors import UserError, shown
-from fairseq_xling.core.files import plain_lines, read_json
+from fairseq_xling.core.files import read_json
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.interop.sources import checkpoint_families
 from fairseq_xling.interop.sources.folder import Settings
 from fairseq_xling.interop.sources.model import SourceModel
@@ -158,7 +159,7 @@ def _todays_names(weights: dict[str, Any]) -> dict[str, Any]:
 def _symbols(file: Path, size: int, path: Path) -> tuple[list[str], tuple[int, ...], int]:
     """The symbols by id, their counts, and the id of the mask, which the task adds at the end."""
     counts = dict.fromkeys(("<s>", "<pad>", "</s>", "<unk>"), 0)
-    for number, line in enumerate(plain_lines(file), start=1):
+    for number, line in enumerate(read_lines(file), start=1):
         symbol, _, count = line.removesuffix(" #fairseq:overwrite").rpartition(" ")
         if not (symbol and count.isascii() and count.isdecimal() and len(count) < 20):
             raise UserError(f"{file}:{number}: must be a symbol and its count, got {line!r}")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fairseq_xling.core.errors import UserError, about, shown, well_formed
-from fairseq_xling.core.files import plain_lines, read_json
+from fairseq_xling.core.files import read_json
 from fairseq_xling.core.ranges import check_bound
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.data.folder import SPECIAL_SYMBOLS
 from fairseq_xling.text.pieces import WORD_MARK, open_model
 
@@ -291,7 +292,7 @@ def _declared(folder: Path) -> dict[str, str]:
 
 # The first that exists is used.
 _READERS: dict[str, Callable[[Path], tuple[Ids, Spelling]]] = {
-    "vocab.txt": lambda file: (_numbered(plain_lines(file)), wordpiece),
+    "vocab.txt": lambda file: (_numbered(read_lines(file)), wordpiece),
     "vocab.json": _vocab_json,
     "tokenizer.json": _tokenizer_json,
     "sentencepiece.bpe.model": _sentencepiece,

@@ -28,4 +28,6 @@ class ExportFormat(Protocol):
         """
 
 
-FORMATS: Registry[type[ExportFormat]] = Registry("`--format`", __name__)
+FORMATS: Registry[type[ExportFormat]] = Registry(
+    "`--format`", __name__, needs=("help", "options", "write")
+)

@@ -1,5 +1,6 @@
 """Folders and packages of a user's own, as `fairseq-xling` and Python import them."""
 
+import shutil
 import sys
 
 import pytest
@@ -242,3 +243,12 @@ def test_a_folder_that_only_registers_this_package_is_not_imported(tmp_path):
     place.symlink_to(fairseq_xling.USER_DIR)
     load_plugins(place)
     assert "xling_own_link" not in sys.modules and extensions._loaded == []
+
+
+def test_a_copy_of_this_packages_folder_with_a_verb_is_imported(tmp_path):
+    place = tmp_path / "xling_own_copy"
+    shutil.copytree(fairseq_xling.USER_DIR, place)
+    (place / "verbs").mkdir()
+    (place / "verbs" / "hello.py").write_text(VERB)
+    load_plugins(place)
+    assert extensions.verb_packages() == ["xling_own_copy.verbs"]
