@@ -1,5 +1,6 @@
 """Whatever file a vocabulary is in, its symbols come out in the project's own spelling."""
 
+import gzip
 import io
 import json
 import re
@@ -221,3 +222,17 @@ def test_two_vocabularies_in_a_folder_must_be_one(change, message, tmp_path):
     with pytest.raises(UserError) as error:
         read_vocabulary(tmp_path, 30, BERT)
     assert message in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("[PAD]\n".encode("utf-16"), "is UTF-16, not UTF-8"),
+        (gzip.compress(b"[PAD]\n"), "is packed by gzip"),
+    ],
+    ids=["UTF-16", "gzip"],
+)
+def test_a_published_list_of_words_that_is_no_plain_text_is_refused(data, said, tmp_path):
+    (tmp_path / "vocab.txt").write_bytes(data)
+    with pytest.raises(UserError, match=said):
+        read_vocabulary(tmp_path, 20, BERT)
