@@ -315,7 +315,7 @@ def _parts(path: str) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Any]
             if name.startswith("encoder.")
         }
         identity = read_identity(state["model"])
-        if not identity or not {"separate", "encoder_layers"} <= set(config):
+        if not identity or not {"separate", "encoder_layers", "encoder_embed_dim"} <= {*config}:
             raise KeyError("encoder")
     except (KeyError, TypeError, ValueError):
         raise UserError(f"`--encoder` {path}: contains no encoder of this project") from None

@@ -35,8 +35,8 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_configured_run(parser: argparse.ArgumentParser, config: type, name: str) -> None:
-    """The options ``config`` of a run, whose folder below ``runs/NAME`` may be named by its
-    configuration file."""
+    """The options ``config`` of a run, whose folder is by default in ``runs/``: ``name``, and in it
+    the name of its configuration file."""
     parser.add_argument("config", nargs="?", metavar=Input("CONFIG"), help="YAML file of options")
     parser.add_argument(
         "--output",

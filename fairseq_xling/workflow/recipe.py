@@ -111,8 +111,9 @@ class Run:
             outputs = [self.folder / _filled(one, marks) for one in (to, *also)]
             marks["{out}"] = outputs[0]
             marks |= {f"{{out{n}}}": path for n, path in enumerate(outputs[1:], start=1)}
+            own = f"{self.folder}/"  # which may itself look like a mark
             commands = [
-                [_filled(word, marks) for word in words(*part)]
+                [own.join(_filled(p, marks) for p in word.split(own)) for word in words(*part)]
                 for then, part in itertools.groupby(given, lambda one: one is THEN)
                 if not then
             ]

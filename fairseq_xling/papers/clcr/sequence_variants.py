@@ -36,6 +36,7 @@ from fairseq_xling.core.files import read_json
 from fairseq_xling.core.folders import META, is_finished
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import provenance
+from fairseq_xling.core.ranges import SHARE
 from fairseq_xling.core.registry import Registry, unknown_name
 from fairseq_xling.core.texts import read_sentences
 from fairseq_xling.models.ordering import head_key, order_heads, reordered_side
@@ -116,7 +117,9 @@ class ExtractedRow(RowMethod):
         super().__init__(model, side, options)
         module = model.model.require("extract", model.checkpoint)
         self.module, self.extractor = module, module.sides[side]
-        self.delta = module.delta if options.delta is None else options.delta
+        self.delta = SHARE.check(
+            "--delta", module.delta if options.delta is None else options.delta
+        )
 
     def __call__(self, batch: Batch, space: Tensor) -> Chosen:
         read = self.module.read(self.side, space, batch.sources[0])

@@ -290,13 +290,13 @@ class Migration:
     ) -> Path:
         """A training, which resumes where it was stopped; returns its checkpoint.
 
-                Args:
-                    phase: of the step's name; title: the same in tables, if it is another.
-                        options: of the model, its objectives and their text.
-        : whether the data folder has validation text for the objectives.
-                    data: folder to train on, if not the migration's.
-                    start: checkpoint to start from, if not from scratch.
-                    checkpoint: ``last`` or ``best`` (default: by the settings).
+        Args:
+            phase: of the step's name; title: the same in tables, if it is another.
+            options: of the model, its objectives and their text.
+            validate: whether the data folder has validation text for the objectives.
+            data: folder to train on, if not the migration's.
+            start: checkpoint to start from, if not from scratch.
+            checkpoint: ``last`` or ``best`` (default: by the settings).
         """
         config, every = self.config, min(self.config.every, stage.steps)
         folder = self.run(

@@ -60,6 +60,14 @@ def test_rows_share_what_is_equal_and_label_what_is_not(run):
     assert changed.name == "data-two"
 
 
+def test_a_folder_may_have_the_name_of_a_mark(tmp_path):
+    run = Run(tmp_path / "{name}" / "{x}", None)
+    first = run("a", "cp text {out}", to="a.txt")
+    second = run("b", "cp", [first, "{out}"], to="b.txt")
+    assert run.steps["b"].commands == [["cp", str(first), str(second)]]
+    assert [step.name for step in run.needed([second])] == ["a", "b"]
+
+
 def test_only_what_something_is_built_on_is_needed(run):
     text = run("text", "cp a {out}", to="text.txt")
     data = run("data", "cp", [text, "{out}"], to="data.txt")

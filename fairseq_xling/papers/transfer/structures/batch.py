@@ -161,7 +161,8 @@ class Examples:
         # All sentences one after another; heads and spans count from 0 in their own.
         firsts = np.cumsum([0, *(len(one.table) for one in words)])
         parts = zip(firsts, words, strict=False)
-        self._table = torch.from_numpy(np.concatenate([one.table for one in words]))
+        found = [one.table for one in words]
+        self._table = torch.from_numpy(found[0] if len(found) == 1 else np.concatenate(found))
         self._words = np.concatenate([first + rows for first, one in parts for rows in one.rows])
         self._rows = np.concatenate([tables.rows(one) for one in sentences], 1)
         heads = [one.heads or (0,) * len(one.words) for one in sentences]

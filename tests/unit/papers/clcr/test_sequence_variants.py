@@ -139,3 +139,11 @@ def test_what_a_row_needs_is_asked_for_at_once(model, name, side, options, messa
 def test_a_language_of_another_pair_is_refused(model):
     with pytest.raises(UserError, match="is of en and de, not of 'fr'"):
         model.side("fr")
+
+
+@pytest.mark.parametrize("delta", [7.0, -1.0, float("nan")])
+def test_a_delta_of_a_checkpoint_that_is_no_share_is_refused(delta):
+    model = toy()
+    model.parts["extract"].delta = delta
+    with pytest.raises(UserError, match=rf"`--delta` must .*, got {delta}"):
+        sequences(model, "T+E", 0, [toy_pairs(COUNT)[0]])
