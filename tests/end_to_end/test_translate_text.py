@@ -214,7 +214,7 @@ MISTAKES = [
     (("--nbest", "9"), "`--nbest` must be at most 2"),
     (("--shortlist", "text"), "text: not a safetensors file, or damaged"),
     (("--input", "latin"), "latin:2: not UTF-8"),
-    (("--data", "text"), "text: no such folder (no meta.json)"),
+    (("--data", "text"), "text: is a file; name the folder that `fairseq-xling prepare` makes"),
 ]
 
 

@@ -251,7 +251,10 @@ def test_a_language_that_an_encoder_does_not_read_is_refused(words_folder):
 def test_layers_that_an_encoder_has_not_are_refused(config, words_folder, option, name, deepest):
     state = {
         "cfg": {
-            "model": {"_name": "separable_transformer", "separate": "", "encoder_layers": 2},
+            "model": {
+                **{"_name": "separable_transformer", "separate": ""},
+                **{"encoder_layers": 2, "encoder_embed_dim": 8},
+            },
             "task": {"_name": "bilingual_mlm"},
         },
         "model": {
