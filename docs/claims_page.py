@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fairseq_xling.core.files import atomic_write
 from fairseq_xling.reports.claims import (
+    LOWER,
     STATES,
     Verdict,
     counts,
@@ -105,11 +106,12 @@ def figures(found: dict[str, list[Verdict]]) -> str:
     for name, judged in found.items():
         first = next(verdict for verdict in judged if verdict.claim.central)
         ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{first.state}*"
+        lower = ", lower is better" if first.claim.direction == LOWER else ""
         for one in [one for one in first.shown if one.measure in first.claim.measures]:
             digits = digits_of(one)
             difference = f"{one.mean:+.{digits}f} [{one.low:+.{digits}f}, {one.high:+.{digits}f}]"
             both = [f"{value:.{digits}f}" for value in (one.better, one.worse)]
-            lines.append([ends[0], one.measure, *both, difference, ends[1]])
+            lines.append([ends[0], one.measure + lower, *both, difference, ends[1]])
             ends = "", ""  # said once
         if any(ends):
             lines.append([ends[0], *[""] * 4, ends[1]])
