@@ -11,8 +11,8 @@ from fairseq_xling.reports.claims import (
     LOWER,
     STATES,
     Verdict,
+    cells_of,
     counts,
-    digits_of,
     every_paper,
     judge,
     table,
@@ -108,10 +108,7 @@ def figures(found: dict[str, list[Verdict]]) -> str:
         ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{first.state}*"
         lower = ", lower is better" if first.claim.direction == LOWER else ""
         for one in [one for one in first.shown if one.measure in first.claim.measures]:
-            digits = digits_of(one)
-            difference = f"{one.mean:+.{digits}f} [{one.low:+.{digits}f}, {one.high:+.{digits}f}]"
-            both = [f"{value:.{digits}f}" for value in (one.better, one.worse)]
-            lines.append([ends[0], one.measure + lower, *both, difference, ends[1]])
+            lines.append([ends[0], one.measure + lower, *cells_of(one), ends[1]])
             ends = "", ""  # said once
         if any(ends):
             lines.append([ends[0], *[""] * 4, ends[1]])

@@ -58,13 +58,13 @@ class LanguageMean:
         Raises:
             UserError: if no token was counted.
         """
-        if self._sums is None or not self.count:
-            raise UserError("the mean of a language needs at least 1 token, got 0")
-        return self._sums / self.count
+        sums, count = self.state()
+        return sums / count
 
     def state(self) -> tuple[Tensor, int]:
-        """Sums (L+1, D) in double precision and the count, for `load`; after the first batch."""
-        assert self._sums is not None
+        """Sums (L+1, D) in double precision and the count, for `load`; errors as `value`."""
+        if self._sums is None or not self.count:
+            raise UserError("the mean of a language needs at least 1 token, got 0")
         return self._sums, self.count
 
     def load(self, sums: Tensor, count: int) -> None:

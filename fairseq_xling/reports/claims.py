@@ -389,17 +389,18 @@ def in_words(difference: Difference) -> str:
     >>> in_words(paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], "LAS", "%"))
     'LAS 4.0 / 2.0: +2.0 [-0.5, +4.5]'
     """
-    d, digits = difference, digits_of(difference)
-    shown = " / ".join(f"{value:.{digits}f}" for value in (d.better, d.worse))
+    better, worse, found = cells_of(difference)
+    margin = f", margin {difference.margin:g}" if difference.margin is not None else ""
+    return f"{difference.measure} {better} / {worse}: {found}{margin}"
+
+
+def cells_of(difference: Difference) -> tuple[str, str, str]:
+    """The better and the worse figure, and the difference with its interval."""
+    d = difference
+    large = max(abs(d.better), abs(d.worse)) >= 10
+    digits = 1 if large or d.unit == "%" else 3
     ends = f"[{d.low:+.{digits}f}, {d.high:+.{digits}f}]"
-    margin = f", margin {d.margin:g}" if d.margin is not None else ""
-    return f"{d.measure} {shown}: {d.mean:+.{digits}f} {ends}{margin}"
-
-
-def digits_of(difference: Difference) -> int:
-    """How many digits after the point its figures are shown with."""
-    large = max(abs(difference.better), abs(difference.worse)) >= 10
-    return 1 if large or difference.unit == "%" else 3
+    return f"{d.better:.{digits}f}", f"{d.worse:.{digits}f}", f"{d.mean:+.{digits}f} {ends}"
 
 
 def counts(verdicts: Iterable[Verdict]) -> dict[str, int]:
