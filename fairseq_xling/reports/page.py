@@ -89,7 +89,7 @@ class Part:
             return own
         source = self.section.source or record.source
         kind, seeds = self.section.chart.kind, _seeds(record, self.section)
-        said = [sentence(f"After {source}") if source else "", seeds_in_words(seeds, kind)]
+        said = [sentence(f"From {source}") if source else "", seeds_in_words(seeds, kind)]
         return [*filter(None, [" ".join(filter(None, said))]), *own, _made_by(record)]
 
 

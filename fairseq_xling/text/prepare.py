@@ -5,10 +5,13 @@ it stopped and produces the same bytes. ``meta.json`` is written last and marks 
 complete.
 """
 
+import functools
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -17,12 +20,13 @@ import fairseq_xling
 from fairseq_xling.core.errors import UserError
 from fairseq_xling.core.files import read_json, sha256, write_json
 from fairseq_xling.core.progress import progress
+from fairseq_xling.core.texts import read_lines
 from fairseq_xling.data.folder import SPECIALS, read_dictionary
 from fairseq_xling.data.meta import FORMAT, describe_files, in_order, split_order
 from fairseq_xling.text import state
 from fairseq_xling.text.aligners import Aligner, aligners
 from fairseq_xling.text.alignment import PairAligner
-from fairseq_xling.text.anchors import collect_anchors, write_anchors
+from fairseq_xling.text.anchors import collect_anchors, read_entries, write_anchors
 from fairseq_xling.text.binarize import PairEncoder, binarize_mono, binarize_parallel
 from fairseq_xling.text.encoder import TextEncoder
 from fairseq_xling.text.held_out import described, hold_out
@@ -36,6 +40,8 @@ from fairseq_xling.text.vocabulary import learn_vocabulary
 from fairseq_xling.text.vocabulary_types import vocabulary_types
 
 _MARKED = 0.1  # share of the words of tokenised text that abbreviations stay far below
+_LOOKED_AT = 2000  # lines of a text whose words are compared with those of another
+_SAME = 0.2  # share of a text's words that other text of its language has at least
 
 
 def prepare(
@@ -344,6 +350,34 @@ def _untokenised(out: Path, meta: dict[str, Any]) -> Iterator[str]:
                 f"  note: {len(marked):,} of {len(words):,} words of {name} end in a punctuation "
                 f"mark, such as {min(marked)}; `--segment LANG=space` cuts marks off"
             )
+
+
+def swapped_sides(sources: Sources) -> Iterator[str]:
+    """Notes on parallel text whose words are in dictionaries and other text of the other side's
+    language rather than of their own: one of them is given the wrong way round."""
+    words_of = functools.cache(
+        lambda file: Counter(" ".join(islice(read_lines(file), _LOOKED_AT)).split())
+    )
+    entries = {pair: read_entries(file) for pair, file in sources.dictionaries.items()}
+    for (split, pair), sides in sources.parallel.items():
+        known = []
+        for lang in pair:
+            words = {e[p.index(lang)] for p, found in entries.items() if lang in p for e in found}
+            others = [file for file in sources.text_of(lang) if file not in sides]
+            known.append(words.union(*map(words_of, others)))
+        shares = [[_share(words_of(side), words) for words in known] for side in sides]
+        straight, crossed = shares[0][0] + shares[1][1], shares[0][1] + shares[1][0]
+        if crossed > max(2 * straight, 2 * _SAME):
+            yield (
+                f"`--parallel` {split}.{'-'.join(pair)}: by other text or dictionaries {sides[0]} "
+                f"has the words of {pair[1]}, and {sides[1]} those of {pair[0]}; are the files or "
+                "the languages the wrong way round?"
+            )
+
+
+def _share(counts: Counter[str], words: Collection[str]) -> float:
+    """The share of words as counted that are among ``words``."""
+    return sum(counts[word] for word in counts.keys() & words) / max(counts.total(), 1)
 
 
 def _unknown(unknown: int, tokens: int) -> str:

@@ -255,7 +255,7 @@ def run(args: argparse.Namespace) -> None:
     from fairseq_xling.core.languages import parse_languages
     from fairseq_xling.data.folder import WITHOUT_VALID
     from fairseq_xling.text.options import PrepareOptions, parse_segmentation
-    from fairseq_xling.text.prepare import prepare, summary
+    from fairseq_xling.text.prepare import prepare, summary, swapped_sides
     from fairseq_xling.text.sources import parse_sources
     from fairseq_xling.text.vocabularies import modes
     from fairseq_xling.workflow.launcher import launch_of
@@ -285,6 +285,8 @@ def run(args: argparse.Namespace) -> None:
             raise UserError(f"`--{name.replace('_', '-')}` needs `--shards`")
     meta = prepare(given.out, sources, options, given.workers, given.overwrite)
     print(summary(given.out, meta))
+    for line in swapped_sides(sources):
+        print(f"fairseq-xling: warning: {line}", file=sys.stderr)
     if not any(split.startswith("valid") for split in (*meta["mono"], *meta["parallel"])):
         line = f"{given.out}: has no text to validate on; {WITHOUT_VALID}"
         print(f"fairseq-xling: warning: {line}", file=sys.stderr)

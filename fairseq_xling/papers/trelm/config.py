@@ -319,17 +319,18 @@ class HeadlessConfig(TrelmConfig):
     orderings: str = like(TrelmConfig, "orderings", "identity,oracle")
 
 
-FIT = -1  # of `RunConfig.held_out`
+FIT = -1  # of numbers of `RunConfig` that follow from the text
 
 
 @dataclasses.dataclass(frozen=True)
 class RunConfig(TrelmConfig):
     """The settings of `trelm run`, of which some follow from the text where they are not set."""
 
-    held_out: int = like(
-        *(TrelmConfig, "held_out", FIT),
-        help="sentences of each training text that are held out for valid, and as many for test, "
+    held_out: int = option(
+        FIT,
+        "sentences of each training text that are held out for valid, and as many for test, "
         "as for prepare; -1 is a twentieth, at most 500, where no text for valid is named",
+        least=FIT,
     )
     embeddings: str = like(
         *(TrelmConfig, "embeddings", ""),
@@ -341,6 +342,24 @@ class RunConfig(TrelmConfig):
         *(TrelmConfig, "mapping", ""),
         help="how vectors are mapped onto the source's embeddings: a method of `fairseq-xling "
         "map`, or none; by default none for linked or random embeddings, else adversarial",
+    )
+    commonality_steps: int = option(
+        FIT,
+        "steps of commonality training; 0 skips it; -1 is 20 passes over the smallest "
+        "monolingual text, from twice --warmup to 2000",
+        least=FIT,
+    )
+    transfer_steps: int = option(
+        FIT,
+        "steps of each direction; 0 skips them; -1 is 20 passes over the smallest "
+        "parallel text, from twice --warmup to 4000",
+        least=FIT,
+    )
+    language_steps: int = option(
+        FIT,
+        "steps of target language training; 0 skips it; -1 is 20 passes over the "
+        "smallest monolingual text, from twice --warmup to 4000",
+        least=FIT,
     )
 
 

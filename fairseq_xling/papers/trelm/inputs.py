@@ -45,6 +45,9 @@ _UNLINKED = (
     "some 100,000 sentences"
 )
 _MOST_HELD = 500  # sentences of each text, for each of valid and test
+_PASSES = 20  # of a phase, unless its text is so large that fewer make the steps of the paper
+_WORDS = 30  # of a sentence, where batches have a number of tokens
+_MOST = 1_000_000  # sentences that are counted
 
 
 def read_config(
@@ -81,9 +84,14 @@ def read_run(args: argparse.Namespace) -> tuple[TrelmConfig, str]:
     config = _loaded(args, RunConfig)
     _check_source(config)
     chosen: dict[str, tuple[Any, str]] = {}  # values by name, and why
-    pairs, held = _text_of(config)
+    pairs, held, sentences = _text_of(config)
     if config.held_out == FIT:
         chosen["held_out"] = held, "a twentieth of the smallest text, at most 500"
+    for phase in STAGES:
+        name = f"{phase}_steps"
+        if getattr(config, name) == FIT:
+            most = TrelmConfig.__dataclass_fields__[name].default
+            chosen[name] = _steps(config, sentences.get(phase), most)
     embeddings, why = config.embeddings, ""
     if not embeddings:
         embeddings = "skip-gram"
@@ -105,31 +113,45 @@ def read_run(args: argparse.Namespace) -> tuple[TrelmConfig, str]:
     return _complete(dataclasses.replace(config, **values), translates=True), line
 
 
-def _text_of(config: TrelmConfig) -> tuple[bool, int]:
-    """Whether each target has parallel training text, and how much is to be held out."""
+def _steps(config: TrelmConfig, sentences: int | None, most: int) -> tuple[int, str]:
+    """How long to train on a number of sentences, and why if it is not ``most``."""
+    if sentences is None:
+        return most, ""
+    batch = (config.batch_size or config.max_tokens // _WORDS or 1) * config.update_freq
+    steps, least = _PASSES * sentences // batch, 2 * config.warmup
+    if steps >= most or least >= most:
+        return most, ""
+    return (least, "twice --warmup") if steps < least else (steps, f"{_PASSES} passes over text")
+
+
+def _text_of(config: TrelmConfig) -> tuple[bool, int, dict[str, int]]:
+    """Whether each target has parallel training text, how much is to be held out, and by phase the
+    sentences of the smallest text that it trains on, as far as they are known."""
     source = config.source_lang
     if config.data:
         splits = DataFolder(config.data).meta.get("parallel", {}).get("train", {})
         pairs = [set(name.split("-")) for name in splits]
-        return all({source, target} in pairs for target in config.targets), 0
+        return all({source, target} in pairs for target in config.targets), 0, {}
     if config.text and not Path(config.text).is_dir():
         raise UserError(
             f"`--text` must be a folder of text, got {config.text}; name files by `--mono "
             "LANG=FILE` and `--parallel A-B=FILE,FILE`"
         )
     if not (config.text or config.mono or config.parallel):
-        return False, 0
+        return False, 0, {}
     languages = [source, *config.targets]
     given = (config.mono, config.parallel, config.alignment)
     sources = parse_sources(languages, *given, folder=config.text or None)
     pairs = [set(pair) for split, pair in sources.parallel if split == "train"]
     linked = all({source, target} in pairs for target in config.targets)
+    mono = [f for (split, _), files in sources.mono.items() if split == "train" for f in files]
+    parallel = [sides[0] for (split, _), sides in sources.parallel.items() if split == "train"]
+    counts = {file: sum(1 for _ in islice(read_lines(file), _MOST)) for file in [*mono, *parallel]}
+    by_phase = dict.fromkeys(STAGES, mono or parallel) | {"transfer": parallel}
+    sentences = {phase: min(map(counts.get, files)) for phase, files in by_phase.items() if files}
     if any(split == "valid" for split, _ in [*sources.mono, *sources.parallel]):
-        return linked, 0
-    texts = [f for (split, _), files in sources.mono.items() if split == "train" for f in files]
-    texts += [sides[0] for (split, _), sides in sources.parallel.items() if split == "train"]
-    counts = [sum(1 for _ in islice(read_lines(file), 20 * _MOST_HELD)) for file in texts]
-    return linked, min(_MOST_HELD, min(counts, default=0) // 20)
+        return linked, 0, sentences
+    return linked, min(_MOST_HELD, min(counts.values(), default=0) // 20), sentences
 
 
 def _check_source(config: TrelmConfig) -> None:

@@ -102,6 +102,12 @@ def model_rows(
     states, and `eval` in ``training`` of that after ``every`` steps, after twice as many, and so
     on; and the ``curves`` of its log, by tag."""
     of = {"row": NAMES[name]}
+
+    def times_chance(row: Row, what: str) -> Iterator[Row]:
+        if name == "default":
+            times = row["value"] / row["chance"]
+            yield {**row, "row": _TIMES, "kind": "times", "what": what, "value": times}
+
     for row in chosen:
         if row["measure"] == NEIGHBOUR:
             if name == "default":
@@ -111,9 +117,7 @@ def model_rows(
                 yield {**row, **of, "kind": "near", "cosine": row["value"], **near}
         elif row.get("best") and (what := _WHAT.get((row["task"], row["measure"]))):
             yield {**row, **of, "kind": "eval", "what": what}
-            if name == "default":
-                times = row["value"] / row["chance"]
-                yield {**row, "row": _TIMES, "kind": "times", "what": what, "value": times}
+            yield from times_chance(row, what)
             if what == SENTENCES:
                 counts = {"best layer for sentences": row["layer"], **counts}
         else:
@@ -121,6 +125,7 @@ def model_rows(
     last = max(row["layer"] for row in mapped)
     for row in select(mapped, {"layer": last, "measure": MEAN}):
         yield {**row, **of, "kind": "eval", "what": MAPPED}
+        yield from times_chance(row, MAPPED)
     for what, count in counts.items():
         yield {**of, "kind": "model", "what": what, "measure": what, "value": count}
     for number, checkpoint in enumerate(distinct(training, "row"), start=1):

@@ -61,7 +61,7 @@ def test_a_run_leaves_its_page_tables_figures_and_numbers(tmp_path):
     assert table[:4:3] == ["| setting | LAS | Δ LAS |", "| b | 1.8 ± 0.4 | +1.0 |"]
     page = (tmp_path / "report.html").read_text()
     assert "Toys &lt;b&gt;" in page and "used: 1,200" in page and page.count("<svg") == 1
-    assert "After Toy (2020), 1. Seeds 0.5, 1; a dot each.</p>" in page
+    assert "From Toy (2020), 1. Seeds 0.5, 1; a dot each.</p>" in page
     assert '<p class="note">A tie counts as wrong.</p>' in page
     assert (tmp_path / "table.csv").read_text().splitlines()[1] == "a,de,0.5,LAS,0.5"
 

@@ -1,8 +1,12 @@
 """What `prepare` says of text that it reads as it was told to, which may not be what was meant."""
 
+from pathlib import Path
+
 import pytest
 
 from fairseq_xling.cli import main
+from fairseq_xling.text.prepare import swapped_sides
+from fairseq_xling.text.sources import parse_sources
 
 WORDS = "dog cat house sees runs big small tree road man".split()
 
@@ -62,3 +66,40 @@ def test_whole_words_that_end_in_a_mark_are_counted(options, stop, said, tmp_pat
     notes = noted(tmp_path, capsys, mono, options, stop=stop)
     assert len(notes) == said
     assert not said or "words of dict.txt end in a punctuation mark, such as " in notes[0]
+
+
+GERMAN, ENGLISH = "der Hund läuft\ndie Katze schläft\n", "the dog runs\nthe cat sleeps\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "noticed"),
+    [
+        ("--parallel en-de=en,de --mono en=en2 --mono de=de2", False),
+        ("--parallel en-de=de,en --mono en=en2 --mono de=de2", True),
+        ("--parallel de-en=en,de --mono en=en2 --mono de=de2", True),
+        ("--parallel test.en-de=de,en --mono en=en2 --mono de=de2", True),
+        ("--parallel en-de=de,en --mono en=en2", True),  # by one language alone
+        ("--parallel en-de=de,en --dictionary en-de=words", True),
+        ("--parallel en-de=de,en --dictionary de-en=words", False),  # likewise the wrong way
+        ("--parallel en-de=en,de --dictionary en-de=words", False),
+        ("--parallel en-de=de,en", False),  # nothing tells
+        ("--parallel en-de=de,en --mono en=other --mono de=other", False),
+        ("--parallel en-de=en,en2 --mono en=en2 --mono de=en", False),  # alike
+    ],
+)
+def test_sides_given_the_wrong_way_round_are_noticed(tmp_path, monkeypatch, files, noticed):
+    monkeypatch.chdir(tmp_path)
+    texts = {"en": ENGLISH, "de": GERMAN, "en2": ENGLISH * 2, "de2": GERMAN, "other": "x y\n"}
+    texts["words"] = "dog\tHund\ncat\tKatze\nthe\tder\n"
+    for name, text in texts.items():
+        Path(name).write_text(text, encoding="utf-8")
+    given = {name: [] for name in ("--mono", "--parallel", "--dictionary")}
+    for option, value in zip(files.split()[::2], files.split()[1::2], strict=True):
+        given[option].append(value)
+    sources = parse_sources(
+        ["en", "de"], given["--mono"], given["--parallel"], (), given["--dictionary"]
+    )
+    notes = list(swapped_sides(sources))
+    assert len(notes) == noticed
+    if noticed:
+        assert "has the words of" in notes[0] and "the wrong way round?" in notes[0]

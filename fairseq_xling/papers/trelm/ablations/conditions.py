@@ -48,7 +48,7 @@ class TrelmTranslators(TrelmStudy):
     Without `--translator-steps` as many as of a direction of the transfer phase.
     """
 
-    help = "slots that write words: CTC, lattice, glancing, a teacher; after TreLM, A.7"
+    help = "slots that write words: CTC, lattice, glancing, a teacher; from TreLM, A.7"
     title = "TreLM: translators with slots"
     translates = True
     lead = (

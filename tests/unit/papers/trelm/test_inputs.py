@@ -100,9 +100,36 @@ def test_what_is_not_set_follows_from_the_text(own, options, held, embeddings, m
 
 
 def test_what_is_set_is_kept_without_a_word(own):
-    options = "--parallel gl-ca=gl,ca --embeddings linked --mapping none --held-out 9".split()
-    config, line = read([*own, *options])
+    options = "--parallel gl-ca=gl,ca --embeddings linked --mapping none --held-out 9"
+    steps = "--commonality-steps 500 --language-steps 0"
+    config, line = read([*own, *f"{options} {steps}".split()])
     assert (config.embeddings, config.mapping, config.held_out, line) == ("linked", "none", 9, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ("--parallel gl-ca=gl,ca", (400, 400, 400)),  # twice the warmup
+        ("--parallel gl-ca=gl,ca --batch-size 8", (1000, 1000, 1000)),
+        ("--parallel gl-ca=gl,ca --batch-size 4 --update-freq 2", (1000, 1000, 1000)),
+        ("--parallel gl-ca=gl,ca --batch-size 0 --max-tokens 240", (1000, 1000, 1000)),
+        ("--parallel gl-ca=gl,ca --batch-size 2", (2000, 4000, 4000)),
+        (
+            *("--mono train.gl=more --mono train.ca=more --parallel train.gl-ca=gl,ca",),
+            *((1406, 400, 1406),),
+        ),
+        ("--parallel gl-ca=gl,ca --transfer-steps 9 --warmup 5", (62, 9, 62)),
+        ("--parallel gl-ca=gl,ca --warmup 1500", (2000, 3000, 3000)),
+        ("--data data", (2000, 4000, 4000)),
+    ],
+)
+def test_the_steps_that_are_not_set_are_passes_over_the_text(own, tiny_corpus, options, steps):
+    words = [word for word in own if word not in ("--transfer-steps", "700")]
+    if "--data" in options:
+        words[words.index("gl,ca")] = "en,de"
+        options = f"--data {tiny_corpus.path}"
+    config, _ = read([*words, *options.split()])
+    assert (config.commonality_steps, config.transfer_steps, config.language_steps) == steps
 
 
 def test_a_file_where_a_folder_of_text_is_wanted_is_told_in_words_that_were_typed(own):
