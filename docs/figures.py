@@ -18,7 +18,7 @@ from fairseq_xling.core.files import atomic_write
 from fairseq_xling.reports.figures import COLOURS, new_figure, styled, to_svg
 from fairseq_xling.reports.record import RESULTS, read_record
 from fairseq_xling.reports.rows import Row, distinct, select
-from fairseq_xling.studies.demo.record import bleu_of
+from fairseq_xling.studies.demo.record import MAPPED, bleu_of
 
 ASSETS = Path(__file__).parent / "assets"
 ORDERS = {
@@ -37,7 +37,8 @@ def draw(rows: Sequence[Row]) -> str:
     for axis in axes:
         axis.set_axisbelow(True)
     figure.patch.set_facecolor("white")  # readable on a dark page, too
-    _retrieval(axes[0], select(rows, {"kind": "eval", "task": "retrieval", "measure": "mean"}))
+    by_layer = select(rows, {"kind": "eval", "task": "retrieval", "measure": "mean"})
+    _retrieval(axes[0], by_layer, select(rows, {"kind": "eval", "what": MAPPED}))
     _transfer(axes[1], select(rows, {"kind": "transfer", "target": "de"}))
     _translation(axes[2], bleu_of(rows))
     for axis in axes:
@@ -45,14 +46,18 @@ def draw(rows: Sequence[Row]) -> str:
     return to_svg(figure)
 
 
-def _retrieval(axis: Axes, rows: Sequence[Row]) -> None:
+def _retrieval(axis: Axes, rows: Sequence[Row], mapped: Sequence[Row]) -> None:
     for number, model in enumerate(distinct(rows, "row")):
         own = select(rows, {"row": model})
         layers, means = [row["layer"] for row in own], [100 * row["value"] for row in own]
         axis.plot(layers, means, f"{'os'[number]}-", color=COLOURS[number], label=model)
+    for number, row in enumerate(mapped):
+        label = "last layer, mapped" if number == 0 else None
+        style = {"color": COLOURS[number], "linestyle": "none", "label": label}
+        axis.plot(row["layer"], 100 * row["value"], "*", markersize=11, **style)
     axis.axhline(100 * rows[0]["chance"], color="#666666", linestyle=":", label="chance")
     axis.set_xticks(layers)
-    axis.set(title="Sentence retrieval, no parallel text", xlabel="layer", ylabel="P@1 (%)")
+    axis.set(title="Sentence retrieval, trained without pairs", xlabel="layer", ylabel="P@1 (%)")
     axis.set_ylim(0, 1.15 * axis.get_ylim()[1])
     axis.legend(fontsize=8)
 

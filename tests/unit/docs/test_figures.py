@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from fairseq_xling.reports.record import Record, write_record
+from fairseq_xling.studies.demo.record import MAPPED
 
 
 def rows(pos, **bleu):
@@ -16,6 +17,8 @@ def rows(pos, **bleu):
         for name, found in scores.items()
         for layer, value in enumerate(found)
     ]
+    of = {"kind": "eval", "what": MAPPED, "measure": "cosine mean", "layer": 1}
+    layers += [{**of, "row": name, "value": 0.5} for name in scores]
     of = {"kind": "transfer", "target": "de"}
     tested = {("shared", "POS"): pos, ("shared", "LAS"): 55.0, ("nothing shared", "POS"): 12.8}
     heads = [{**of, "row": n, "measure": task, "value": v} for (n, task), v in tested.items()]
@@ -37,6 +40,7 @@ def test_the_picture_is_drawn_from_the_results(figures, tmp_path, capsys):
     first = figures.draw(rows(71.3))
     assert first == svg, "the same results are the same picture"
     assert figures.draw(rows(80.3)) != svg
+    assert "last layer, mapped" in svg
 
 
 def test_translation_may_be_compared_with_another_model(figures):
