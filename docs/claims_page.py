@@ -10,6 +10,7 @@ from fairseq_xling.core.files import atomic_write
 from fairseq_xling.reports.claims import (
     LOWER,
     STATES,
+    WAITING,
     Verdict,
     cells_of,
     counts,
@@ -22,11 +23,13 @@ ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- claims: python docs/claims_page.py -->\n", "<!-- end of claims -->\n"
 LEAD = """\
 Small models, trained on two cores: the first claim of each paper, with means over seeds of what it
-found better (for) and worse (against), and the difference with its 95 % interval. *Kept*: it is
-significant in the paper's direction; *not kept*: in the other; *undecided*: in neither."""
-LEAD_OF_SUMMARY = """\
-How many of the papers' claims our runs confirm, by Holm's correction over the central claims of a
-paper (`make docs` builds a page that lists them all):"""
+found better (for) and worse (against), and the difference with its 95 % interval. *Kept*:
+significant in the paper's direction; *not kept*: in the other; *undecided*: in neither. There is no
+verdict before all seeds, whose number is fixed in advance, are there."""
+LEAD_OF_SUMMARY = (
+    "How many claims our runs confirm, by Holm's correction over a paper's central ones "
+    "(`make docs` lists them all):"
+)
 TITLES = {
     "emerging": "Emerging Cross-lingual Structure",
     "trelm": "TreLM",
@@ -46,11 +49,15 @@ confirm it. Our models are a thousand times smaller and are mostly trained on a 
 corpus, so only rankings can be compared, not absolute numbers.
 
 - Verdicts are computed when this page is built, from the results of committed runs. The test is a
-  paired t-test over at least three seeds, on the mean over the claim's measures.
+  paired t-test over seeds. Their number, at least five, is fixed for each claim before the run,
+  from the spread seen earlier; while some are missing, there is no verdict (*seeds missing*).
+- A claim about several measures must be true of each: the least sure one decides, and nothing
+  does if they point to different sides.
 - Holm's correction is over the central claims of a paper, whether or not a run tests them. Other
   claims are *exploratory*: their p is not corrected.
 - *Kept* means a significant difference in the paper's direction, *not kept* one in the opposite
-  direction, and *undecided* that the difference is not significant.
+  direction, and *undecided* that the difference is not significant; then the page says how many
+  seeds would find one like it, tested alone, with a probability of 80 %.
 - If the paper claims that two settings are alike, a margin is stated. *Equal within the margin*
   means that the difference is significantly smaller than the margin, *not kept* that it is
   significantly larger.
@@ -105,7 +112,10 @@ def figures(found: dict[str, list[Verdict]]) -> str:
     lines.append(["---", "---", "--:", "--:", "---", "---"])
     for name, judged in found.items():
         first = next(verdict for verdict in judged if verdict.claim.central)
-        ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{first.state}*"
+        state = first.state
+        if first.decides is not None and state == WAITING:
+            state += f": {len(first.decides.gaps)} of {first.claim.seeds}"
+        ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{state}*"
         lower = ", lower is better" if first.claim.direction == LOWER else ""
         for one in [one for one in first.shown if one.measure in first.claim.measures]:
             lines.append([ends[0], one.measure + lower, *cells_of(one), ends[1]])

@@ -1,9 +1,12 @@
 """What a paper claims, as data, and the verdict on each claim, computed from committed frames.
 
 A claim is a line of `papers/PAPER/claims.tsv`. Where a run tests it, the line names the frame, the
-rows that it compares and the measures; where none does, it says why. A verdict is a paired t-test
-over seeds, of the mean over the claim's measures if it has several. A claim that rows are alike has
-a margin and is tested both ways: for a difference within it (two one-sided tests) and for one
+rows that it compares, the measures and the number of seeds, which is fixed before the run; where
+none does, it says why. There is no verdict until all seeds are there; further ones are not
+read. A verdict is a paired t-test over seeds. A claim about several measures is one about each of
+them: it is decided by the one that is the least sure (an intersection-union test, which needs no
+correction), and not at all if they point to different sides. A claim that rows are alike has a
+margin and is tested both ways: for a difference within it (two one-sided tests) and for one
 outside, each at half of the level. Holm's correction is over the central claims of a paper, a
 family that is fixed before any run: those that no run tests count, too. Other claims are
 exploratory, and have their own p.
@@ -24,12 +27,13 @@ from fairseq_xling.reports.record import read_record
 from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, select
 
 HIGHER, LOWER, ALIKE = "higher", "lower", "alike"
-KEPT, NOT_KEPT, UNDECIDED, EQUAL, NOT_RUN = STATES = (
+KEPT, NOT_KEPT, UNDECIDED, EQUAL, WAITING, NOT_RUN = STATES = (
     *("kept", "not kept", "undecided"),
-    *("equal within the margin", "not run"),
+    *("equal within the margin", "seeds missing", "not run"),
 )
 LEVEL = 0.05
-SEEDS = 3  # at least
+POWER = 0.8
+SEEDS = 5  # at least
 BUDGET = 0.05  # a part of the larger one, by which budgets of two rows may differ
 _BUDGETS = ("updates", "budget")  # columns
 _TIMES = "times"
@@ -57,8 +61,9 @@ class Claim:
             ``chance`` it is that of the rows, not their figure, which is compared. Several values
             with ``|`` between them are a mean over their rows. Rows with ``times=X`` are given X
             times the others' budget by the claim itself.
-        measures: of the frame; the verdict is on their mean, so they have one unit.
-        margin: within which rows are `ALIKE`, in that unit; else None.
+        measures: of the frame, for each of which the claim must be true.
+        margin: within which rows are `ALIKE`, in their unit; else None.
+        seeds: how many decide, fixed before the run; 0 without a test.
         also: further measures that are shown without a say.
         note: why there is no test, or what to know of it.
     """
@@ -78,6 +83,7 @@ class Claim:
     theirs: str
     measures: tuple[str, ...]
     margin: float | None
+    seeds: int
     also: tuple[str, ...]
     note: str
 
@@ -103,7 +109,7 @@ class Difference:
 @dataclasses.dataclass(frozen=True)
 class Verdict:
     """On a ``claim``: one of `STATES`, by the difference ``decides``; ``p`` is corrected if it is
-    central.
+    central. ``agree``: whether the claim's measures point to the same side.
 
     ``shown`` are the differences by each measure.
     """
@@ -113,6 +119,7 @@ class Verdict:
     decides: Difference | None = None
     shown: tuple[Difference, ...] = ()
     p: float | None = None
+    agree: bool = True
 
 
 # ---- reading
@@ -140,7 +147,7 @@ def read_claims(path: Path) -> list[Claim]:
 
     Raises:
         UserError: with file and line, for a line of other columns, a code twice, a direction that
-            is none, a test without rows or measures, or none without a note.
+            is none, a test without rows, measures or `SEEDS` seeds, or none without a note.
     """
     names = [field.name for field in dataclasses.fields(Claim)]
     found: dict[str, Claim] = {}
@@ -158,10 +165,12 @@ def read_claims(path: Path) -> list[Claim]:
             values["central"] = values["central"] == "yes"
             for name in ("measures", "also"):
                 values[name] = tuple(filter(None, map(str.strip, values[name].split(","))))
-            try:
-                values["margin"] = float(values["margin"]) if values["margin"] else None
-            except ValueError:
-                raise UserError(f"{where}: margin must be a number, got {line[14]!r}") from None
+            for name, kind, empty in (("margin", float, None), ("seeds", int, 0)):
+                text = values[name]
+                try:
+                    values[name] = kind(text) if text else empty
+                except ValueError:
+                    raise UserError(f"{where}: {name} must be a number, got {text!r}") from None
             claim = Claim(**values)
             if claim.code in found:
                 raise UserError(f"{where}: {claim.code} is there twice")
@@ -178,6 +187,10 @@ def _check(claim: Claim, where: str) -> None:
     tested = bool(claim.frame), bool(claim.ours), bool(claim.theirs), bool(claim.measures)
     if any(tested) != all(tested):
         raise UserError(f"{where}: a test needs a frame, both rows and measures, or none of them")
+    if claim.seeds < SEEDS if claim.frame else claim.seeds:
+        raise UserError(
+            f"{where}: a test, and nothing else, needs at least {SEEDS} seeds, got {claim.seeds}"
+        )
     if not claim.frame and not claim.note:
         raise UserError(f"{where}: a claim without a test must say why in its note")
     if ("measure=" in claim.ours) != ("measure=" in claim.theirs):
@@ -205,33 +218,47 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
 
     Raises:
         UserError: with the claim's code, for a record that is missing or of another version, rows
-            or measures that are not in its frame, fewer than `SEEDS` seeds, or rows whose budgets
-            are recorded (a column ``updates`` or ``budget``) and differ.
+            or measures that are not in its frame, fewer than two seeds, or rows whose budgets are
+            recorded (a column ``updates`` or ``budget``) and differ.
     """
     frames = functools.cache(
         lambda paths: [
             row for path in paths.split(" + ") for row in read_record(folder / path).rows
         ]
     )
-    found: dict[str, tuple[Difference, list[Difference]]] = {}
+    found: dict[str, list[Difference]] = {}
     for claim in claims:
         if claim.frame:
             try:
                 found[claim.code] = _differences(claim, frames(claim.frame))
             except UserError as error:
                 raise UserError(f"{claim.code}: {error}") from None
+    p_of = {}
+    for claim in claims:
+        if claim.code in found and len(found[claim.code][0].gaps) == claim.seeds:
+            decides, agree = _decisive(claim, found[claim.code])
+            p_of[claim.code] = decides.p if agree else 1.0
     family = [claim.code for claim in claims if claim.central]
-    p_of = {code: decides.p for code, (decides, _) in found.items()}
-    p_of |= _holm({code: p_of[code] for code in family if code in found}, len(family))
+    p_of |= _holm({code: p_of[code] for code in family if code in p_of}, len(family))
     verdicts = []
     for claim in claims:
         if claim.code not in found:
             verdicts.append(Verdict(claim, NOT_RUN))
             continue
-        decides, shown = found[claim.code]
-        p = p_of[claim.code]
-        verdicts.append(Verdict(claim, _state(claim, decides, p), decides, tuple(shown), p))
+        shown = found[claim.code]
+        decides, agree = _decisive(claim, shown)
+        p = p_of.get(claim.code)
+        state = WAITING if p is None else _state(claim, decides, p)
+        verdicts.append(Verdict(claim, state, decides, tuple(shown), p, agree))
     return verdicts
+
+
+def _decisive(claim: Claim, shown: Sequence[Difference]) -> tuple[Difference, bool]:
+    """The least sure of the differences by the claim's measures, and whether all point to the same
+    side: of 0, or of the margin."""
+    own = [one for one in shown if one.measure in claim.measures]
+    sides = {abs(one.mean) < one.margin if one.margin is not None else one.mean > 0 for one in own}
+    return max(own, key=lambda one: one.p), len(sides) == 1
 
 
 def _state(claim: Claim, found: Difference, p: float) -> str:
@@ -242,8 +269,8 @@ def _state(claim: Claim, found: Difference, p: float) -> str:
     return KEPT if (found.mean > 0) == (claim.direction == HIGHER) else NOT_KEPT
 
 
-def _differences(claim: Claim, frame: Sequence[Row]) -> tuple[Difference, list[Difference]]:
-    """What decides, and the difference by each measure."""
+def _differences(claim: Claim, frame: Sequence[Row]) -> list[Difference]:
+    """By each measure, over the claim's first seeds that all its measures have."""
     _check_budgets(frame, claim)
     every: dict[str, tuple[dict[Any, float], dict[Any, float]]] = {}
     units: dict[str, str] = {}
@@ -252,23 +279,18 @@ def _differences(claim: Claim, frame: Sequence[Row]) -> tuple[Difference, list[D
         found = {row["unit"] for row in select(frame, {"measure": name, "unit": GIVEN})}
         units[name] = found.pop().strip(" ()") if len(found) == 1 else ""
     decide = [every[name] for name in claim.measures]
-    seeds = [s for s in decide[0][0] if all(s in row for pair in decide for row in pair)]
-    if len(seeds) < SEEDS:
+    seeds = sorted(set.intersection(*(set(row) for pair in decide for row in pair)))[: claim.seeds]
+    if len(seeds) < 2:
         names = ", ".join(claim.measures)
-        raise UserError(f"{names}: a test needs {SEEDS} seeds of both rows, got {len(seeds)}")
+        raise UserError(f"{names}: a difference needs two seeds of both rows, got {len(seeds)}")
     shown = []
     for name, (better, worse) in every.items():
         both = [seed for seed in seeds if seed in better and seed in worse]
         if len(both) > 1:
             one, other = ([row[seed] for seed in both] for row in (better, worse))
-            margin = claim.margin if claim.measures == (name,) else None
+            margin = claim.margin if name in claim.measures else None
             shown.append(paired(one, other, name, units[name], margin))
-    if len(decide) == 1:
-        return shown[0], shown
-    one, other = (
-        [statistics.fmean(pair[side][seed] for pair in decide) for seed in seeds] for side in (0, 1)
-    )
-    return paired(one, other, "mean", units[claim.measures[0]], claim.margin), shown
+    return shown
 
 
 def paired(
@@ -414,14 +436,47 @@ def table(verdicts: Iterable[Verdict]) -> Iterator[list[str]]:
     for verdict in verdicts:
         claim, decides = verdict.claim, verdict.decides
         ours, state = "", verdict.state
-        if decides is not None and verdict.p is not None:
-            every = [decides] if decides.measure == "mean" else []
-            ours = "; ".join(map(in_words, [*every, *verdict.shown]))
-            ours += f" ({len(decides.gaps)} seeds)"
-            state += f", p {shown_p(verdict.p)}"
-            if claim.central:
-                state += f" (uncorrected {shown_p(decides.p)})"
-            else:
-                state += ", exploratory"
+        if decides is not None:
+            ours = "; ".join(map(in_words, verdict.shown)) + f" ({len(decides.gaps)} seeds)"
+            state += _because(verdict, decides)
         text = f"**{claim.text}**" if claim.central else claim.text
         yield [claim.place, text, claim.reported, ours, state, claim.note]
+
+
+def _because(verdict: Verdict, decides: Difference) -> str:
+    """What the verdict rests on."""
+    claim = verdict.claim
+    if verdict.p is None:
+        return f": {len(decides.gaps)} of {claim.seeds}"
+    if not verdict.agree:
+        return ": its measures point to different sides"
+    by = f" by {decides.measure}" if len(claim.measures) > 1 else ""
+    said = f"{by}, p {shown_p(verdict.p)}"
+    said += f" (uncorrected {shown_p(decides.p)})" if claim.central else ", exploratory"
+    if verdict.state == UNDECIDED:
+        needed = seeds_needed(decides, LEVEL)
+        count = f"{needed} seeds" if needed else "more than 100 seeds"
+        said += f"; alone, a difference like this one needs {count}"
+    return said
+
+
+def seeds_needed(found: Difference, level: float, most: int = 100) -> int:
+    """How many seeds find a difference like this one, at a ``level``, with a probability of
+    `POWER`; 0 if more than ``most``.
+
+    >>> seeds_needed(paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0]), 0.05)
+    5
+    >>> seeds_needed(paired([3.0, 5.0, 4.0], [3.1, 4.8, 4.0]), 0.05)
+    0
+    """
+    from scipy.stats import nct, t
+
+    spread = statistics.stdev(found.gaps)
+    if not spread:
+        return SEEDS
+    size = abs(abs(found.mean) - (found.margin or 0.0)) / spread
+    for count in range(2, most + 1):
+        end, shift = t.ppf(1 - level / 2, count - 1), size * math.sqrt(count)
+        if nct.sf(end, count - 1, shift) >= POWER:
+            return max(count, SEEDS)
+    return 0

@@ -15,6 +15,7 @@ from fairseq_xling.reports.claims import (
     NOT_KEPT,
     NOT_RUN,
     UNDECIDED,
+    WAITING,
     Claim,
     every_paper,
     judge,
@@ -27,7 +28,7 @@ from fairseq_xling.reports.record import Record, write_record
 
 CLAIM = Claim(
     *("X-1", "Table 1", True, "Maps help.", "mapped", "unmapped", "LAS", "higher", "3 / 1"),
-    *("any", "a.json", "row=map", "row=none", ("LAS",), None, (), ""),
+    *("any", "a.json", "row=map", "row=none", ("LAS",), None, 3, (), ""),
 )
 
 
@@ -85,16 +86,36 @@ def test_differences_are_those_of_scipys_paired_tests():
     assert paired(better + 4, worse, margin=0.5).p == pytest.approx(2 * outside.pvalue)
 
 
-def test_the_mean_of_a_claims_measures_decides(tmp_path):
+@pytest.mark.parametrize(
+    "other, claim, state, by",
+    [
+        ([2.0, 3.1, 4.2], {}, KEPT, "F1"),  # both; the less sure one decides
+        ([1.0, 2.1, 2.9], {}, UNDECIDED, "F1"),  # by one alone, though the mean is above 0
+        ([-9.0, -8.2, -7.0], {}, UNDECIDED, "LAS"),  # to different sides, each significant
+        ([-9.0, -8.2, -7.0], {"measures": ("F1",), "also": ("LAS",)}, NOT_KEPT, "F1"),
+        ([1.0, 2.1, 2.9], {"measures": ("LAS",), "also": ("F1",)}, KEPT, "LAS"),
+        ([3.1, 4.1, 5.0], {"direction": "alike", "margin": 3.0}, EQUAL, "LAS"),
+        ([1.1, 2.0, 3.0], {"direction": "alike", "margin": 1.0}, UNDECIDED, "LAS"),
+    ],
+)
+def test_a_claim_about_several_measures_is_about_each(other, claim, state, by, tmp_path):
     figures = {MAP: [3.0, 4.1, 5.0], NONE: [1.0, 2.0, 3.0]}
-    figures |= {("map", "F1"): [1.0, 2.1, 2.9], ("none", "F1"): [1.1, 2.0, 3.0]}
+    figures |= {("map", "F1"): other, ("none", "F1"): [1.1, 2.0, 3.0]}
     write(tmp_path, figures)
-    (verdict,) = judge([changed(measures=("LAS", "F1"), also=())], tmp_path)
-    assert verdict.state == KEPT and verdict.decides.measure == "mean"
-    assert verdict.decides.gaps == pytest.approx([0.95, 1.1, 0.95])
-    assert [difference.measure for difference in verdict.shown] == ["LAS", "F1"]
-    (verdict,) = judge([changed(measures=("F1",), also=("LAS",))], tmp_path)
-    assert verdict.state == UNDECIDED and verdict.decides.measure == "F1"
+    (verdict,) = judge([changed(**{"measures": ("LAS", "F1"), **claim})], tmp_path)
+    assert (verdict.state, verdict.decides.measure) == (state, by)
+    assert {difference.measure for difference in verdict.shown} == {"LAS", "F1"}
+
+
+def test_a_verdict_waits_for_its_seeds_and_reads_no_further(tmp_path):
+    better, worse = [3.0, 4.1, 5.0, -90.0], [1.0, 2.0, 3.0, 5.0]
+    write(tmp_path, {MAP: better, NONE: worse})
+    few, right, all_four = judge([changed(code=f"X-{n}", seeds=n) for n in (5, 3, 4)], tmp_path)
+    assert few.state == WAITING and few.p is None and len(few.decides.gaps) == 4
+    assert right.state == KEPT and right.p == pytest.approx(3 * right.decides.p)
+    assert all_four.state == UNDECIDED
+    assert next(table([few]))[4] == "seeds missing: 4 of 5"
+    assert next(table([all_four]))[4].endswith("a difference like this one needs 40 seeds")
 
 
 def test_several_values_are_a_mean_and_each_must_be_there(tmp_path):
@@ -116,7 +137,8 @@ def test_measures_share_their_seeds_whatever_their_order(tmp_path):
     write_record(tmp_path / "a.json", Record("Maps", rows))
     (verdict,) = judge([changed(measures=("LAS", "F1"))], tmp_path)
     assert verdict.decides.gaps == pytest.approx([1.0, 1.0, 1.0])
-    assert verdict.decides.better == pytest.approx(1 + 1.5 * (3.0 + 4.1 + 5.0) / 3)
+    figures = (verdict.shown[0].better, verdict.shown[1].better)
+    assert figures == pytest.approx((1 + 12.1 / 3, 1 + 2 * 12.1 / 3))
 
 
 def test_rows_may_be_differences_and_means_over_other_columns(tmp_path):
@@ -195,7 +217,7 @@ def test_a_claim_may_give_rows_more_updates(count, fits, tmp_path):
         ({"ours": "row=other"}, "^X-1: rows 'row=other' are not in a.json"),
         ({"ours": "line=map"}, "^X-1: a.json has no column 'line'"),
         ({"measures": ("UAS",)}, "^X-1: measure 'UAS' is not in a.json; it has LAS"),
-        ({"theirs": "row=short"}, "^X-1: LAS: a test needs 3 seeds of both rows, got 1"),
+        ({"theirs": "row=short"}, "^X-1: LAS: a difference needs two seeds of both rows, got 1"),
         ({"frame": "budgets.json"}, "^X-1: updates of both rows must not differ by more than 5%"),
     ],
 )
@@ -211,7 +233,10 @@ def test_a_claim_that_its_frame_cannot_test_is_one_line(claim, message, tmp_path
 
 HEADER = [field.name for field in dataclasses.fields(Claim)]
 LINE = ["X-1", "T1", "yes", "Maps help.", "a", "b", "LAS", "higher", "", "", "f", "r=a", "r=b",
-        "LAS", "", "", ""]  # fmt: skip
+        "LAS", "", "5", "", ""]  # fmt: skip
+
+
+UNTESTED = {"frame": "", "ours": "", "theirs": "", "measures": ""}
 
 
 def line(**values):
@@ -222,7 +247,7 @@ def line(**values):
     "lines, message",
     [
         ([["code"]], r":1: columns must be code, place"),
-        ([HEADER, LINE[:-1]], r":2: must have 17 columns, got 16"),
+        ([HEADER, LINE[:-1]], r":2: must have 18 columns, got 17"),
         ([HEADER, LINE, LINE], r":3: X-1 is there twice"),
         ([HEADER, line(direction="up")], r":2: direction must be higher, lower or alike, got 'up'"),
         ([HEADER, line(measures="")], r":2: a test needs a frame, both rows and measures"),
@@ -233,7 +258,13 @@ def line(**values):
         ([HEADER, line(ours="r=a;times=more")], r":2: times must be a number"),
         ([HEADER, line(ours="r=a;times=0")], r":2: times must be finite and above 0, got \[0.0"),
         ([HEADER, line(margin="wide")], r":2: margin must be a number, got 'wide'"),
-        ([HEADER, line(frame="", ours="", theirs="", measures="")], r":2: a claim without a test"),
+        ([HEADER, line(seeds="few")], r":2: seeds must be a number, got 'few'"),
+        ([HEADER, line(seeds="4")], r":2: a test, and nothing else, needs at least 5 seeds, got 4"),
+        (
+            [HEADER, line(**UNTESTED)],
+            r":2: a test, and nothing else, needs at least 5 seeds, got 5",
+        ),
+        ([HEADER, line(**UNTESTED, seeds="")], r":2: a claim without a test"),
     ],
 )
 def test_mistakes_in_a_file_of_claims_are_one_line(lines, message, tmp_path):
@@ -267,5 +298,7 @@ def test_every_claim_of_the_five_papers_is_there():
 
 
 def test_a_verdict_without_a_frame_is_not_run(tmp_path):
-    none = changed(frame="", ours="", theirs="", measures=(), note="No run has these rows.")
+    none = changed(
+        frame="", ours="", theirs="", measures=(), seeds=0, note="No run has these rows."
+    )
     assert judge([none], tmp_path)[0].state == NOT_RUN
