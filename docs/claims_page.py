@@ -118,7 +118,7 @@ def figures(found: dict[str, list[Verdict]]) -> str:
         ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{state}*"
         lower = ", lower is better" if first.claim.direction == LOWER else ""
         for one in [one for one in first.shown if one.measure in first.claim.measures]:
-            lines.append([ends[0], one.measure + lower, *cells_of(one), ends[1]])
+            lines.append([ends[0], one.label + lower, *cells_of(one), ends[1]])
             ends = "", ""  # said once
         if any(ends):
             lines.append([ends[0], *[""] * 4, ends[1]])

@@ -16,6 +16,7 @@ import csv
 import dataclasses
 import functools
 import math
+import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,7 +37,7 @@ POWER = 0.8
 SEEDS = 5  # at least
 BUDGET = 0.05  # a part of the larger one, by which budgets of two rows may differ
 _BUDGETS = ("updates", "budget")  # columns
-_TIMES = "times"
+_TIMES, _AT = "times", " @ "
 _PAPERS = Path(__file__).parents[1] / "papers"
 
 
@@ -61,7 +62,8 @@ class Claim:
             ``chance`` it is that of the rows, not their figure, which is compared. Several values
             with ``|`` between them are a mean over their rows. Rows with ``times=X`` are given X
             times the others' budget by the claim itself.
-        measures: of the frame, for each of which the claim must be true.
+        measures: of the frame, for each of which the claim must be true; ``MEASURE @ COLUMN=VALUE``
+            is that of those rows. Rows of several records have a column ``record``, its file.
         margin: within which rows are `ALIKE`, in their unit; else None.
         seeds: how many decide, fixed before the run; 0 without a test.
         also: further measures that are shown without a say.
@@ -104,6 +106,15 @@ class Difference:
     p: float
     gaps: tuple[float, ...]
     margin: float | None = None
+
+    @property
+    def label(self) -> str:
+        """The measure in words.
+
+        >>> paired([1, 2], [0, 0], "LAS @ pair=en-de").label
+        'LAS of en-de'
+        """
+        return re.sub(f"{_AT}[^=]+=", " of ", self.measure)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,7 +234,9 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
     """
     frames = functools.cache(
         lambda paths: [
-            row for path in paths.split(" + ") for row in read_record(folder / path).rows
+            {**row, "record": Path(path).stem}
+            for path in paths.split(" + ")
+            for row in read_record(folder / path).rows
         ]
     )
     found: dict[str, list[Difference]] = {}
@@ -276,7 +289,8 @@ def _differences(claim: Claim, frame: Sequence[Row]) -> list[Difference]:
     units: dict[str, str] = {}
     for name in (*claim.measures, *claim.also):
         every[name] = _of(frame, claim.ours, name, claim), _of(frame, claim.theirs, name, claim)
-        found = {row["unit"] for row in select(frame, {"measure": name, "unit": GIVEN})}
+        of = {"measure": name.partition(_AT)[0], "unit": GIVEN}
+        found = {row["unit"] for row in select(frame, of)}
         units[name] = found.pop().strip(" ()") if len(found) == 1 else ""
     decide = [every[name] for name in claim.measures]
     seeds = sorted(set.intersection(*(set(row) for pair in decide for row in pair)))[: claim.seeds]
@@ -343,6 +357,8 @@ def _of(frame: Sequence[Row], selection: str, measure: str, claim: Claim) -> dic
 def _selected(frame: Sequence[Row], selection: str, measure: str, claim: Claim) -> Sequence[Row]:
     """The rows that ``selection`` names, of ``measure`` unless it names another."""
     every = frame
+    measure, at, more = measure.partition(_AT)
+    selection += f";{more}" if at else ""
     if "measure=" not in selection:
         frame = select(frame, {"measure": measure})
         if not frame:
@@ -413,7 +429,7 @@ def in_words(difference: Difference) -> str:
     """
     better, worse, found = cells_of(difference)
     margin = f", margin {difference.margin:g}" if difference.margin is not None else ""
-    return f"{difference.measure} {better} / {worse}: {found}{margin}"
+    return f"{difference.label} {better} / {worse}: {found}{margin}"
 
 
 def cells_of(difference: Difference) -> tuple[str, str, str]:
@@ -450,7 +466,7 @@ def _because(verdict: Verdict, decides: Difference) -> str:
         return f": {len(decides.gaps)} of {claim.seeds}"
     if not verdict.agree:
         return ": its measures point to different sides"
-    by = f" by {decides.measure}" if len(claim.measures) > 1 else ""
+    by = f" by {decides.label}" if len(claim.measures) > 1 else ""
     said = f"{by}, p {shown_p(verdict.p)}"
     said += f" (uncorrected {shown_p(decides.p)})" if claim.central else ", exploratory"
     if verdict.state == UNDECIDED:
