@@ -229,8 +229,10 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
 
     Raises:
         UserError: with the claim's code, for a record that is missing or of another version, rows
-            or measures that are not in its frame, fewer than two seeds, or rows whose budgets are
-            recorded (a column ``updates`` or ``budget``) and differ.
+            or measures that are not in its frame, fewer than two seeds, rows whose budgets are
+            recorded (a column ``updates`` or ``budget``) and differ, rows that share trainings
+            between seeds (a column ``shared``) of which the note says nothing, or one language
+            twice where the regime has two.
     """
     frames = functools.cache(
         lambda paths: [
@@ -285,6 +287,7 @@ def _state(claim: Claim, found: Difference, p: float) -> str:
 def _differences(claim: Claim, frame: Sequence[Row]) -> list[Difference]:
     """By each measure, over the claim's first seeds that all its measures have."""
     _check_budgets(frame, claim)
+    _check_regime(frame, claim)
     every: dict[str, tuple[dict[Any, float], dict[Any, float]]] = {}
     units: dict[str, str] = {}
     for name in (*claim.measures, *claim.also):
@@ -401,6 +404,21 @@ def _check_budgets(frame: Sequence[Row], claim: Claim) -> None:
                 f"{column} of both rows must not differ by more than {BUDGET:.0%}, got "
                 + " and ".join(f"{total:,g}" for total in totals)
             )
+
+
+def _check_regime(frame: Sequence[Row], claim: Claim) -> None:
+    for selection in (claim.ours, claim.theirs):
+        for part in selection.split(" - "):
+            for row in _selected(frame, part, claim.measures[0], claim):
+                if row.get("shared") and "share" not in claim.note:
+                    raise UserError(
+                        f"seeds share {row['shared']}, and the note does not say what they share"
+                    )
+                for column in ("pair", "target", "language"):
+                    if "two languages" in claim.regime and f"{row.get(column)}".endswith("_2"):
+                        raise UserError(
+                            f"its regime has two languages, and {column} is {row[column]}"
+                        )
 
 
 def _holm(p: Mapping[str, float], size: int) -> dict[str, float]:

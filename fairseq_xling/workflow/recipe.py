@@ -279,15 +279,16 @@ class Study:
         )
         return [*steps, table]
 
-    def rows(self, cells: Iterable[Cell]) -> list[Row]:
-        """All that was measured."""
-        of = {"paper": self.paper, "study": self.name}
-        every = [{**of, **cell.about, **row} for cell in cells for row in self.read(cell)]
+    def rows(self, cells: Sequence[Cell], steps: Sequence[Step] = ()) -> list[Row]:
+        """All that was measured, and what `trainings` says of it."""
+        of, every = {"paper": self.paper, "study": self.name}, []
+        for cell, cost in zip(cells, trainings(cells, steps), strict=True):
+            every += [{**of, **cell.about, **cost, **row} for row in self.read(cell)]
         return self.arrange([{k: v for k, v in row.items() if v is not None} for row in every])
 
     def write(self, run: Path, options: Any, cells: Sequence[Cell], steps: Sequence[Step]) -> None:
         """Write the record, and its page, into ``run``."""
-        record = made(self.record(self.rows(cells), options), self.inputs(cells))
+        record = made(self.record(self.rows(cells, steps), options), self.inputs(cells))
         write_run(run, with_steps(record, run, steps))
 
     def record(self, rows: Sequence[Row], options: Any) -> Record:
@@ -300,6 +301,32 @@ class Study:
             lead=[self.lead],
             config=dataclasses.asdict(options),
         )
+
+
+def trainings(cells: Sequence[Cell], steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """What the files of each cell are built on: the ``updates`` of its trainings together, and the
+    names of those that cells of other seeds are built on, too, as ``shared``."""
+    plan, makers = Plan(steps), {path: step.name for step in steps for path in step.outputs}
+    updates = {}
+    for step in steps:
+        for program, *given in step.commands:
+            if program == "fairseq-train" and "--max-update" in given:
+                updates[step.name] = int(given[given.index("--max-update") + 1])
+    behind = []
+    for cell in cells:
+        made = [plan.needed(makers[path]) for path in cell.files.values() if path in makers]
+        behind.append(updates.keys() & set().union(*made))
+    seeds: dict[str, set[Any]] = {}
+    for cell, names in zip(cells, behind, strict=True):
+        for name in names:
+            seeds.setdefault(name, set()).add(cell.about.get("seed"))
+    return [
+        {
+            "updates": sum(updates[name] for name in names) or None,
+            "shared": ", ".join(sorted(name for name in names if len(seeds[name]) > 1)) or None,
+        }
+        for names in behind
+    ]
 
 
 def with_steps(record: Record, run: Path, steps: Sequence[Step]) -> Record:

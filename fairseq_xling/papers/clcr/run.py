@@ -377,7 +377,7 @@ class Clcr(Study):
         return {f"model, seed {cell.about['seed']}": cell.files["model"] for cell in cells}
 
     def write(self, run: Path, o: Options, cells: Sequence[Cell], steps: Sequence[Step]) -> None:
-        rows, (source, target) = self.rows(cells), o.languages
+        rows, (source, target) = self.rows(cells, steps), o.languages
         tables = [path for key, path in cells[0].files.items() if key.startswith("table ")]
         record = Record(
             f"CLCR, {source} and {target}",

@@ -205,6 +205,22 @@ def test_rows_may_be_of_two_measures_or_records_or_chance(figures, claim, worse,
     assert verdict.decides.better == pytest.approx(12.1 / 3) and verdict.decides.worse == worse
 
 
+@pytest.mark.parametrize(
+    "columns, claim, message",
+    [
+        ({"shared": "train-en-1"}, {}, "seeds share train-en-1, and the note does not say"),
+        ({"shared": "train-en-1"}, {"note": "The seeds share the English encoder."}, ""),
+        ({"pair": "en-en_2"}, {"regime": "two languages, no pairs"}, "two languages, and pair is"),
+        ({"pair": "en-en_2"}, {"regime": "one language"}, ""),
+        ({"pair": "en-de"}, {"regime": "two languages, no pairs"}, ""),
+    ],
+)
+def test_rows_must_be_of_the_regime(columns, claim, message, tmp_path):
+    write(tmp_path, {MAP: [3.0, 4.1, 5.0], NONE: [1.0, 2.0, 3.0]}, **columns)
+    with pytest.raises(UserError, match=message) if message else nullcontext():
+        judge([changed(**claim)], tmp_path)
+
+
 def write_budgets(folder, **updates):
     rows = [
         {"row": row, "measure": "LAS", "seed": seed, "value": seed, "updates": count}

@@ -14,7 +14,7 @@ from fairseq_xling.core.options import option
 from fairseq_xling.reports.pivot import Table
 from fairseq_xling.reports.record import Section, read_record
 from fairseq_xling.workflow import call
-from fairseq_xling.workflow.recipe import THEN, Run, Study
+from fairseq_xling.workflow.recipe import THEN, Run, Study, trainings
 from fairseq_xling.workflow.runner import Runner
 
 
@@ -157,3 +157,19 @@ def test_a_study_runs_what_it_measures_and_writes_its_record(tmp_path):
 def test_a_study_that_measures_nothing_says_so(tmp_path):
     with pytest.raises(UserError, match="these settings leave nothing to measure"):
         Sizes().steps(tmp_path / "run", Options(sizes=""))
+
+
+def test_a_row_has_the_updates_behind_it_and_what_its_seeds_share(run):
+    def train(name, updates):
+        return run(f"train-{name}", f"fairseq-train data --max-update {updates}", to=f"{name}.pt")
+
+    for seed in (1, 2):
+        own, common = train(f"own-{seed}", 300), train("common", 100)
+        vectors = run("vectors", "fairseq-xling embed train {out}", to="vectors")
+        states = run(f"states-{seed}", "cp", own, "{out}", to=f"{seed}")
+        run.measured({"a": states, "b": own}, row="alone", seed=seed)
+        run.measured({"a": states, "b": common, "c": vectors}, row="both", seed=seed)
+    run.measured({"c": vectors}, row="vectors", seed=1)
+    alone, both = {"updates": 300, "shared": None}, {"updates": 400, "shared": "train-common"}
+    found = trainings(run.cells, list(run.steps.values()))
+    assert found == [alone, both, alone, both, {"updates": None, "shared": None}]
