@@ -3,7 +3,7 @@
 python docs/claims_page.py      puts the tables into README.md
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fairseq_xling.core.files import atomic_write
@@ -63,6 +63,8 @@ corpus, so only rankings can be compared, not absolute numbers.
   significantly larger.
 - *Not run* means that no run tests this claim; the line below the verdict says why. Numbers shown
   there are from runs of a different kind.
+- A claim is tested in the regime that it is made for: each has a letter, and below each table is
+  what it asks for. Rows compared are named as in the committed record.
 - For each measure, the table has the setting that the paper found better, the one that it found
   worse, and the difference with its 95% interval."""
 
@@ -80,12 +82,46 @@ def claims_pages(found: dict[str, list[Verdict]] | None = None) -> dict[str, str
     parts, found = [LEAD_OF_PAGE], found or verdicts()
     parts.append(summary(found))
     for name, judged in found.items():
+        regimes = {regime: sign for regime, sign in _lettered(v.claim.regime for v in judged)}
         rows = [["Claim", "Paper", "Ours", "Verdict"], ["---"] * 4]
-        for place, claim, paper, ours, verdict, note in table(judged):
+        for verdict, cells in zip(judged, table(judged), strict=True):
+            text, paper, compared, ours, state, note = cells
+            claim = verdict.claim
             measures = ours.replace(" ", _NO_BREAK).replace(f";{_NO_BREAK}", "<br>")  # a line each
-            rows.append([f"{claim}<br>*{place}*", paper, measures, f"{verdict}<br>{note}"])
-        parts += [f"## {TITLES[name]}", _table(rows)]
+            measures = f"`{compared}`<br>{measures}" if compared else ""
+            about = f"*{claim.code}, {claim.place}; regime {regimes[claim.regime]}*"
+            rows.append([f"{text}<br>{about}", paper, measures, f"{state}<br>{note}"])
+        known = [f"- *Regime {sign}*: {_shortened(one, regimes)}." for one, sign in regimes.items()]
+        parts += [f"## {TITLES[name]}", _table(rows), _folded(known)]
     return {"results/papers.md": "\n\n".join(parts) + "\n"}
+
+
+def _lettered(regimes: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each regime once, with a letter and a number by what it begins with.
+
+    >>> dict(_lettered(["b", "a; c", "a", "b", "a; d"]))
+    {'b': 'A', 'a; c': 'B1', 'a': 'B', 'a; d': 'B2'}
+    """
+    bases: dict[str, int] = {}
+    for regime in dict.fromkeys(regimes):
+        base, _, more = regime.partition("; ")
+        letter = chr(ord("A") + list(dict.fromkeys([*bases, base])).index(base))
+        bases[base] = bases.get(base, 0) + bool(more)
+        yield regime, f"{letter}{bases[base] if more else ''}"
+
+
+def _shortened(regime: str, regimes: dict[str, str]) -> str:
+    """A regime by the longest of another letter and number that it begins with."""
+    known = [one for one in regimes if regime.startswith(f"{one}; ")]
+    if not known:
+        return regime
+    longest = max(known, key=len)
+    return f"as {regimes[longest]}; {regime.removeprefix(longest + '; ')}"
+
+
+def _folded(lines: Sequence[str]) -> str:
+    title = "<summary>Regimes: what a run must be like to test a claim</summary>"
+    return "\n".join(['<details markdown="1">', title, "", *lines, "", "</details>"])
 
 
 def summary(found: dict[str, list[Verdict]]) -> str:

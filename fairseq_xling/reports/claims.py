@@ -466,15 +466,22 @@ def counts(verdicts: Iterable[Verdict]) -> dict[str, int]:
 
 
 def table(verdicts: Iterable[Verdict]) -> Iterator[list[str]]:
-    """Rows of cells: place, claim, the paper's figures, ours, the verdict, a note."""
+    """Rows of cells: claim, the paper's figures, the rows compared, ours, the verdict, a note. Of
+    several measures the one that decides is bold."""
     for verdict in verdicts:
         claim, decides = verdict.claim, verdict.decides
-        ours, state = "", verdict.state
+        ours = state = rows = ""
         if decides is not None:
-            ours = "; ".join(map(in_words, verdict.shown)) + f" ({len(decides.gaps)} seeds)"
-            state += _because(verdict, decides)
+            bold = "**" if len(claim.measures) > 1 and verdict.agree else ""
+            shown = [
+                f"{bold}{in_words(one)}{bold}" if one is decides else in_words(one)
+                for one in verdict.shown
+            ]
+            ours = "; ".join(shown) + f" ({len(decides.gaps)} seeds)"
+            state = _because(verdict, decides)
+            rows = f"{claim.ours} against {claim.theirs}"
         text = f"**{claim.text}**" if claim.central else claim.text
-        yield [claim.place, text, claim.reported, ours, state, claim.note]
+        yield [text, claim.reported, rows, ours, verdict.state + state, claim.note]
 
 
 def _because(verdict: Verdict, decides: Difference) -> str:
