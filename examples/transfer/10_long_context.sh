@@ -4,6 +4,10 @@
 # encoder reads the same tokens in the same number of updates.
 #   examples/transfer/10_long_context.sh DATA [RUN_FOLDER] [further options of ablate]
 # DATA holds mono_eltec and muse_dict. An hour on one core. If interrupted, the same command resumes.
+# Is more text what an encoder needs, and static vectors do not? The same passes over two sizes:
+#   examples/transfer/10_long_context.sh DATA runs/transfer/text-size --equal passes \
+#       --models glove,word2vec,encoder --sizes 2000,10000 --windows 64,20 --updates 200 \
+#       --every 200 --seeds 1,2,3,4,5,6,7
 set -euo pipefail
 here=$(dirname "$0")
 . "$here/../once.sh"

@@ -160,6 +160,7 @@ class Options(StudyText, TaskOptions, WithSeeds, WithLanguages):
 # Measures of the dictionary's words, at the best layer: that of the results, and its column.
 SCORES = {"word_mrr": ("MRR", "value"), "word_p1": ("P@1", "value"), "word_layer": ("MRR", "layer")}
 MRR = "MRR"
+LAST = "word_mrr of the last layer"  # that no score has chosen
 ENCODER = "encoder"
 TITLES = {"glove": "GloVe", "word2vec": "Word2Vec", ENCODER: "masked LM"}
 
@@ -259,10 +260,12 @@ class SizeWindow(Study):
         if "task" in cell.about:
             yield {"value": transfer_mean(cell.files["transfer"], target)}
             return
-        best = {"task": "words", "target": target, "best": 1}
-        found = {row["measure"]: row for row in select(read_record(cell.files["words"]).rows, best)}
+        words = select(read_record(cell.files["words"]).rows, {"task": "words", "target": target})
+        found = {row["measure"]: row for row in select(words, {"best": 1})}
         for name, (measure, column) in SCORES.items():
             yield {"measure": name, "value": found[measure][column]}
+        last = max(select(words, {"measure": MRR}), key=lambda row: row["layer"])
+        yield {"measure": LAST, "value": last["value"]}
 
     def arrange(self, rows: list[Row]) -> list[Row]:
         """By model and size; what is shown has its ``heading`` in the table, and the ``model`` in
