@@ -5,11 +5,11 @@ rows that it compares, the measures and the number of seeds, which is fixed befo
 none does, it says why. There is no verdict until all seeds are there; further ones are not
 read. A verdict is a paired t-test over seeds. A claim about several measures is one about each of
 them: it is decided by the one that is the least sure (an intersection-union test, which needs no
-correction), and not at all if they point to different sides. A claim that rows are alike has a
-margin and is tested both ways: for a difference within it (two one-sided tests) and for one
-outside, each at half of the level. Holm's correction is over the central claims of a paper, a
-family that is fixed before any run: those that no run tests count, too. Other claims are
-exploratory, and have their own p.
+correction), and not at all if they point to different sides. A claim that rows are alike, or that
+one loses little, has a margin and is tested both ways: for a difference within it (two one-sided
+tests; of a loss, one) and for one outside, each at half of the level. Holm's correction is over the
+central claims of a paper, a family that is fixed before any run: those that no run tests count,
+too. Other claims are exploratory, and have their own p.
 """
 
 import csv
@@ -27,7 +27,7 @@ from fairseq_xling.reports.paired import paired_difference, shown_p
 from fairseq_xling.reports.record import read_record
 from fairseq_xling.reports.rows import GIVEN, Row, by_seed, distinct, select
 
-HIGHER, LOWER, ALIKE = "higher", "lower", "alike"
+HIGHER, LOWER, ALIKE, LITTLE = DIRECTIONS = "higher", "lower", "alike", "little"
 KEPT, NOT_KEPT, UNDECIDED, EQUAL, WAITING, NOT_RUN = STATES = (
     *("kept", "not kept", "undecided"),
     *("equal within the margin", "seeds missing", "not run"),
@@ -52,7 +52,7 @@ class Claim:
         text: in one sentence.
         better, worse: what the paper compares, in words.
         measure: the paper's; ``direction``: whether the better row has the `HIGHER` or `LOWER`
-            figure of it, or both are `ALIKE`.
+            figure of it, or both are `ALIKE`, or the worse one is `LITTLE` below.
         reported: the paper's figures, better first.
         regime: what encoder, data and steps must be for a run to test this claim at all.
         frame: path of the record whose frame tests it, below the folder of recipes, or of several,
@@ -64,7 +64,7 @@ class Claim:
             times the others' budget by the claim itself.
         measures: of the frame, for each of which the claim must be true; ``MEASURE @ COLUMN=VALUE``
             is that of those rows. Rows of several records have a column ``record``, its file.
-        margin: within which rows are `ALIKE`, in their unit; else None.
+        margin: within which rows are `ALIKE`, or a loss `LITTLE`, in their unit; else None.
         seeds: how many decide, fixed before the run; 0 without a test.
         also: further measures that are shown without a say.
         note: why there is no test, or what to know of it.
@@ -106,6 +106,14 @@ class Difference:
     p: float
     gaps: tuple[float, ...]
     margin: float | None = None
+    loss: bool = False  # the margin is that of a loss alone
+
+    @property
+    def within(self) -> bool:
+        """Whether the difference is within the margin."""
+        return (
+            self.margin is not None and (self.mean if self.loss else abs(self.mean)) < self.margin
+        )
 
     @property
     def label(self) -> str:
@@ -191,9 +199,9 @@ def read_claims(path: Path) -> list[Claim]:
 
 
 def _check(claim: Claim, where: str) -> None:
-    if claim.direction not in (HIGHER, LOWER, ALIKE):
+    if claim.direction not in DIRECTIONS:
         raise UserError(
-            f"{where}: direction must be {HIGHER}, {LOWER} or {ALIKE}, got {claim.direction!r}"
+            f"{where}: direction must be one of {', '.join(DIRECTIONS)}, got {claim.direction!r}"
         )
     tested = bool(claim.frame), bool(claim.ours), bool(claim.theirs), bool(claim.measures)
     if any(tested) != all(tested):
@@ -214,8 +222,10 @@ def _check(claim: Claim, where: str) -> None:
         raise UserError(f"{where}: {_TIMES} must be a number ({error})") from None
     if not all(0 < one < math.inf for one in times):
         raise UserError(f"{where}: {_TIMES} must be finite and above 0, got {times}")
-    if claim.frame and (claim.margin is not None) != (claim.direction == ALIKE):
-        raise UserError(f"{where}: a claim that rows are {ALIKE}, and only such, needs a margin")
+    if claim.frame and (claim.margin is not None) != (claim.direction in (ALIKE, LITTLE)):
+        raise UserError(
+            f"{where}: a claim that rows are {ALIKE} or lose {LITTLE}, and no other, needs a margin"
+        )
 
 
 # ---- judging
@@ -272,7 +282,7 @@ def _decisive(claim: Claim, shown: Sequence[Difference]) -> tuple[Difference, bo
     """The least sure of the differences by the claim's measures, and whether all point to the same
     side: of 0, or of the margin."""
     own = [one for one in shown if one.measure in claim.measures]
-    sides = {abs(one.mean) < one.margin if one.margin is not None else one.mean > 0 for one in own}
+    sides = {one.within if one.margin is not None else one.mean > 0 for one in own}
     return max(own, key=lambda one: one.p), len(sides) == 1
 
 
@@ -280,7 +290,7 @@ def _state(claim: Claim, found: Difference, p: float) -> str:
     if p >= LEVEL:
         return UNDECIDED
     if claim.margin is not None:
-        return EQUAL if abs(found.mean) < claim.margin else NOT_KEPT
+        return EQUAL if found.within else NOT_KEPT
     return KEPT if (found.mean > 0) == (claim.direction == HIGHER) else NOT_KEPT
 
 
@@ -306,7 +316,8 @@ def _differences(claim: Claim, frame: Sequence[Row]) -> list[Difference]:
         if len(both) > 1:
             one, other = ([row[seed] for seed in both] for row in (better, worse))
             margin = claim.margin if name in claim.measures else None
-            shown.append(paired(one, other, name, units[name], margin))
+            loss = claim.direction == LITTLE
+            shown.append(paired(one, other, name, units[name], margin, loss))
     return shown
 
 
@@ -316,6 +327,7 @@ def paired(
     measure: str = "",
     unit: str = "",
     margin: float | None = None,
+    loss: bool = False,
 ) -> Difference:
     """The difference of two rows of figures that share their seeds.
 
@@ -327,21 +339,25 @@ def paired(
     (2.0, -0.48, 4.48, 0.074)
     >>> round(paired([3.0, 5.0, 4.0], [1.0, 2.0, 3.0], margin=5).p, 3)
     0.035
+    >>> paired([1.0, 2.0, 3.0], [3.0, 5.0, 4.0], margin=1, loss=True).within
+    True
     """
     found = paired_difference(better, worse)
     mean, low, high, p = (found[name] for name in ("mean", "low", "high", "p"))
     if p is None:
         rounding = 1e-9 * max(map(abs, [*better, *worse]))
         low = high = mean
-        p = 0.0 if abs(abs(mean) - (margin or 0.0)) > rounding else 1.0
+        p = 0.0 if abs((mean if loss else abs(mean)) - (margin or 0.0)) > rounding else 1.0
     elif margin is not None:
         from scipy.stats import ttest_1samp
 
         # Against the nearer end of the margin. One side of it is the larger of the two one-sided
         # tests that the difference is within, the other that it is outside.
-        p = float(ttest_1samp(found["gaps"], math.copysign(margin, mean)).pvalue)
+        end = margin if loss else math.copysign(margin, mean)
+        p = float(ttest_1samp(found["gaps"], end).pvalue)
     means = statistics.fmean(better), statistics.fmean(worse)
-    return Difference(measure, unit, *means, mean, low, high, p, tuple(found["gaps"]), margin)
+    gaps = tuple(found["gaps"])
+    return Difference(measure, unit, *means, mean, low, high, p, gaps, margin, loss)
 
 
 def _of(frame: Sequence[Row], selection: str, measure: str, claim: Claim) -> dict[Any, float]:
@@ -515,7 +531,8 @@ def seeds_needed(found: Difference, level: float, most: int = 100) -> int:
     spread = statistics.stdev(found.gaps)
     if not spread:
         return SEEDS
-    size = abs(abs(found.mean) - (found.margin or 0.0)) / spread
+    mean = found.mean if found.loss else abs(found.mean)
+    size = abs(mean - (found.margin or 0.0)) / spread
     for count in range(2, most + 1):
         end, shift = t.ppf(1 - level / 2, count - 1), size * math.sqrt(count)
         if nct.sf(end, count - 1, shift) >= POWER:
