@@ -361,9 +361,9 @@ def swapped_sides(sources: Sources) -> Iterator[str]:
     entries = {pair: read_entries(file) for pair, file in sources.dictionaries.items()}
     for (split, pair), sides in sources.parallel.items():
         known = []
-        for lang in pair:
+        for lang, own in zip(pair, sides, strict=True):
             words = {e[p.index(lang)] for p, found in entries.items() if lang in p for e in found}
-            others = [file for file in sources.text_of(lang) if file not in sides]
+            others = [file for file in sources.text_of(lang) if file != own]
             known.append(words.union(*map(words_of, others)))
         shares = [[_share(words_of(side), words) for words in known] for side in sides]
         straight, crossed = shares[0][0] + shares[1][1], shares[0][1] + shares[1][0]

@@ -82,6 +82,8 @@ GERMAN, ENGLISH = "der Hund läuft\ndie Katze schläft\n", "the dog runs\nthe ca
         ("--parallel en-de=de,en --dictionary en-de=words", True),
         ("--parallel en-de=de,en --dictionary de-en=words", False),  # likewise the wrong way
         ("--parallel en-de=en,de --dictionary en-de=words", False),
+        ("--parallel en-de=de,en --mono en=en --mono de=de", True),  # by the same files
+        ("--parallel en-de=en,de --mono en=en --mono de=de", False),
         ("--parallel en-de=de,en", False),  # nothing tells
         ("--parallel en-de=de,en --mono en=other --mono de=other", False),
         ("--parallel en-de=en,en2 --mono en=en2 --mono de=en", False),  # alike
