@@ -305,7 +305,8 @@ class Study:
 
 def trainings(cells: Sequence[Cell], steps: Sequence[Step]) -> list[dict[str, Any]]:
     """What the files of each cell are built on: the ``updates`` of its trainings together, and the
-    names of those that cells of other seeds are built on, too, as ``shared``."""
+    names of those, and of checkpoints from outside, that cells of other seeds are built on, too,
+    as ``shared``."""
     plan, makers = Plan(steps), {path: step.name for step in steps for path in step.outputs}
     updates = {}
     for step in steps:
@@ -315,14 +316,16 @@ def trainings(cells: Sequence[Cell], steps: Sequence[Step]) -> list[dict[str, An
     behind = []
     for cell in cells:
         made = [plan.needed(makers[path]) for path in cell.files.values() if path in makers]
-        behind.append(updates.keys() & set().union(*made))
+        names = set().union(*made)
+        outside = {path for name in names for path in plan.outside[name] if path.suffix == ".pt"}
+        behind.append((updates.keys() & names) | {"/".join(one.parts[-2:]) for one in outside})
     seeds: dict[str, set[Any]] = {}
     for cell, names in zip(cells, behind, strict=True):
         for name in names:
             seeds.setdefault(name, set()).add(cell.about.get("seed"))
     return [
         {
-            "updates": sum(updates[name] for name in names) or None,
+            "updates": sum(updates.get(name, 0) for name in names) or None,
             "shared": ", ".join(sorted(name for name in names if len(seeds[name]) > 1)) or None,
         }
         for names in behind

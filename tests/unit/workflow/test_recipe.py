@@ -159,17 +159,21 @@ def test_a_study_that_measures_nothing_says_so(tmp_path):
         Sizes().steps(tmp_path / "run", Options(sizes=""))
 
 
-def test_a_row_has_the_updates_behind_it_and_what_its_seeds_share(run):
+def test_a_row_has_the_updates_behind_it_and_what_its_seeds_share(run, tmp_path):
     def train(name, updates):
         return run(f"train-{name}", f"fairseq-train data --max-update {updates}", to=f"{name}.pt")
 
+    (ready := tmp_path / "en" / "ready.pt").parent.mkdir()
+    ready.write_text("")
     for seed in (1, 2):
         own, common = train(f"own-{seed}", 300), train("common", 100)
         vectors = run("vectors", "fairseq-xling embed train {out}", to="vectors")
         states = run(f"states-{seed}", "cp", own, "{out}", to=f"{seed}")
         run.measured({"a": states, "b": own}, row="alone", seed=seed)
         run.measured({"a": states, "b": common, "c": vectors}, row="both", seed=seed)
+        run.measured({"d": run("ready", "cp", ready, "{out}", to="states")}, row="ready", seed=seed)
     run.measured({"c": vectors}, row="vectors", seed=1)
     alone, both = {"updates": 300, "shared": None}, {"updates": 400, "shared": "train-common"}
     found = trainings(run.cells, list(run.steps.values()))
-    assert found == [alone, both, alone, both, {"updates": None, "shared": None}]
+    given = {"updates": None, "shared": "en/ready.pt"}
+    assert found == [alone, both, given] * 2 + [{"updates": None, "shared": None}]
