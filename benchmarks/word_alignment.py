@@ -4,11 +4,14 @@
     python benchmarks/word_alignment.py --gold zhen.src-tgt.gz zhen.gold.gz --pairs pairs.tsv.gz:1,0
     python benchmarks/word_alignment.py ... --updates 50 --seeds 1        # to try it out
 
-The encoder is trained from scratch on ``--pairs`` by MLM alone, and by MLM and TLM; fast_align
-learns from the same pairs and the text of the gold links. Both read Chinese characters one by one;
-a word is linked if one of its characters is. Chance links each word of the longer side to a random
-one of the other, and to the one at the same place. AER is 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
-(Och and Ney, 2003) in percent: S are the sure links, P those and the possible ones.
+Encoders are trained from scratch on ``--pairs`` by MLM alone, and by MLM and TLM. Another is
+``--source``, an encoder of English: each piece of Chinese gets the mean of the embeddings that
+fast_align links it with in the pairs (`fairseq-xling embed link`), and nothing is trained. Its
+layer is the middle one. fast_align learns from the same pairs and the text of the gold links. All
+read Chinese characters one by one; a word is linked if one of its characters is. Chance links each
+word of the longer side to a random one of the other, and to the one at the same place. AER is
+1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|) (Och and Ney, 2003) in percent: S are the sure links, P those
+and the possible ones.
 """
 
 import argparse
@@ -35,6 +38,7 @@ TRAIN = (
     "--disable-validation --dropout 0.1 --mono-text parallel"
 )
 OBJECTIVES = {"MLM": "mlm", "MLM and TLM": "mlm,tlm"}
+METHODS = ("intersection", "itermax")
 Links = set[tuple[int, int]]
 
 
@@ -128,6 +132,10 @@ def systems(args: argparse.Namespace) -> Iterator[tuple[str, list[float]]]:
         (work / f"train.{lang}").write_text("\n".join(text) + "\n", encoding="utf-8")
         (work / f"gold.{lang}").write_text("\n".join(more) + "\n", encoding="utf-8")
         (work / f"all.{lang}").write_text("\n".join([*text, *more]) + "\n", encoding="utf-8")
+
+    def sides_of(name: str) -> list[Path]:
+        return [work / f"{name}.{lang}" for lang in LANGUAGES]
+
     yield (
         "chance: random words",
         [aer(by_chance(pairs, random.Random(seed)), sure, possible) for seed in args.seeds],
@@ -135,25 +143,38 @@ def systems(args: argparse.Namespace) -> Iterator[tuple[str, list[float]]]:
     yield "chance: the same place", [aer(by_chance(pairs, None), sure, possible)]
     for kind in ("intersection", "gdfa"):
         output = work / f"fast_align.{kind}"
-        texts = [work / f"all.{lang}" for lang in LANGUAGES]
-        run("fairseq-xling", "align", kind, *texts, "--output", output)
+        run("fairseq-xling", "align", kind, *sides_of("all"), "--output", output)
         yield f"fast_align, {kind}", [aer(read_links(output, places, count), sure, possible)]
     data, both = work / "data", ",".join(LANGUAGES)
-    files = ",".join(str(work / f"train.{lang}") for lang in LANGUAGES)
+    prepare = ["fairseq-xling", "prepare", "--languages", both, "--vocab", "joint"]
+    prepare += ["--vocab-size", args.vocab_size, "--parallel"]
+    prepare += ["train.zh-en=" + ",".join(str(work / f"train.{lang}") for lang in LANGUAGES)]
+
+    def links_of(model: Path, method: str, layer: int, *more: object) -> float:
+        output, texts = work / f"{model.parent.name}.{method}", sides_of("gold")
+        command = ("fairseq-xling", "align", method, *texts, "--encoder", model, *more)
+        run(*command, "--languages", both, "--layer", layer, "--output", output)
+        return aer(read_links(output, places, count), sure, possible)
+
+    if args.source:
+        linked = work / "linked"
+        vectors, start = linked / "source.safetensors", linked / "init.pt"
+        if not start.exists():
+            run(*prepare, linked / "data", "--vocab-type", "wordpiece")
+            run("fairseq-xling", "init", args.source, "--source-vectors", vectors)
+            pair = ("--pair", "en-zh", "--source-vectors", vectors)
+            rows = linked / "linked.safetensors"
+            run("fairseq-xling", "embed", "link", linked / "data", *pair, "--output", rows)
+            options = ("--keep-norms", "--copy-shared", "--no-trilayer", "--max-positions", 256)
+            given = ("--data", linked / "data", "--vectors", rows, "--output", start)
+            run("fairseq-xling", "init", args.source, *given, *options)
+        for method in METHODS:
+            found = links_of(start, method, args.source_layer, "--data", linked / "data")
+            yield f"{Path(args.source).name}, Chinese linked, {method}", [found]
     if not (data / "meta.json").exists():
-        run(
-            *("fairseq-xling", "prepare", data, "--languages", both, "--vocab", "joint"),
-            *(
-                "--vocab-size",
-                args.vocab_size,
-                "--parallel",
-                f"train.zh-en={files}",
-                "--aligner",
-                "none",
-            ),
-        )
+        run(*prepare, data, "--aligner", "none")
     for name, objectives in OBJECTIVES.items():
-        for method in ("intersection", "itermax"):
+        for method in METHODS:
             scores = []
             for seed in args.seeds:
                 model = work / f"{objectives.replace(',', '-')}-{seed}"
@@ -164,13 +185,7 @@ def systems(args: argparse.Namespace) -> Iterator[tuple[str, list[float]]]:
                         *("--objectives", objectives, "--max-update", args.updates),
                         *("--seed", seed, "--save-dir", model),
                     )
-                output = work / f"{model.name}.{method}"
-                texts = [work / f"gold.{lang}" for lang in LANGUAGES]
-                run(
-                    *("fairseq-xling", "align", method, *texts, "--encoder", last),
-                    *("--languages", both, "--layer", args.layer, "--output", output),
-                )
-                scores.append(aer(read_links(output, places, count), sure, possible))
+                scores.append(links_of(last, method, args.layer))
             yield f"encoder, {name}, {method}", scores
 
 
@@ -178,6 +193,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gold", nargs=2, required=True, metavar="FILE", help="text, and links")
     parser.add_argument("--pairs", required=True, metavar="FILE:COLUMN,COLUMN", help="TSV")
+    parser.add_argument("--source", help="folder of an encoder of English, e.g. MiniLM's")
+    parser.add_argument("--source-layer", type=int, default=3, help="the middle one of six")
     parser.add_argument("--updates", type=int, default=3000, help="of each encoder")
     parser.add_argument("--layer", type=int, default=3, help="of the encoder's four")
     parser.add_argument("--vocab-size", type=int, default=8000)

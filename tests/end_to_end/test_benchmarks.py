@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.engine import checked, launch, table_of
+from tests.tiny_sources import WORDS, write_folder
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -259,7 +260,7 @@ def test_every_system_finds_the_best_that_brute_force_finds(tmp_path):
 
 
 def test_links_of_words_are_scored_against_planted_ones(tmp_path):
-    rng, words = random.Random(3), "abcdefgh"
+    rng, words = random.Random(3), WORDS[:8]
     signs = dict(zip(words, "一二三四五六七八", strict=True))
     texts = [rng.choices(words, k=rng.randint(3, 8)) for _ in range(420)]
     lines = [f"{' '.join(text)}\t{''.join(map(signs.get, text))}" for text in texts]
@@ -270,10 +271,13 @@ def test_links_of_words_are_scored_against_planted_ones(tmp_path):
             file.write("\n".join(made) + "\n")
     files = [*("--gold", tmp_path / "text.gz", tmp_path / "links.gz", "--vocab-size", "40")]
     files += ["--pairs", f"{tmp_path / 'pairs.tsv.gz'}:1,0", "--work", tmp_path / "work"]
+    write_folder(tmp_path / "tiny", "bert", max_position_embeddings=300)
+    files += ["--source", tmp_path / "tiny", "--source-layer", "1"]
     rows = by_name(table_of(printed("word_alignment", "--updates 2 --seeds 1", *files)))
     scores = {name: float(row["AER, %"].split()[0]) for name, row in rows.items()}
     assert scores["chance: the same place"] == 0  # as planted
     assert scores["fast_align, intersection"] < 5 < 40 < scores["chance: random words"]
+    assert scores["tiny, Chinese linked, intersection"] < 40
     assert 0 <= scores["encoder, MLM and TLM, itermax"] < 100
 
 

@@ -26,6 +26,7 @@ from fairseq_xling.core.folders import work_folder
 from fairseq_xling.core.progress import progress
 from fairseq_xling.core.provenance import provenance
 from fairseq_xling.data.folder import SPECIALS, DataFolder, read_dictionary
+from fairseq_xling.data.mmap import TokenFile
 from fairseq_xling.data.sources import Pairs
 from fairseq_xling.mapping.text_vectors import read_text_vectors
 from fairseq_xling.mapping.vectors_file import (
@@ -130,7 +131,7 @@ class TrainingText:
                 f"{folder.path}: each language has its own vocabulary, so `--languages` must name "
                 f"one of {', '.join(folder.languages)}, got {','.join(self.languages)}"
             )
-        self.files = [folder.mono("train", lang) for lang in self.languages]
+        self.files = [file for lang in self.languages for file in _sentences(folder, lang)]
         self.counts = count_ids(self.files, folder.vocab_sizes[self.languages[0]])
         self.symbols = read_dictionary(paths[0])
 
@@ -138,6 +139,14 @@ class TrainingText:
         """A row for each symbol, (V, D), as vectors of these languages."""
         digests = {lang: self.folder.dictionary_digest(lang) for lang in self.languages}
         return Vectors(table, self.counts, self.symbols, digests, settings)
+
+
+def _sentences(folder: DataFolder, lang: str) -> list[TokenFile]:
+    """The monolingual training text of ``lang``; without any, its sides of the parallel text."""
+    pairs = [pair for pair in folder.pairs("train") if lang in pair]
+    if folder.has_mono("train", lang) or not pairs:
+        return [folder.mono("train", lang)]
+    return [folder.parallel("train", *pair)[pair.index(lang)] for pair in pairs]
 
 
 def _write(

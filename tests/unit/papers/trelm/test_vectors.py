@@ -201,8 +201,8 @@ def test_vectors_of_a_text_file_replace_training(tiny_corpus, tmp_path):
     assert set(report["provenance"]["inputs"]) == {"data", "text"}
 
 
-@pytest.fixture(scope="module")
-def aligned_folder(tmp_path_factory):
+@pytest.fixture(scope="module", params=[True, False], ids=["mono", "pairs alone"])
+def aligned_folder(request, tmp_path_factory):
     """English ``a b`` with German ``B A``, and ``c`` with ``C``; every link is given."""
     folder = tmp_path_factory.mktemp("aligned")
     lines = {"en": ["a b", "c", "b b a"], "de": ["B A", "C", "A B"]}
@@ -211,7 +211,7 @@ def aligned_folder(tmp_path_factory):
     (folder / "links").write_text("0-1 1-0\n0-0\n2-0 0-1\n", encoding="utf-8")
     sources = parse_sources(
         ("en", "de"),
-        mono=[f"train.{lang}={folder / lang}" for lang in lines],
+        mono=[f"train.{lang}={folder / lang}" for lang in lines if request.param],
         parallel=[f"train.en-de={folder / 'en'},{folder / 'de'}"],
         alignment=[f"train.en-de={folder / 'links'}"],
     )
