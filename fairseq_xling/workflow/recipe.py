@@ -305,8 +305,8 @@ class Study:
 
 def trainings(cells: Sequence[Cell], steps: Sequence[Step]) -> list[dict[str, Any]]:
     """What the files of each cell are built on: the ``updates`` of its trainings together, and the
-    names of those, and of checkpoints from outside, that cells of other seeds are built on, too,
-    as ``shared``."""
+    names of those, and of checkpoints from outside, that cells of other seeds, and else alike, are
+    built on, too, as ``shared``."""
     plan, makers = Plan(steps), {path: step.name for step in steps for path in step.outputs}
     updates = {}
     for step in steps:
@@ -319,16 +319,17 @@ def trainings(cells: Sequence[Cell], steps: Sequence[Step]) -> list[dict[str, An
         names = set().union(*made)
         outside = {path for name in names for path in plan.outside[name] if path.suffix == ".pt"}
         behind.append((updates.keys() & names) | {"/".join(one.parts[-2:]) for one in outside})
-    seeds: dict[str, set[Any]] = {}
-    for cell, names in zip(cells, behind, strict=True):
+    rows = [tuple((k, v) for k, v in cell.about.items() if k != "seed") for cell in cells]
+    users: dict[tuple[Any, str], set[Any]] = {}  # by row and name the seeds
+    for cell, row, names in zip(cells, rows, behind, strict=True):
         for name in names:
-            seeds.setdefault(name, set()).add(cell.about.get("seed"))
+            users.setdefault((row, name), set()).add(cell.about.get("seed"))
     return [
         {
             "updates": sum(updates.get(name, 0) for name in names) or None,
-            "shared": ", ".join(sorted(name for name in names if len(seeds[name]) > 1)) or None,
+            "shared": ", ".join(sorted(one for one in names if len(users[row, one]) > 1)) or None,
         }
-        for names in behind
+        for row, names in zip(rows, behind, strict=True)
     ]
 
 
