@@ -2,7 +2,7 @@
 # Relations and roles on trees, trained in some languages and tested in others.
 #   examples/transfer/5_structures.sh synthetic [RUN_FOLDER] [further options of struct matrix]
 #   examples/transfer/5_structures.sh kbp37 DATA ENCODER PARSER [RUN_FOLDER] [further options]
-# synthetic: the embedded corpus, 4 x 4 languages and all pairs of them, about 20 minutes on one core,
+# synthetic: the embedded corpus, 4 x 4 languages and all pairs of them, about half an hour on one core,
 # needs nothing.
 # kbp37: English relations (KBP37), about 30 minutes on one core. ENCODER is the folder of
 # encoder.sh, PARSER a checkpoint with the head `parsing_pos` on that encoder. 3,000 training records of
