@@ -47,7 +47,9 @@ _UNLINKED = (
 _MOST_HELD = 500  # sentences of each text, for each of valid and test
 _PASSES = 20  # of a phase, unless its text is so large that fewer make the steps of the paper
 _WORDS = 30  # of a sentence, where batches have a number of tokens
-_MOST = 1_000_000  # sentences that are counted
+_MOST_STEPS = {  # that follow from the text
+    phase: TrelmConfig.__dataclass_fields__[f"{phase}_steps"].default for phase in STAGES
+}
 
 
 def read_config(
@@ -90,8 +92,7 @@ def read_run(args: argparse.Namespace) -> tuple[TrelmConfig, str]:
     for phase in STAGES:
         name = f"{phase}_steps"
         if getattr(config, name) == FIT:
-            most = TrelmConfig.__dataclass_fields__[name].default
-            chosen[name] = _steps(config, sentences.get(phase), most)
+            chosen[name] = _steps(config, sentences.get(phase), _MOST_STEPS[phase])
     embeddings, why = config.embeddings, ""
     if not embeddings:
         embeddings = "skip-gram"
@@ -117,11 +118,15 @@ def _steps(config: TrelmConfig, sentences: int | None, most: int) -> tuple[int, 
     """How long to train on a number of sentences, and why if it is not ``most``."""
     if sentences is None:
         return most, ""
-    batch = (config.batch_size or config.max_tokens // _WORDS or 1) * config.update_freq
-    steps, least = _PASSES * sentences // batch, 2 * config.warmup
+    steps, least = _PASSES * sentences // _sentences_of(config), 2 * config.warmup
     if steps >= most or least >= most:
         return most, ""
     return (least, "twice --warmup") if steps < least else (steps, f"{_PASSES} passes over text")
+
+
+def _sentences_of(config: TrelmConfig) -> int:
+    """How many sentences, about, a step reads."""
+    return (config.batch_size or config.max_tokens // _WORDS or 1) * config.update_freq
 
 
 def _text_of(config: TrelmConfig) -> tuple[bool, int, dict[str, int]]:
@@ -146,7 +151,9 @@ def _text_of(config: TrelmConfig) -> tuple[bool, int, dict[str, int]]:
     linked = all({source, target} in pairs for target in config.targets)
     mono = [f for (split, _), files in sources.mono.items() if split == "train" for f in files]
     parallel = [sides[0] for (split, _), sides in sources.parallel.items() if split == "train"]
-    counts = {file: sum(1 for _ in islice(read_lines(file), _MOST)) for file in [*mono, *parallel]}
+    # No more sentences change what is held out, or the steps.
+    enough = max(20 * _MOST_HELD, -(-max(_MOST_STEPS.values()) * _sentences_of(config) // _PASSES))
+    counts = {file: sum(1 for _ in islice(read_lines(file), enough)) for file in [*mono, *parallel]}
     by_phase = dict.fromkeys(STAGES, mono or parallel) | {"transfer": parallel}
     sentences = {phase: min(map(counts.get, files)) for phase, files in by_phase.items() if files}
     if any(split == "valid" for split, _ in [*sources.mono, *sources.parallel]):
