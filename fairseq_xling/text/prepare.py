@@ -353,8 +353,8 @@ def _untokenised(out: Path, meta: dict[str, Any]) -> Iterator[str]:
 
 
 def swapped_sides(sources: Sources) -> Iterator[str]:
-    """Notes on parallel text whose words are in dictionaries and other text of the other side's
-    language rather than of their own: one of them is given the wrong way round."""
+    """Notes on parallel text whose sides look swapped: their words are those of dictionaries and
+    other text in the other side's language."""
     words_of = functools.cache(
         lambda file: Counter(" ".join(islice(read_lines(file), _LOOKED_AT)).split())
     )
@@ -371,7 +371,7 @@ def swapped_sides(sources: Sources) -> Iterator[str]:
             yield (
                 f"`--parallel` {split}.{'-'.join(pair)}: by other text or dictionaries {sides[0]} "
                 f"has the words of {pair[1]}, and {sides[1]} those of {pair[0]}; are the files or "
-                "the languages the wrong way round?"
+                "the languages swapped?"
             )
 
 

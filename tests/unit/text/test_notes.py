@@ -89,7 +89,7 @@ GERMAN, ENGLISH = "der Hund läuft\ndie Katze schläft\n", "the dog runs\nthe ca
         ("--parallel en-de=en,en2 --mono en=en2 --mono de=en", False),  # alike
     ],
 )
-def test_sides_given_the_wrong_way_round_are_noticed(tmp_path, monkeypatch, files, noticed):
+def test_swapped_sides_are_noticed(tmp_path, monkeypatch, files, noticed):
     monkeypatch.chdir(tmp_path)
     texts = {"en": ENGLISH, "de": GERMAN, "en2": ENGLISH * 2, "de2": GERMAN, "other": "x y\n"}
     texts["words"] = "dog\tHund\ncat\tKatze\nthe\tder\n"
@@ -104,4 +104,4 @@ def test_sides_given_the_wrong_way_round_are_noticed(tmp_path, monkeypatch, file
     notes = list(swapped_sides(sources))
     assert len(notes) == noticed
     if noticed:
-        assert "has the words of" in notes[0] and "the wrong way round?" in notes[0]
+        assert "has the words of" in notes[0] and "languages swapped?" in notes[0]
