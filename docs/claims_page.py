@@ -10,7 +10,6 @@ from fairseq_xling.core.files import atomic_write
 from fairseq_xling.reports.claims import (
     LOWER,
     STATES,
-    WAITING,
     Verdict,
     cells_of,
     counts,
@@ -37,6 +36,7 @@ TITLES = {
     "mbert": "Study of multilingual BERT",
     "transfer": "Transfer note",
 }
+REGIMES = "<summary>Regimes: what a run must be like to test a claim</summary>"
 _NO_BREAK = "\u00a0"
 LEAD_OF_PAGE = """---
 hide:
@@ -82,7 +82,7 @@ def claims_pages(found: dict[str, list[Verdict]] | None = None) -> dict[str, str
     parts, found = [LEAD_OF_PAGE], found or verdicts()
     parts.append(summary(found))
     for name, judged in found.items():
-        regimes = {regime: sign for regime, sign in _lettered(v.claim.regime for v in judged)}
+        regimes = dict(_lettered(verdict.claim.regime for verdict in judged))
         rows = [["Claim", "Paper", "Ours", "Verdict"], ["---"] * 4]
         for verdict, cells in zip(judged, table(judged), strict=True):
             text, paper, compared, ours, state, note = cells
@@ -92,7 +92,8 @@ def claims_pages(found: dict[str, list[Verdict]] | None = None) -> dict[str, str
             about = f"*{claim.code}, {claim.place}; regime {regimes[claim.regime]}*"
             rows.append([f"{text}<br>{about}", paper, measures, f"{state}<br>{note}"])
         known = [f"- *Regime {sign}*: {_shortened(one, regimes)}." for one, sign in regimes.items()]
-        parts += [f"## {TITLES[name]}", _table(rows), _folded(known)]
+        fold = ['<details markdown="1">', REGIMES, "", *known, "", "</details>"]
+        parts += [f"## {TITLES[name]}", _table(rows), "\n".join(fold)]
     return {"results/papers.md": "\n\n".join(parts) + "\n"}
 
 
@@ -102,12 +103,12 @@ def _lettered(regimes: Iterable[str]) -> Iterator[tuple[str, str]]:
     >>> dict(_lettered(["b", "a; c", "a", "b", "a; d"]))
     {'b': 'A', 'a; c': 'B1', 'a': 'B', 'a; d': 'B2'}
     """
-    bases: dict[str, int] = {}
+    counts_of: dict[str, int] = {}  # by what they begin with, those that have more
     for regime in dict.fromkeys(regimes):
         base, _, more = regime.partition("; ")
-        letter = chr(ord("A") + list(dict.fromkeys([*bases, base])).index(base))
-        bases[base] = bases.get(base, 0) + bool(more)
-        yield regime, f"{letter}{bases[base] if more else ''}"
+        counts_of[base] = counts_of.get(base, 0) + bool(more)
+        letter = chr(ord("A") + list(counts_of).index(base))
+        yield regime, f"{letter}{counts_of[base] if more else ''}"
 
 
 def _shortened(regime: str, regimes: dict[str, str]) -> str:
@@ -117,11 +118,6 @@ def _shortened(regime: str, regimes: dict[str, str]) -> str:
         return regime
     longest = max(known, key=len)
     return f"as {regimes[longest]}; {regime.removeprefix(longest + '; ')}"
-
-
-def _folded(lines: Sequence[str]) -> str:
-    title = "<summary>Regimes: what a run must be like to test a claim</summary>"
-    return "\n".join(['<details markdown="1">', title, "", *lines, "", "</details>"])
 
 
 def summary(found: dict[str, list[Verdict]]) -> str:
@@ -148,10 +144,7 @@ def figures(found: dict[str, list[Verdict]]) -> str:
     lines.append(["---", "---", "--:", "--:", "---", "---"])
     for name, judged in found.items():
         first = next(verdict for verdict in judged if verdict.claim.central)
-        state = first.state
-        if first.decides is not None and state == WAITING:
-            state += f": {len(first.decides.gaps)} of {first.claim.seeds}"
-        ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{state}*"
+        ends = f"**{TITLES[name]}**: {first.claim.text}", f"*{first.title}*"
         lower = ", lower is better" if first.claim.direction == LOWER else ""
         for one in [one for one in first.shown if one.measure in first.claim.measures]:
             lines.append([ends[0], one.label + lower, *cells_of(one), ends[1]])

@@ -89,6 +89,11 @@ class Claim:
     also: tuple[str, ...]
     note: str
 
+    @property
+    def parts(self) -> list[str]:
+        """The selections of both rows, each part of a difference by itself."""
+        return [part for both in (self.ours, self.theirs) for part in both.split(" - ")]
+
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
@@ -111,9 +116,12 @@ class Difference:
     @property
     def within(self) -> bool:
         """Whether the difference is within the margin."""
-        return (
-            self.margin is not None and (self.mean if self.loss else abs(self.mean)) < self.margin
-        )
+        return self.margin is not None and self.size < self.margin
+
+    @property
+    def size(self) -> float:
+        """What a margin is compared with."""
+        return self.mean if self.loss else abs(self.mean)
 
     @property
     def label(self) -> str:
@@ -139,6 +147,13 @@ class Verdict:
     shown: tuple[Difference, ...] = ()
     p: float | None = None
     agree: bool = True
+
+    @property
+    def title(self) -> str:
+        """The state; where seeds are missing also how many there are."""
+        if self.state != WAITING or self.decides is None:
+            return self.state
+        return f"{self.state}: {len(self.decides.gaps)} of {self.claim.seeds}"
 
 
 # ---- reading
@@ -217,7 +232,7 @@ def _check(claim: Claim, where: str) -> None:
     if max(claim.ours.count(" - "), claim.theirs.count(" - ")) > 1:
         raise UserError(f"{where}: rows may be a difference of two, not of more")
     try:
-        times = [_times(part) for both in (claim.ours, claim.theirs) for part in both.split(" - ")]
+        times = [_times(part) for part in claim.parts]
     except ValueError as error:
         raise UserError(f"{where}: {_TIMES} must be a number ({error})") from None
     if not all(0 < one < math.inf for one in times):
@@ -258,11 +273,13 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
                 found[claim.code] = _differences(claim, frames(claim.frame))
             except UserError as error:
                 raise UserError(f"{claim.code}: {error}") from None
-    p_of = {}
-    for claim in claims:
-        if claim.code in found and len(found[claim.code][0].gaps) == claim.seeds:
-            decides, agree = _decisive(claim, found[claim.code])
-            p_of[claim.code] = decides.p if agree else 1.0
+    known = {claim.code: claim for claim in claims}
+    decisive = {code: _decisive(known[code], shown) for code, shown in found.items()}
+    p_of = {
+        code: decides.p if agree else 1.0
+        for code, (decides, agree) in decisive.items()
+        if len(decides.gaps) == known[code].seeds
+    }
     family = [claim.code for claim in claims if claim.central]
     p_of |= _holm({code: p_of[code] for code in family if code in p_of}, len(family))
     verdicts = []
@@ -270,11 +287,9 @@ def judge(claims: Sequence[Claim], folder: Path) -> list[Verdict]:
         if claim.code not in found:
             verdicts.append(Verdict(claim, NOT_RUN))
             continue
-        shown = found[claim.code]
-        decides, agree = _decisive(claim, shown)
-        p = p_of.get(claim.code)
+        (decides, agree), p = decisive[claim.code], p_of.get(claim.code)
         state = WAITING if p is None else _state(claim, decides, p)
-        verdicts.append(Verdict(claim, state, decides, tuple(shown), p, agree))
+        verdicts.append(Verdict(claim, state, decides, tuple(found[claim.code]), p, agree))
     return verdicts
 
 
@@ -410,11 +425,10 @@ def _check_budgets(frame: Sequence[Row], claim: Claim) -> None:
         if all(row.get(column) is None for row in frame):
             continue
         totals = []
-        for selection in (claim.ours, claim.theirs):
-            for part in selection.split(" - "):
-                own = select(_selected(frame, part, claim.measures[0], claim), {column: GIVEN})
-                if own:
-                    totals.append(statistics.fmean(row[column] for row in own) / _times(part))
+        for part in claim.parts:
+            own = select(_selected(frame, part, claim.measures[0], claim), {column: GIVEN})
+            if own:
+                totals.append(statistics.fmean(row[column] for row in own) / _times(part))
         if totals and max(totals) - min(totals) > BUDGET * max(totals):
             raise UserError(
                 f"{column} of both rows must not differ by more than {BUDGET:.0%}, got "
@@ -423,18 +437,21 @@ def _check_budgets(frame: Sequence[Row], claim: Claim) -> None:
 
 
 def _check_regime(frame: Sequence[Row], claim: Claim) -> None:
-    for selection in (claim.ours, claim.theirs):
-        for part in selection.split(" - "):
-            for row in _selected(frame, part, claim.measures[0], claim):
-                if row.get("shared") and "share" not in claim.note:
-                    raise UserError(
-                        f"seeds share {row['shared']}, and the note does not say what they share"
-                    )
-                for column in ("pair", "target", "language"):
-                    if "two languages" in claim.regime and f"{row.get(column)}".endswith("_2"):
-                        raise UserError(
-                            f"its regime has two languages, and {column} is {row[column]}"
-                        )
+    compared = [
+        row
+        for part in claim.parts
+        for measure in claim.measures
+        for row in _selected(frame, part, measure, claim)
+    ]
+    for row in compared if "share" not in claim.note else ():
+        if row.get("shared"):
+            raise UserError(
+                f"seeds share {row['shared']}, and the note does not say what they share"
+            )
+    for row in compared if "two languages" in claim.regime else ():
+        for column in ("pair", "target", "language"):
+            if f"{row.get(column)}".endswith("_2"):
+                raise UserError(f"its regime has two languages, and {column} is {row[column]}")
 
 
 def _holm(p: Mapping[str, float], size: int) -> dict[str, float]:
@@ -486,7 +503,7 @@ def table(verdicts: Iterable[Verdict]) -> Iterator[list[str]]:
     several measures the one that decides is bold."""
     for verdict in verdicts:
         claim, decides = verdict.claim, verdict.decides
-        ours = state = rows = ""
+        ours = because = rows = ""
         if decides is not None:
             bold = "**" if len(claim.measures) > 1 and verdict.agree else ""
             shown = [
@@ -494,17 +511,17 @@ def table(verdicts: Iterable[Verdict]) -> Iterator[list[str]]:
                 for one in verdict.shown
             ]
             ours = "; ".join(shown) + f" ({len(decides.gaps)} seeds)"
-            state = _because(verdict, decides)
+            because = _because(verdict, decides)
             rows = f"{claim.ours} against {claim.theirs}"
         text = f"**{claim.text}**" if claim.central else claim.text
-        yield [text, claim.reported, rows, ours, verdict.state + state, claim.note]
+        yield [text, claim.reported, rows, ours, verdict.title + because, claim.note]
 
 
 def _because(verdict: Verdict, decides: Difference) -> str:
     """What the verdict rests on."""
     claim = verdict.claim
     if verdict.p is None:
-        return f": {len(decides.gaps)} of {claim.seeds}"
+        return ""
     if not verdict.agree:
         return ": its measures point to different sides"
     by = f" by {decides.label}" if len(claim.measures) > 1 else ""
@@ -531,8 +548,7 @@ def seeds_needed(found: Difference, level: float, most: int = 100) -> int:
     spread = statistics.stdev(found.gaps)
     if not spread:
         return SEEDS
-    mean = found.mean if found.loss else abs(found.mean)
-    size = abs(mean - (found.margin or 0.0)) / spread
+    size = abs(found.size - (found.margin or 0.0)) / spread
     for count in range(2, most + 1):
         end, shift = t.ppf(1 - level / 2, count - 1), size * math.sqrt(count)
         if nct.sf(end, count - 1, shift) >= POWER:
